@@ -1,0 +1,136 @@
+/** The contracts between rooms. A vendor, detector, channel or sink is one file that fulfils one of these. */
+import type {
+  Finding,
+  GpuEvent,
+  GpuInfo,
+  GpuSample,
+  HostSample,
+  ProcessView,
+  Provenance,
+  Run,
+  Sample,
+  SourceHealth,
+  TrainingStep,
+} from './model.ts'
+
+/** What a source may know of its surroundings. Everything it needs comes from here, so that tests can point it elsewhere. */
+export interface SourceEnv {
+  /** Prefix of `/sys`, `/proc`, `/dev`: `/` in life, a tree of files in tests. */
+  readonly root: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly intervalMs: number
+  /** Options of this source by name, already validated. */
+  readonly options: SourceOptions
+  readonly log: (level: 'debug' | 'info' | 'warn' | 'error', message: string, detail?: Readonly<Record<string, unknown>>) => void
+  /** Epoch milliseconds; a test may steer it. */
+  readonly now: () => number
+}
+
+export interface SourceOptions {
+  /** NVML library file; GPUWARDEN_NVML. */
+  readonly nvmlPath?: string
+  /** Touch suspended cards too. */
+  readonly wake?: boolean
+  readonly logDir?: string
+  readonly demoGpus?: number
+  readonly demoScenario?: string
+  readonly seed?: number
+  readonly replayPath?: string
+  /** 1 = as recorded; Infinity = as fast as it goes. */
+  readonly speed?: number
+  /** Seconds between slow-tier reads. */
+  readonly slowIntervalMs?: number
+}
+
+/**
+ * An opened source. `read` returns what was measured in this tick and may block only for as long as the device does:
+ * the sampler process is replaced when it does not come back. It throws when the whole source failed;
+ * a single GPU that fails is a GpuSample with a state.
+ */
+export interface Source {
+  readonly provenance: Provenance
+  /** Static facts. A new array object means that something changed. */
+  devices(): readonly GpuInfo[]
+  read(tick: SourceTick): readonly Sample[] | Promise<readonly Sample[]>
+  /** Only sources that look up processes: whom to look up from now on. */
+  watch?(pids: readonly number[]): void
+  /** Only sources that end by themselves (replay): true when nothing more will come. */
+  ended?(): boolean
+  /** Only sources that set their own pace (replay): epoch ms of the next sample, or null for the sampler's clock. */
+  nextDelayMs?(): number | null
+  close(): void | Promise<void>
+}
+
+export interface SourceTick {
+  /** Epoch milliseconds of this tick; what samples carry. */
+  readonly at: number
+  /** Monotonic milliseconds, for rates. */
+  readonly monotonicMs: number
+  /** Counts every scheduled tick, skipped ones too. */
+  readonly tick: number
+}
+
+/** open() → null: no such hardware here. It throws when the hardware is there but cannot be talked to; the message says what to do. */
+export interface SourceKind {
+  readonly name: string
+  /** Lowest sensible interval; a source is not read more often than this. */
+  readonly minIntervalMs?: number
+  open(env: SourceEnv): Promise<Source | null>
+}
+
+/** One tick of one source, as the hub publishes it: joined, complete, in order. */
+export interface Tick {
+  /** Increases by one for every tick the hub publishes. */
+  readonly seq: number
+  readonly at: number
+  readonly source: string
+  readonly provenance: Provenance
+  readonly gpus: readonly GpuSample[]
+  /** Processes of `gpus`, joined with who they are. */
+  readonly processes: readonly ProcessView[]
+  readonly host: HostSample | null
+  readonly events: readonly GpuEvent[]
+}
+
+export type HubEvent =
+  | { readonly type: 'devices'; readonly devices: readonly GpuInfo[] }
+  | { readonly type: 'tick'; readonly tick: Tick }
+  | { readonly type: 'health'; readonly health: readonly SourceHealth[] }
+  | { readonly type: 'finding'; readonly finding: Finding }
+  | { readonly type: 'run'; readonly run: Run }
+  | { readonly type: 'steps'; readonly steps: readonly TrainingStep[] }
+
+/** Takes what the hub publishes. accept() returns at once; what does not fit its own buffer is dropped and counted. */
+export interface Sink {
+  readonly name: string
+  accept(event: HubEvent): void
+  /** How much was dropped since the start, and why the last time. */
+  dropped(): { readonly count: number; readonly reason: string | null }
+  close(): Promise<void>
+}
+
+/** What a detector is shown: everything in time order, one item at a time. */
+export type DetectorInput =
+  | { readonly type: 'device'; readonly device: GpuInfo }
+  | { readonly type: 'gpu'; readonly sample: GpuSample; readonly processes: readonly ProcessView[] }
+  | { readonly type: 'host'; readonly sample: HostSample }
+  | { readonly type: 'event'; readonly event: GpuEvent }
+  | { readonly type: 'step'; readonly step: TrainingStep }
+  | { readonly type: 'run'; readonly run: Run }
+  | { readonly type: 'health'; readonly health: SourceHealth; readonly at: number }
+
+/** Pure and streaming: time comes from the input, memory is bounded, the same input gives the same findings. */
+export interface Detector {
+  accept(input: DetectorInput): readonly Finding[]
+  /** JSON-safe state, for a restart. */
+  snapshot(): unknown
+  restore(state: unknown): void
+}
+
+export interface DetectorKind<Options = unknown> {
+  readonly name: string
+  readonly defaults: Options
+  create(options: Options): Detector
+}
+
+export type Delivery = { readonly ok: true } | { readonly ok: false; readonly retry: boolean; readonly reason: string }
