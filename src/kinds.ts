@@ -134,3 +134,80 @@ export interface DetectorKind<Options = unknown> {
 }
 
 export type Delivery = { readonly ok: true } | { readonly ok: false; readonly retry: boolean; readonly reason: string }
+
+/** A GPU as a screen shows it. `live` false: the sample is old or the source is not responding; never show it as current. */
+export interface GpuView {
+  readonly info: GpuInfo
+  readonly sample: GpuSample | null
+  readonly ageMs: number | null
+  readonly live: boolean
+}
+
+export interface SinkHealth {
+  readonly name: string
+  readonly dropped: number
+  readonly reason: string | null
+}
+
+/** What the agent itself costs and is. */
+export interface SelfUsage {
+  readonly version: string
+  readonly startedAt: number
+  readonly runId: string
+  readonly pid: number
+  readonly cpuSeconds: number
+  readonly residentBytes: number
+}
+
+/** What the agent knows at this moment: read by the exporter, the server and the screens; written by the hub alone. */
+export interface AgentState {
+  readonly hostname: string
+  now(): number
+  gpus(): readonly GpuView[]
+  processes(): readonly ProcessView[]
+  host(): { readonly sample: HostSample; readonly ageMs: number; readonly live: boolean } | null
+  health(): readonly SourceHealth[]
+  sinks(): readonly SinkHealth[]
+  self(): SelfUsage
+  /** Latest XID of each GPU, by GpuInfo.id. */
+  lastXid(): ReadonlyMap<string, GpuEvent>
+  /** Recent events, oldest first; bounded. */
+  events(): readonly GpuEvent[]
+  /** Findings that are not resolved. */
+  findings(): readonly Finding[]
+}
+
+export interface HistoryQuery {
+  /** GpuInfo.id */
+  readonly gpu: string
+  readonly fields: readonly GpuField[]
+  readonly from: number
+  readonly to: number
+  /** null: the finest that is there for this range. */
+  readonly stepMs: number | null
+}
+
+/** Columnar, as uPlot takes it: data[0] is time (epoch ms), then one column per field; null is a gap. */
+export interface HistoryAnswer {
+  readonly gpu: string
+  readonly fields: readonly GpuField[]
+  /** 0: every sample as it was taken. */
+  readonly stepMs: number
+  readonly data: readonly (readonly Reading[])[]
+  /** Extremes inside each step, in the order of `fields`; null at full rate. */
+  readonly min: readonly (readonly Reading[])[] | null
+  readonly max: readonly (readonly Reading[])[] | null
+}
+
+export interface History {
+  query(query: HistoryQuery): HistoryAnswer
+}
+
+/** Structured log: fields first, then the sentence; pino's shape. */
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+  child(bindings: object): Log
+}

@@ -1,0 +1,25 @@
+/** How a room declares what can be configured: one entry per key, from which flags, variables, the file's schema and the help are made. */
+import type { z } from 'zod'
+
+export interface Setting<T = unknown> {
+  readonly schema: z.ZodType<T>
+  readonly default: T
+  /** One sentence, shown by --help and in the documentation. */
+  readonly help: string
+  /** Commander's notation: `--log-dir <dir>`. Without it the setting has no flag. */
+  readonly flag?: string
+  /** A variable's name besides GPUWARDEN_<KEY>, such as the seeds' MONITORING_INTERVAL. */
+  readonly env?: string
+  /** Never shown: `gpuwarden config` prints ******** for it. */
+  readonly secret?: true
+}
+
+/** Keys are dotted paths into the YAML file: `log.dir`; the variable is GPUWARDEN_LOG_DIR. */
+export type Settings = Readonly<Record<string, Setting>>
+
+export type ValuesOf<S extends Settings> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never }
+
+/** Gives a setting its type from its schema. */
+export function setting<T>(entry: Setting<T>): Setting<T> {
+  return entry
+}
