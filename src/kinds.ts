@@ -2,11 +2,13 @@
 import type {
   Finding,
   GpuEvent,
+  GpuField,
   GpuInfo,
   GpuSample,
   HostSample,
   ProcessView,
   Provenance,
+  Reading,
   Run,
   Sample,
   SourceHealth,
