@@ -11,6 +11,7 @@ import type {
   Reading,
   Run,
   Sample,
+  Severity,
   SourceHealth,
   TrainingStep,
 } from './model.ts'
@@ -40,7 +41,7 @@ export interface SourceOptions {
   readonly replayPath?: string
   /** 1 = as recorded; Infinity = as fast as it goes. */
   readonly speed?: number
-  /** Seconds between slow-tier reads. */
+  /** Milliseconds between slow-tier reads. */
   readonly slowIntervalMs?: number
 }
 
@@ -58,7 +59,7 @@ export interface Source {
   watch?(pids: readonly number[]): void
   /** Only sources that end by themselves (replay): true when nothing more will come. */
   ended?(): boolean
-  /** Only sources that set their own pace (replay): epoch ms of the next sample, or null for the sampler's clock. */
+  /** Only sources that set their own pace (replay): milliseconds until the next sample is due; null for the sampler's clock. */
   nextDelayMs?(): number | null
   close(): void | Promise<void>
 }
@@ -100,7 +101,7 @@ export type HubEvent =
   | { readonly type: 'health'; readonly health: readonly SourceHealth[] }
   | { readonly type: 'finding'; readonly finding: Finding }
   | { readonly type: 'run'; readonly run: Run }
-  | { readonly type: 'steps'; readonly steps: readonly TrainingStep[] }
+  | { readonly type: 'steps'; readonly steps: readonly TrainingStep[]; readonly provenance: Provenance }
 
 /** Takes what the hub publishes. accept() returns at once; what does not fit its own buffer is dropped and counted. */
 export interface Sink {
@@ -135,7 +136,68 @@ export interface DetectorKind<Options = unknown> {
   create(options: Options): Detector
 }
 
-export type Delivery = { readonly ok: true } | { readonly ok: false; readonly retry: boolean; readonly reason: string }
+/** How a delivery went. `answer` is the server's own word, secrets masked; `retry` whether trying again can help. */
+export type Delivery =
+  | { readonly ok: true; readonly answer: string }
+  | { readonly ok: false; readonly retry: boolean; readonly reason: string }
+
+/** `late`: it fired and cleared while it could not be delivered. */
+export type AlertStatus = 'firing' | 'repeat' | 'resolved' | 'late'
+
+/** One trouble, as people are told of it. */
+export interface Alert {
+  readonly fingerprint: string
+  readonly status: AlertStatus
+  /** The latest statement of the detector or level rule. */
+  readonly finding: Finding
+  readonly firedAt: number
+  readonly resolvedAt: Reading
+  readonly gpuLabel: string | null
+  readonly gpuName: string | null
+  readonly process: ProcessView | null
+  /** What the evidence looks like over time; null when there is nothing to draw. */
+  readonly series: AlertSeries | null
+}
+
+export interface AlertSeries {
+  readonly title: string
+  readonly unit: string
+  readonly at: readonly number[]
+  readonly values: readonly Reading[]
+  /** A level worth a line: the capacity, the slowdown temperature. */
+  readonly limit: Reading
+}
+
+/** What a channel delivers at once: the alerts of one host that belong together. */
+export interface AlertMessage {
+  /** The same over all tries: idempotency key, e-mail Message-ID. */
+  readonly id: string
+  /** The same for firing, repeat and resolved of the same trouble. */
+  readonly threadId: string
+  /** False: an earlier message of this thread was delivered on this channel. */
+  readonly isFirst: boolean
+  readonly kind: 'alerts' | 'test' | 'heartbeat'
+  readonly host: string
+  readonly at: number
+  readonly severity: Severity
+  readonly alerts: readonly Alert[]
+  /** How many more were held back by the rate limit. */
+  readonly suppressed: number
+  /** How long delivery was held up; 0 at the first try. */
+  readonly delayedMs: number
+  /** Addresses of owners, besides the channel's own recipients. */
+  readonly owners: readonly string[]
+  readonly links: { readonly dashboard: string | null; readonly silence: string | null }
+  /** True when any of it is simulated. */
+  readonly simulated: boolean
+}
+
+/** Takes a message where it belongs. Dedupe, retry, silence and rate limits are stages before it. */
+export interface Channel {
+  readonly name: string
+  deliver(message: AlertMessage, signal: AbortSignal): Promise<Delivery>
+  close(): Promise<void>
+}
 
 /** A GPU as a screen shows it. `live` false: the sample is old or the source is not responding; never show it as current. */
 export interface GpuView {

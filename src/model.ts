@@ -207,11 +207,11 @@ export interface GpuEvent {
   readonly at: number
   /** GpuInfo.id; null when the driver did not say which. */
   readonly gpu: string | null
-  readonly event: 'xid' | 'ecc_corrected' | 'ecc_uncorrected' | 'gpu_unavailable' | 'recovery_action' | 'lost' | 'recovered'
+  readonly event: 'xid' | 'ecc_corrected' | 'ecc_uncorrected' | 'gpu_unavailable' | 'recovery_action' | 'lost' | 'recovered' | 'log_gap'
   /** The XID, the recovery action …; null where the event has no number. */
   readonly code: Reading
   readonly message: string
-  /** `nvml`, `kmsg`, `sampler`. */
+  /** `nvml`, `kmsg`, `sysfs`, `sampler`. */
   readonly origin: string
 }
 
@@ -270,6 +270,8 @@ export interface FindingSubject {
 export interface Finding {
   readonly fingerprint: string
   readonly detector: string
+  /** Of the data that it was concluded from. */
+  readonly provenance: Provenance
   readonly subject: FindingSubject
   readonly severity: Severity
   readonly state: 'active' | 'resolved'

@@ -2,7 +2,18 @@
  * The format of a recording: one JSON object a line, the seeds' names and units.
  * The store writes it, the replay source and `detect` read it, the history takes its field list from it.
  */
-import type { GpuEvent, GpuField, GpuInfo, GpuReadings, GpuSample, HostSample, ProcessView, Reading, TrainingStep } from './model.ts'
+import type {
+  GpuEvent,
+  GpuField,
+  GpuInfo,
+  GpuReadings,
+  GpuSample,
+  HostSample,
+  ProcessView,
+  Provenance,
+  Reading,
+  TrainingStep,
+} from './model.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -73,6 +84,7 @@ export const GPU_FIELDS: readonly GpuField[] = GPU_COLUMNS.map((column) => colum
 /** Read every few seconds because the call is dear, carried in between; a line holds them only when they were read. */
 export const SLOW_FIELDS: ReadonlySet<GpuField> = new Set<GpuField>([
   'energyJoules',
+  'graphicsActiveRatio',
   'pcieGeneration',
   'pcieWidth',
   'pcieReplayCount',
@@ -145,7 +157,7 @@ export function gpuRecord(sample: GpuSample, info: GpuInfo | undefined, processe
   record.gpu_uuid = sample.gpu
   if (info?.name) record.gpu_name = info.name
   if (info?.mig) record.gpu_label = info.label
-  if (info && info.provenance !== 'live') record.provenance = info.provenance
+  if (info) Object.assign(record, notLive(info.provenance))
   if (sample.state !== 'ok') {
     record.state = sample.state
     record.state_reason = sample.stateReason
@@ -154,6 +166,7 @@ export function gpuRecord(sample: GpuSample, info: GpuInfo | undefined, processe
   return record
 }
 
+/** The command line is left out on purpose: people put passwords there, and a log is read by more than its owner. */
 function processRecord(process: ProcessView): JsonRecord {
   const record: JsonRecord = {
     pid: process.pid,
@@ -161,10 +174,17 @@ function processRecord(process: ProcessView): JsonRecord {
     type: process.type,
   }
   if (process.smRatio !== null) record.sm_percent = toColumn(process.smRatio, 'percent')
+  if (process.memoryRatio !== null) record.memory_bandwidth_percent = toColumn(process.memoryRatio, 'percent')
+  if (process.encoderRatio !== null) record.encoder_percent = toColumn(process.encoderRatio, 'percent')
+  if (process.decoderRatio !== null) record.decoder_percent = toColumn(process.decoderRatio, 'percent')
   const info = process.info
   if (info) {
     if (info.user !== null) record.user = info.user
+    if (info.uid !== null) record.uid = info.uid
     if (info.name !== null) record.name = info.name
+    if (info.executable !== null) record.executable = info.executable
+    if (info.parentPid !== null) record.parent_pid = info.parentPid
+    if (info.state !== null) record.state = info.state
     if (info.startedAt !== null) record.started_at = new Date(info.startedAt).toISOString()
     if (info.residentBytes !== null) record.host_memory_mb = info.residentBytes / MEBIBYTE
     if (info.cpuRatio !== null) record.cpu_percent = toColumn(info.cpuRatio, 'percent')
@@ -176,7 +196,7 @@ function processRecord(process: ProcessView): JsonRecord {
 }
 
 /** One line of `host_metrics_*.jsonl`. */
-export function hostRecord(sample: HostSample): JsonRecord {
+export function hostRecord(sample: HostSample, provenance: Provenance = 'live'): JsonRecord {
   const mebibytes = (bytes: Reading) => (bytes === null ? null : bytes / MEBIBYTE)
   const percent = (ratio: Reading) => (ratio === null ? null : toColumn(ratio, 'percent'))
   return {
@@ -194,11 +214,13 @@ export function hostRecord(sample: HostSample): JsonRecord {
     swap_total_mb: mebibytes(sample.swapTotalBytes),
     disk_free_mb: mebibytes(sample.diskFreeBytes),
     disk_total_mb: mebibytes(sample.diskTotalBytes),
+    ...(sample.processesReason === null ? {} : { processes_reason: sample.processesReason }),
+    ...notLive(provenance),
   }
 }
 
 /** One line of `gpu_events_*.jsonl`. */
-export function eventRecord(event: GpuEvent): JsonRecord {
+export function eventRecord(event: GpuEvent, provenance: Provenance = 'live'): JsonRecord {
   return {
     timestamp: new Date(event.at).toISOString(),
     gpu_uuid: event.gpu,
@@ -206,6 +228,7 @@ export function eventRecord(event: GpuEvent): JsonRecord {
     code: event.code,
     message: event.message,
     origin: event.origin,
+    ...notLive(provenance),
   }
 }
 
@@ -220,7 +243,7 @@ export function jsonNumber(value: Reading): Reading | string {
 }
 
 /** One line of `training_metrics_*.jsonl`. */
-export function stepRecord(step: TrainingStep): JsonRecord {
+export function stepRecord(step: TrainingStep, provenance: Provenance = 'live'): JsonRecord {
   const mebibytes = (bytes: Reading) => (bytes === null ? null : bytes / MEBIBYTE)
   const record: JsonRecord = {
     timestamp: new Date(step.at).toISOString(),
@@ -243,7 +266,12 @@ export function stepRecord(step: TrainingStep): JsonRecord {
   }
   if (step.phaseSeconds) record.phase_seconds = mapNumbers(step.phaseSeconds)
   if (step.custom) record.custom = mapNumbers(step.custom)
-  return record
+  return Object.assign(record, notLive(provenance))
+}
+
+/** What was simulated or played back says so on every line. */
+function notLive(provenance: Provenance): { provenance?: Provenance } {
+  return provenance === 'live' ? {} : { provenance }
 }
 
 function mapNumbers(values: Readonly<Record<string, number>>): JsonRecord {

@@ -1,0 +1,60 @@
+// What the memory detectors cost: microseconds per GPU sample and the size of their state, for a day of one GPU at ten samples a second, shortened.
+import { change } from '../../dist/detectors/change.js'
+import { leak } from '../../dist/detectors/leak.js'
+import { memoryPressure } from '../../dist/detectors/memory-pressure.js'
+import { oom } from '../../dist/detectors/oom.js'
+import { NO_READINGS } from '../../dist/record.js'
+import { random } from './generator.mjs'
+
+const TOTAL = 80 * 1024 ** 3
+
+export function cost(samples = 400_000) {
+  const draw = random(5)
+  const used = Float64Array.from({ length: samples }, (_, i) => (0.4 + 0.05 * ((i % 300) / 300) + 0.001 * draw.normal()) * TOTAL)
+  const info = { user: 'u', name: 'python', residentBytes: 8 * 1024 ** 3, startedAt: 1 }
+  const rows = {}
+  let all = 0
+  for (const kind of [leak, oom, memoryPressure, change]) {
+    const detector = kind.create(kind.defaults)
+    const holder = {
+      pid: 7,
+      type: 'compute',
+      memoryUsedBytes: 0,
+      smRatio: null,
+      memoryRatio: null,
+      encoderRatio: null,
+      decoderRatio: null,
+      gpu: 'GPU-0',
+      info,
+    }
+    const sample = {
+      ...NO_READINGS,
+      kind: 'gpu',
+      gpu: 'GPU-0',
+      state: 'ok',
+      stateReason: null,
+      slowAt: null,
+      processes: [holder],
+      memoryTotalBytes: TOTAL,
+    }
+    const input = { type: 'gpu', sample, processes: sample.processes }
+    const begin = process.hrtime.bigint()
+    for (let i = 0; i < samples; i++) {
+      sample.at = 1_760_000_000_000 + i * 100
+      sample.memoryUsedBytes = used[i]
+      holder.memoryUsedBytes = used[i]
+      sample.utilizationRatio = 0.9 + 0.05 * Math.sin(i)
+      sample.temperatureCelsius = 60 + (i % 3)
+      sample.powerWatts = 400 + (i % 17)
+      if (i % 10 === 0 && kind === leak) detector.accept({ type: 'host', sample: { at: sample.at, memoryTotalBytes: 256 * 1024 ** 3 } })
+      detector.accept(input)
+    }
+    const micros = Number(process.hrtime.bigint() - begin) / 1000 / samples
+    all += micros
+    rows[kind.name] = {
+      'µs per sample': micros.toFixed(2),
+      'state as JSON, KB': (JSON.stringify(detector.snapshot()).length / 1024).toFixed(1),
+    }
+  }
+  return { rows, micros: all }
+}

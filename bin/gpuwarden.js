@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+// Thin on purpose: the version is asked for by scripts and must not cost the loading of the program.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(`gpuwarden needs Node.js 20.19 or newer; this is ${process.versions.node}\n`)
+  process.exit(2)
+}
+if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
+  const { readFileSync } = await import('node:fs')
+  process.stdout.write(`${JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version}\n`)
+} else {
+  const { main } = await import('../dist/cli.js')
+  process.exitCode = await main(process.argv.slice(2))
+}

@@ -1,0 +1,175 @@
+/** The composition root of the agent: the only file that knows every room. */
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import type { Config } from './config.ts'
+import { createEngine } from './detectors/engine.ts'
+import { detectors } from './detectors/index.ts'
+import { detectorOptions } from './detectors/settings.ts'
+import { CONTENT_TYPES, createExporter } from './exporter/exporter.ts'
+import { TrainingMetrics } from './exporter/training-metrics.ts'
+import { EXIT, Failure } from './failure.ts'
+import type { HubEvent, Sink } from './kinds.ts'
+import { type OpenLog, openLog } from './log.ts'
+import { type Opened, Sampling } from './sampling.ts'
+import { createServer, type GpuwardenServer } from './server/server.ts'
+import { createHistory } from './store/history.ts'
+import { refillHistory } from './store/refill.ts'
+import { createStore, type Store } from './store/store.ts'
+import { VERSION } from './version.ts'
+
+export interface AgentOptions {
+  readonly config: Config
+  /** Also write the log to standard error. */
+  readonly logToStderr: boolean
+  readonly samplerEntry?: URL
+}
+
+export interface Started {
+  readonly opened: Opened
+  /** Where the API is; null when the server is off. */
+  readonly url: string | null
+  readonly metricsUrl: string | null
+}
+
+export class Agent {
+  readonly sampling: Sampling
+  readonly log: OpenLog
+  readonly store: Store | null
+  readonly #config: Config
+  readonly #server: GpuwardenServer | null
+  readonly #abort = new AbortController()
+  #refilled: Promise<unknown> = Promise.resolve()
+  #stopped: Promise<void> | null = null
+
+  constructor({ config, logToStderr, samplerEntry }: AgentOptions) {
+    this.#config = config
+    const { values } = config
+    const runId = randomBytes(16).toString('hex')
+    const logDir = logFolder(config)
+    this.log = openLog({
+      dir: logDir,
+      level: values['log.level'],
+      stderr: logToStderr || values['log.stderr'],
+      maxBytes: values['log.max_mb'] * 1024 ** 2,
+      runId,
+    })
+    const log = this.log.log
+    this.sampling = new Sampling({
+      values,
+      log,
+      runId,
+      ...(samplerEntry ? { samplerEntry } : {}),
+      onEnded: (source) => log.info({ source }, 'the recording is over'),
+    })
+    const { hub, state } = this.sampling
+    const training = new TrainingMetrics()
+    const history = createHistory(values)
+    hub.addSink(history)
+    hub.addSink(quietSink('training', (event) => follow(training, event)))
+    this.store =
+      logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), now: Date.now, runId })
+    if (this.store && logDir !== null) {
+      hub.addSink(this.store)
+      const signal = this.#abort.signal
+      this.#refilled = refillHistory(history, logDir, { now: Date.now(), hours: values['history.hours'], signal }).then(
+        ({ faults, ...outcome }) => {
+          if (faults.length > 0) log.warn({ ...outcome, faults: faults.slice(0, 10) }, 'some of the earlier log could not be read')
+          else log.debug(outcome, 'history refilled from the log')
+        },
+      )
+    }
+    const exporter = createExporter({ state, sets: values['metrics.sets'], maxProcesses: values['metrics.max_processes'], training })
+    this.#server = values['server.enabled']
+      ? createServer({
+          state,
+          history,
+          metrics: { render: (format) => exporter.render(format), contentType: (format) => CONTENT_TYPES[format] },
+          settings: values,
+          log,
+          version: VERSION,
+          extraHealth: () => ({ store: this.store?.health() ?? null }),
+        })
+      : null
+    if (this.#server) hub.addSink(this.#server.sink)
+    const engine = createEngine({
+      kinds: detectors,
+      options: detectorOptions(values),
+      disabled: values['detectors.disabled'],
+      hostname: state.hostname,
+      onFailure: ({ detector, error }) => log.error({ err: error, detector }, 'a detector failed and is switched off'),
+    })
+    // Last, so that everybody has seen a sample before what is concluded from it.
+    hub.addSink(
+      quietSink('detectors', (event) => {
+        for (const finding of engine.accept(event)) hub.receiveFinding(finding)
+      }),
+    )
+  }
+
+  /** Listens first, so that a taken port is known before any driver is touched, then opens the GPUs. */
+  async start(): Promise<Started> {
+    const { values, warnings, file } = this.#config
+    const log = this.log.log
+    log.info(
+      { version: VERSION, node: process.versions.node, config: file, interval: values.interval, source: values.source },
+      'gpuwarden starts',
+    )
+    for (const warning of warnings) log.warn({}, warning)
+    try {
+      const url = this.#server ? (await this.#server.listen()).url : null
+      const port = values['server.prometheus_port']
+      const metricsUrl = this.#server && port !== null ? `${(await this.#server.metricsListen(port)).url}/metrics` : null
+      const opened = await this.sampling.open()
+      for (const { source, result, message } of opened.openings) {
+        if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; it is tried again`)
+        else log.info({ source, result }, `source ${source}: ${result}`)
+      }
+      if (opened.simulatedInstead) log.warn({}, 'no GPU was found: showing SIMULATED GPUs')
+      log.info({ url, metricsUrl, gpus: this.sampling.state.devices().length }, 'gpuwarden is watching')
+      return { opened, url, metricsUrl }
+    } catch (error) {
+      await this.stop('could not start')
+      throw error
+    }
+  }
+
+  /** Ends everything in the order of the data: sources, then what they feed; each part has its own time limit. */
+  stop(reason: string): Promise<void> {
+    this.#stopped ??= this.#stop(reason)
+    return this.#stopped
+  }
+
+  async #stop(reason: string): Promise<void> {
+    this.#abort.abort()
+    await this.sampling.stop()
+    await this.sampling.hub.close()
+    await this.#server?.close()
+    await this.#refilled.catch(() => undefined)
+    this.log.log.info({ reason }, 'gpuwarden stops')
+    this.log.close()
+  }
+}
+
+/** null: nothing is written. A recording is not recorded again unless a folder is named for it, and never into itself. */
+function logFolder({ values, origins }: Config): string | null {
+  const dir = values['log.dir']
+  if (!values['log.enabled']) return null
+  if (!values.source.startsWith('replay:')) return dir
+  if (origins['log.dir'].from === 'default') return null
+  if (resolve(values.source.slice('replay:'.length)) === resolve(dir))
+    throw new Failure(`log.dir is ${dir}, the recording that is to be replayed: a log would be written into it`, {
+      exitCode: EXIT.usage,
+      hint: 'Choose another folder with --log-dir, or leave it out: a replay writes no log by itself.',
+    })
+  return dir
+}
+
+function follow(training: TrainingMetrics, event: HubEvent): void {
+  if (event.type === 'steps') training.accept(event.steps, event.provenance)
+  else if (event.type === 'run') training.acceptRun(event.run)
+}
+
+/** A sink that keeps nothing and so drops nothing. */
+function quietSink(name: string, accept: (event: HubEvent) => void): Sink {
+  return { name, accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined }
+}

@@ -1,0 +1,47 @@
+/** The message as plain text: in full for mail, and short for chats and phones. */
+import type { AlertContent, Fact, MessageContent } from './content.ts'
+import { cut } from './plain-text.ts'
+
+export const SUBJECT_PREFIX = '[gpuwarden]'
+
+export function subjectOf(content: MessageContent): string {
+  return `${SUBJECT_PREFIX} ${content.title}`
+}
+
+export function fullText(content: MessageContent): string {
+  const parts = [...content.notices, ...content.alerts.map(alertText)]
+  if (content.links.length > 0) parts.push(content.links.map(({ label, value }) => `${label}: ${value}`).join('\n'))
+  return `${parts.join('\n\n')}\n`
+}
+
+function alertText(alert: AlertContent): string {
+  const rows: Fact[] = [...alert.where, ...alert.when, { label: 'Confidence', value: alert.certainty }]
+  const width = Math.max(...rows.map((row) => row.label.length)) + 2
+  const lines = [`${alert.word}: ${alert.headline}`, '', ...rows.map(({ label, value }) => `${`${label}:`.padEnd(width)}${value}`)]
+  if (alert.evidence.length > 0) lines.push('', 'Evidence', ...alert.evidence.map(({ label, value }) => `  ${label}: ${value}`))
+  if (alert.advice.length > 0) lines.push('', 'What to do next', ...alert.advice.map((line) => `  - ${line}`))
+  return lines.join('\n')
+}
+
+/** The lines of one alert where there is little room: what, who and since when, the first figures, and the first advice. */
+export function shortLines(alert: AlertContent): string[] {
+  const wanted = ['Process', 'Owner', 'Run', 'Since', 'Cleared', 'Expected']
+  const facts = [...alert.where, ...alert.when].filter(({ label }) => wanted.includes(label))
+  const evidence = alert.evidence.slice(0, 3).map(({ label, value }) => `${label} ${value}`)
+  return [
+    ...facts.map(({ label, value }) => `${label}: ${value}`),
+    ...(evidence.length > 0 ? [evidence.join(' · ')] : []),
+    ...alert.advice.slice(0, 1),
+  ]
+}
+
+/** For a phone: no links (they have a place of their own there) and nothing past `most` characters. */
+export function shortText(content: MessageContent, most: number): string {
+  const several = content.alerts.length > 1
+  const blocks = content.alerts.map((alert) =>
+    several
+      ? `${alert.word} ${alert.place}: ${alert.detector}: ${alert.headline}`.replace(' : ', ': ')
+      : [alert.headline, ...shortLines(alert)].join('\n'),
+  )
+  return cut([...content.notices, ...blocks].join('\n'), most)
+}

@@ -1,0 +1,96 @@
+/** Every kind of channel, and how the configured ones are opened. A new kind is one file and one line here. */
+import type { Channel } from '../kinds.ts'
+import { alertmanager } from './alertmanager.ts'
+import type { ChannelEnv, ChannelKind } from './channel-kind.ts'
+import { command } from './command.ts'
+import { discord } from './discord.ts'
+import { email } from './email.ts'
+import { ntfy } from './ntfy.ts'
+import { pagerduty } from './pagerduty.ts'
+import type { PushSubscriptions } from './push-subscriptions.ts'
+import { pushover } from './pushover.ts'
+import type { ChannelValues } from './settings.ts'
+import { slack } from './slack.ts'
+import { teams } from './teams.ts'
+import { telegram } from './telegram.ts'
+import { webhook } from './webhook.ts'
+import { openWebPush, webpush } from './webpush.ts'
+
+export const CHANNEL_KINDS: readonly ChannelKind[] = [
+  email,
+  slack,
+  discord,
+  telegram,
+  teams,
+  ntfy,
+  pushover,
+  pagerduty,
+  alertmanager,
+  webhook,
+  webpush,
+  command,
+]
+
+export interface OpenedChannels {
+  readonly channels: readonly Channel[]
+  /** What keeps a configured channel from working, in plain words without secrets. Watching goes on. */
+  readonly problems: readonly string[]
+}
+
+export interface ChannelSurroundings extends ChannelEnv {
+  /** Shared with the server, which adds and removes browsers; with it there is a channel `webpush` without any configuration. */
+  readonly push?: PushSubscriptions
+}
+
+export function openChannels(values: ChannelValues, surroundings: ChannelSurroundings): OpenedChannels {
+  const channels: Channel[] = []
+  const problems: string[] = []
+  const attempt = (name: string, open: () => Channel) => {
+    try {
+      channels.push(open())
+    } catch (error) {
+      problems.push(`channel ${name} is not usable: ${(error as Error).message}`)
+    }
+  }
+  const mail = mailDefaults(values)
+  if (values['email.server'] !== null && !Object.hasOwn(values.channels, 'email')) {
+    if (values['email.to'].length === 0) problems.push('TO_EMAILS (email.to) is empty: only owners of processes get mails')
+    attempt('email', () => email.open('email', mail, surroundings))
+  } else if (values['email.server'] === null && values['email.to'].length > 0)
+    problems.push('SMTP_SERVER (email.server) is not set: no mail will be sent to the addresses in TO_EMAILS (email.to)')
+  for (const [name, { type, enabled, ...options }] of Object.entries(values.channels)) {
+    if (enabled === false) continue
+    attempt(name, () => openOne(name, type, type === 'email' ? { ...mail, ...options } : options, surroundings, values))
+  }
+  const { push } = surroundings
+  if (push && !Object.values(values.channels).some(({ type }) => type === 'webpush'))
+    attempt('webpush', () => openWebPush('webpush', pushOptions({}, values), push, surroundings.timeoutMs))
+  return { channels, problems }
+}
+
+function openOne(name: string, type: string, options: object, surroundings: ChannelSurroundings, values: ChannelValues): Channel {
+  if (type === 'webpush' && surroundings.push)
+    return openWebPush(name, pushOptions(options, values), surroundings.push, surroundings.timeoutMs)
+  const kind = CHANNEL_KINDS.find((known) => known.name === type)
+  if (!kind) throw new Error(`${name}: there is no kind "${type}"`)
+  return kind.open(name, options, surroundings)
+}
+
+function pushOptions(options: object, values: ChannelValues): Parameters<typeof openWebPush>[1] {
+  const from = values['email.from']
+  return webpush.schema.parse({ ...(from === null ? {} : { contact: `mailto:${from}` }), ...options }) as Parameters<typeof openWebPush>[1]
+}
+
+function mailDefaults(values: ChannelValues): object {
+  const from = values['email.from']
+  return {
+    ...(values['email.server'] === null ? {} : { server: values['email.server'] }),
+    port: values['email.port'],
+    ...(from === null ? {} : { from }),
+    to: values['email.to'],
+    user: values['email.user'],
+    password: values['email.password'],
+    tls: values['email.tls'],
+    tls_verify: values['email.tls_verify'],
+  }
+}

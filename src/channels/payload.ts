@@ -1,0 +1,99 @@
+/** The message as JSON, for programs: what webhooks post and commands read. Documented in docs/channels.md; `version` changes when it breaks. */
+import type { Alert, AlertMessage } from '../kinds.ts'
+import type { Reading } from '../model.ts'
+import { contentOf } from './content.ts'
+import { fullText } from './content-text.ts'
+import { harmless, safeLink } from './plain-text.ts'
+
+export type Payload = ReturnType<typeof payloadOf>
+
+export const PAYLOAD_NAMES = [
+  'version',
+  'id',
+  'threadId',
+  'isFirst',
+  'kind',
+  'host',
+  'at',
+  'severity',
+  'status',
+  'title',
+  'text',
+  'simulated',
+  'suppressed',
+  'delayedSeconds',
+  'links',
+  'alerts',
+] as const
+
+export function payloadOf(message: AlertMessage) {
+  const content = contentOf(message)
+  const fields = {
+    version: 1,
+    id: message.id,
+    threadId: message.threadId,
+    isFirst: message.isFirst,
+    kind: message.kind,
+    host: message.host,
+    at: iso(message.at),
+    severity: message.severity,
+    /** resolved only when all of it is. */
+    status: message.alerts.length > 0 && message.alerts.every(isOver) ? 'resolved' : 'firing',
+    title: content.title,
+    /** In its place in the order; it has lines, all of them harmless. */
+    text: '',
+    simulated: message.simulated,
+    suppressed: message.suppressed,
+    delayedSeconds: Math.round(message.delayedMs / 1000),
+    links: { dashboard: safeLink(message.links.dashboard), silence: safeLink(message.links.silence) },
+    alerts: message.alerts.map(alertPayload),
+  }
+  return { ...harmless(fields), text: fullText(content) }
+}
+
+export function isOver(alert: Alert): boolean {
+  return alert.status === 'resolved' || alert.status === 'late'
+}
+
+/** The command line is left out on purpose: people put passwords there. */
+function alertPayload(alert: Alert) {
+  const { finding, process } = alert
+  const { subject } = finding
+  const info = process?.info ?? null
+  return {
+    fingerprint: alert.fingerprint,
+    status: alert.status,
+    severity: finding.severity,
+    detector: finding.detector,
+    message: finding.message,
+    since: iso(finding.since),
+    firedAt: iso(alert.firedAt),
+    resolvedAt: iso(alert.resolvedAt),
+    gpu: subject.gpu === null ? null : { id: subject.gpu, index: subject.gpuIndex, label: alert.gpuLabel, name: alert.gpuName },
+    process:
+      subject.pid === null
+        ? null
+        : {
+            pid: subject.pid,
+            name: info?.name ?? null,
+            executable: info?.executable ?? null,
+            container: info?.container ?? null,
+            pod: info?.pod ?? null,
+            slurmJob: info?.slurmJob ?? null,
+          },
+    user: subject.user ?? info?.user ?? null,
+    run: subject.run,
+    rank: subject.rank,
+    confidence: finding.confidence,
+    riskLevel: finding.riskLevel,
+    predictedAt: iso(finding.predictedAt),
+    predictedEarliestAt: iso(finding.predictedEarliestAt),
+    predictedLatestAt: iso(finding.predictedLatestAt),
+    evidence: finding.evidence,
+    advice: finding.advice,
+  }
+}
+
+function iso(at: Reading): string | null {
+  return at === null || Math.abs(at) > 8.64e15 ? null : new Date(at).toISOString()
+}

@@ -1,0 +1,90 @@
+/** Arguments → command, exit code; nothing else. */
+import { Command, CommanderError } from 'commander'
+import { COMMANDS, type CommandEntry } from './commands/index.ts'
+import { type ConfigKey, type FlagValues, loadConfig, SETTINGS } from './config.ts'
+import { EXIT, Failure } from './failure.ts'
+import type { Setting } from './setting.ts'
+import { VERSION } from './version.ts'
+
+const DEFAULT_COMMAND = 'monitor'
+
+export async function main(argv: readonly string[]): Promise<number> {
+  let exitCode: number = EXIT.ok
+  const program = new Command('gpuwarden')
+    .description(
+      'Watches the GPUs of a machine and the training on them: what the memory is doing, who uses it, what is about to go wrong.',
+    )
+    .version(VERSION, '-V, --version')
+    .exitOverride()
+    .showHelpAfterError('(add --help for what is possible)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  gpuwarden                                 watch the GPUs of this machine (same as: gpuwarden monitor)
+  gpuwarden monitor --interval 0.5 --gpu 0  one GPU, twice a second
+  gpuwarden monitor --demo-scenario leak --source demo
+  gpuwarden status --json                   one look, as JSON
+  gpuwarden doctor                          what is missing and how to get it
+
+Exit codes: 0 fine, 1 a check said no, 2 wrong argument or configuration, 3 no such GPU or recording, 4 cannot listen, 70 internal error.`,
+    )
+  for (const entry of COMMANDS)
+    declare(program, entry, async (flags, extras) => {
+      const { config, ...options } = extras
+      exitCode = await entry.run(loadConfig({ flags, file: config as string | undefined }), options)
+    })
+  try {
+    await program.parseAsync([...(argv.length === 0 || startsWithFlag(argv) ? [DEFAULT_COMMAND, ...argv] : argv)], { from: 'user' })
+  } catch (error) {
+    return report(error)
+  }
+  return exitCode
+}
+
+/** `gpuwarden --gpu 0` means the default command; `gpuwarden --help` means the program. */
+function startsWithFlag(argv: readonly string[]): boolean {
+  return argv[0]?.startsWith('-') === true && !['--help', '-h', '--version', '-V'].includes(argv[0])
+}
+
+function declare(program: Command, entry: CommandEntry, run: (flags: FlagValues, extras: Record<string, unknown>) => Promise<void>): void {
+  const command = program
+    .command(entry.name)
+    .description(entry.summary)
+    .addHelpText('after', `\nExamples:\n${entry.examples.map((line) => `  ${line}`).join('\n')}`)
+  const keyOf = new Map<string, ConfigKey>()
+  for (const key of entry.settings) {
+    const setting: Setting = SETTINGS[key]
+    if (setting.flag === undefined) continue
+    command.option(setting.flag, `${setting.help} (default: ${describe(setting.default)})`)
+    keyOf.set(command.options.at(-1)?.attributeName() ?? key, key)
+  }
+  command.option('--config <file>', 'YAML configuration file')
+  for (const { flag, help } of entry.options) command.option(flag, help)
+  command.action(async (given: Record<string, unknown>) => {
+    const flags: FlagValues = {}
+    const extras: Record<string, unknown> = {}
+    for (const [name, value] of Object.entries(given)) {
+      const key = keyOf.get(name)
+      if (key) flags[key] = value
+      else extras[name] = value
+    }
+    if (extras.gpu !== undefined) flags.devices = [extras.gpu]
+    await run(flags, extras)
+  })
+}
+
+function describe(value: unknown): string {
+  return value === null ? 'none' : Array.isArray(value) ? value.join(',') || 'none' : String(value)
+}
+
+function report(error: unknown): number {
+  // commander has printed its own message.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+  if (error instanceof Failure) {
+    process.stderr.write(`gpuwarden: ${error.message}\n${error.hint === null ? '' : `${error.hint}\n`}`)
+    return error.exitCode
+  }
+  process.stderr.write(`gpuwarden: internal error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  return EXIT.internal
+}

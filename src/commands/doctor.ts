@@ -1,0 +1,28 @@
+/** `gpuwarden doctor`: what is missing and how to get it. */
+import { randomBytes } from 'node:crypto'
+import type { Config } from '../config.ts'
+import { examine } from '../doctor/index.ts'
+import { EXIT } from '../failure.ts'
+import { SILENT_LOG } from '../one-look.ts'
+import { Sampling } from '../sampling.ts'
+
+const SIGNS = { ok: 'ok     ', advice: 'note   ', missing: 'MISSING' } as const
+
+export async function doctor(config: Config, options: Record<string, unknown>): Promise<number> {
+  const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: randomBytes(16).toString('hex') })
+  try {
+    const results = await examine({ values: config.values, configWarnings: config.warnings, sampling })
+    const isMissing = results.some((result) => result.state === 'missing')
+    if (options.json === true) process.stdout.write(`${JSON.stringify({ ok: !isMissing, checks: results }, null, 2)}\n`)
+    else {
+      for (const { name, state, message, fix } of results) {
+        process.stdout.write(`${SIGNS[state]} ${name.padEnd(14)} ${message}\n`)
+        if (fix !== null) process.stdout.write(`${' '.repeat(23)}→ ${fix}\n`)
+      }
+      process.stdout.write(isMissing ? '\nSomething needed is missing: see above.\n' : '\nAll that is needed is there.\n')
+    }
+    return isMissing ? EXIT.checkFailed : EXIT.ok
+  } finally {
+    await sampling.stop()
+  }
+}

@@ -1,0 +1,91 @@
+/** `gpuwarden monitor`: the agent, until Ctrl-C, SIGTERM or --duration. */
+import { Agent, type Started } from '../app.ts'
+import type { Config } from '../config.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { VERSION } from '../version.ts'
+import { LiveLines } from './live-lines.ts'
+
+const SHORTEST_REDRAW_MS = 500
+const SUMMARY_EVERY_MS = 60_000
+const STUCK_DISK_MS = 3000
+
+export async function monitor(config: Config, options: Record<string, unknown>): Promise<number> {
+  const durationMs = readDuration(options.duration)
+  const isQuiet = options.quiet === true
+  const isTerminal = process.stdout.isTTY === true && !isQuiet
+  const agent = new Agent({ config, logToStderr: !isTerminal && !isQuiet })
+  // Before start(): a Ctrl-C while a cold driver opens must end as cleanly as a later one.
+  const ended = waitForEnd(durationMs)
+  const started = await agent.start()
+  const stopShowing = isTerminal ? showLive(agent, started, config) : isQuiet ? () => undefined : logSummaries(agent)
+  const reason = await ended
+  stopShowing()
+  await agent.stop(reason)
+  // A write to a dead network disk cannot be taken back and would keep the process alive: everything else is flushed by now.
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), STUCK_DISK_MS).unref()
+  if (isTerminal) process.stdout.write(`Stopped (${reason}).${agent.store ? ` Logs: ${config.values['log.dir']}` : ''}\n`)
+  return EXIT.ok
+}
+
+function readDuration(given: unknown): number {
+  const seconds = given === undefined ? 0 : Number(given)
+  if (Number.isFinite(seconds) && seconds >= 0) return seconds * 1000
+  throw new Failure(`--duration: expected seconds, 0 or more; got ${JSON.stringify(given)}`, { exitCode: EXIT.usage })
+}
+
+function waitForEnd(durationMs: number): Promise<string> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', () => resolve('Ctrl-C'))
+    process.once('SIGTERM', () => resolve('SIGTERM'))
+    process.once('SIGHUP', () => resolve('the terminal was closed'))
+    if (durationMs > 0) setTimeout(() => resolve('--duration is over'), durationMs)
+  })
+}
+
+function showLive(agent: Agent, { url, metricsUrl, opened }: Started, config: Config): () => void {
+  const out = process.stdout
+  const lines = [
+    `gpuwarden ${VERSION}${url === null ? '' : `  dashboard and API ${url}`}${metricsUrl === null ? '' : `  metrics ${metricsUrl}`}  logs ${config.values['log.dir']}`,
+  ]
+  if (opened.simulatedInstead) lines.push('No GPU was found: these are SIMULATED GPUs ("gpuwarden doctor" says what was looked for).')
+  for (const warning of config.warnings) lines.push(`note: ${warning}`)
+  out.write(`${lines.join('\n')}\nCtrl-C ends.\n`)
+  const live = new LiveLines(agent.sampling.state, out, Math.max(SHORTEST_REDRAW_MS, config.values.interval * 1000))
+  // The first sample is wanted on the screen at once, not at the next redraw.
+  agent.sampling.hub.addSink({
+    name: 'screen',
+    accept: drawOnce(live),
+    dropped: () => ({ count: 0, reason: null }),
+    close: async () => undefined,
+  })
+  live.draw()
+  return () => live.stop()
+}
+
+function drawOnce(live: LiveLines): (event: { type: string }) => void {
+  let isDrawn = false
+  return (event) => {
+    if (isDrawn || event.type !== 'tick') return
+    isDrawn = true
+    live.draw()
+  }
+}
+
+function logSummaries(agent: Agent): () => void {
+  const timer = setInterval(() => {
+    for (const { info, sample, live } of agent.sampling.state.gpus())
+      agent.log.log.info(
+        {
+          gpu: info.label,
+          live,
+          state: sample?.state ?? null,
+          utilization_percent: sample?.utilizationRatio == null ? null : Math.round(sample.utilizationRatio * 100),
+          memory_used_mb: sample?.memoryUsedBytes == null ? null : Math.round(sample.memoryUsedBytes / 1024 ** 2),
+          temperature_celsius: sample?.temperatureCelsius ?? null,
+        },
+        'sample',
+      )
+  }, SUMMARY_EVERY_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,227 @@
+/** A reading that changed as it never did before: memory, utilisation, temperature or power of one GPU. */
+import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
+import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../memory/record-ratio.ts'
+import type { Finding, GpuInfo, GpuSample, Reading } from '../model.ts'
+import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { duration, evidenceNumber, percent } from './words.ts'
+
+export interface ChangeOptions {
+  /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
+  readonly inform: number
+  readonly alert: number
+  /** A change that stays this long is the new normal. */
+  readonly settleMinutes: number
+}
+
+const DEFAULTS: ChangeOptions = { inform: 1.25, alert: 2, settleMinutes: 10 }
+const GPU_CAP = 64
+const LATE_MS = 5000
+/** A reading is back when this share of the change is left. */
+const BACK = 0.15
+
+interface Field {
+  readonly name: string
+  readonly title: string
+  /** Changes smaller than this are everyday. */
+  readonly least: number
+  read(sample: GpuSample): Reading
+  words(value: number): string
+}
+
+const FIELDS: readonly Field[] = [
+  {
+    name: 'memory',
+    title: 'memory in use',
+    least: 0.02,
+    read: ({ memoryUsedBytes: used, memoryTotalBytes: total }) => (used === null || total === null || total <= 0 ? null : used / total),
+    words: percent,
+  },
+  { name: 'utilization', title: 'utilisation', least: 0.2, read: (sample) => sample.utilizationRatio, words: percent },
+  {
+    name: 'temperature',
+    title: 'temperature',
+    least: 6,
+    read: (sample) => sample.temperatureCelsius,
+    words: (value) => `${Math.round(value)} °C`,
+  },
+  { name: 'power', title: 'power draw', least: 60, read: (sample) => sample.powerWatts, words: (value) => `${Math.round(value)} W` },
+]
+
+interface Abnormal {
+  /** Level before the change: frozen, so that it can be said how long it stays different. */
+  readonly reference: number
+  readonly size: number
+  readonly since: number
+  /** Samples since then: the mean of the newest window says nothing before it is full. */
+  samples: number
+}
+
+interface Watched {
+  label: string
+  index: number
+  lastAt: number
+  /** Null until the list was read once. */
+  pids: readonly number[] | null
+  /** When a process last came or went. */
+  turnoverAt: number
+  readonly ratios: readonly RecordRatio[]
+  abnormal: (Abnormal | null)[]
+}
+
+type SavedGpu = Omit<Watched, 'ratios'> & { readonly ratios: readonly RecordRatioState[] }
+
+interface Saved {
+  readonly gpus: readonly (readonly [string, SavedGpu])[]
+  readonly findings: unknown
+}
+
+const WINDOW = 48
+const WINDOWS: Partial<RecordRatioOptions> = { window: WINDOW, warmup: 150, rest: 120 }
+
+class ChangeDetector implements Detector {
+  readonly #options: ChangeOptions
+  readonly #book = new FindingBook('change')
+  readonly #gpus = new Map<string, Watched>()
+
+  constructor(options: ChangeOptions) {
+    this.#options = options
+  }
+
+  accept(input: DetectorInput): readonly Finding[] {
+    if (input.type === 'device') this.#device(input.device)
+    return input.type === 'gpu' ? this.#sample(input.sample) : NO_FINDINGS
+  }
+
+  snapshot(): unknown {
+    const saved: Saved = {
+      gpus: [...this.#gpus].map(
+        ([id, gpu]) => [id, { ...structuredClone({ ...gpu, ratios: [] }), ratios: gpu.ratios.map((one) => one.snapshot()) }] as const,
+      ),
+      findings: this.#book.snapshot(),
+    }
+    return saved
+  }
+
+  restore(state: unknown): void {
+    const saved = structuredClone(state) as Saved
+    this.#gpus.clear()
+    for (const [id, one] of saved.gpus) {
+      const ratios = newRatios()
+      ratios.forEach((ratio, i) => {
+        const kept = one.ratios[i]
+        if (kept !== undefined) ratio.restore(kept)
+      })
+      this.#gpus.set(id, { ...one, ratios })
+    }
+    this.#book.restore(saved.findings)
+  }
+
+  #device(device: GpuInfo): void {
+    const gpu = this.#gpu(device.id)
+    if (gpu === null) return
+    gpu.label = device.label
+    gpu.index = device.index
+  }
+
+  #gpu(id: string): Watched | null {
+    const known = this.#gpus.get(id)
+    if (known !== undefined) return known
+    if (this.#gpus.size >= GPU_CAP) return null
+    const made: Watched = {
+      label: id,
+      index: -1,
+      lastAt: -1,
+      pids: null,
+      turnoverAt: -1,
+      ratios: newRatios(),
+      abnormal: FIELDS.map(() => null),
+    }
+    this.#gpus.set(id, made)
+    return made
+  }
+
+  #sample(sample: GpuSample): readonly Finding[] {
+    const gpu = this.#gpu(sample.gpu)
+    const { at } = sample
+    if (gpu === null || (at <= gpu.lastAt && gpu.lastAt - at <= LATE_MS)) return NO_FINDINGS
+    if (at < gpu.lastAt) gpu.turnoverAt = Math.min(gpu.turnoverAt, at)
+    gpu.lastAt = at
+    this.#noteProcesses(gpu, sample)
+    let findings = NO_FINDINGS
+    for (let i = 0; i < FIELDS.length; i++) {
+      const field = FIELDS[i]
+      const ratio = gpu.ratios[i]
+      const value = field?.read(sample) ?? null
+      if (field === undefined || ratio === undefined || value === null) continue
+      const past = ratio.past
+      const stated = ratio.update(value, at)
+      const open = gpu.abnormal[i] ?? null
+      if (stated !== null && stated >= this.#options.inform)
+        findings = both(findings, this.#begin(gpu, sample, i, field, stated, value, past))
+      else if (open !== null) findings = both(findings, this.#mayEnd(gpu, sample, i, field, open, ratio.present))
+    }
+    return findings
+  }
+
+  #noteProcesses(gpu: Watched, sample: GpuSample): void {
+    const list = sample.processes
+    const before = gpu.pids
+    if (list === null || (before !== null && list.length === before.length && list.every((one, i) => one.pid === before[i]))) return
+    gpu.pids = list.map((one) => one.pid)
+    if (before !== null) gpu.turnoverAt = sample.at
+  }
+
+  #begin(gpu: Watched, sample: GpuSample, i: number, field: Field, stated: number, value: number, past: number): readonly Finding[] {
+    const { at } = sample
+    const open = gpu.abnormal[i] ?? null
+    const reference = open?.reference ?? (Number.isNaN(past) ? value : past)
+    const abnormal: Abnormal = { reference, size: Math.max(Math.abs(value - reference), field.least), since: open?.since ?? at, samples: 0 }
+    gpu.abnormal[i] = abnormal
+    // A job that starts or ends changes everything, and everybody knows why: half the settling time is taken for its beginning.
+    const explained = gpu.turnoverAt >= 0 && at - gpu.turnoverAt <= this.#options.settleMinutes * 30_000
+    const severity = stated >= this.#options.alert && !explained ? 'warning' : 'info'
+    const times = 2 ** stated
+    return this.#book.raise(
+      subjectOf({ gpu: sample.gpu, gpuIndex: gpu.index < 0 ? null : gpu.index }),
+      at,
+      {
+        severity,
+        since: abnormal.since,
+        message:
+          `GPU ${gpu.label}: ${field.title} went from ${field.words(reference)} to ${field.words(value)}, ` +
+          `${times.toFixed(1)} times the largest change so far${explained ? `; a process started or ended ${duration(at - gpu.turnoverAt)} ago` : ''}`,
+        evidence: {
+          reading: field.name,
+          before: evidenceNumber(reference),
+          now: evidenceNumber(value),
+          timesRecord: evidenceNumber(times),
+          processesChanged: explained,
+        },
+        confidence: Math.min(0.95, 0.4 + 0.15 * stated),
+        advice: ['Look at what started or stopped at that moment'],
+      },
+      field.name,
+    )
+  }
+
+  #mayEnd(gpu: Watched, sample: GpuSample, i: number, field: Field, open: Abnormal, present: number): readonly Finding[] {
+    const { at } = sample
+    if (open.samples++ < WINDOW) return NO_FINDINGS
+    const back = Math.abs(present - open.reference) < BACK * open.size
+    const settled = at - open.since >= this.#options.settleMinutes * 60_000 || at < open.since
+    if (!back && !settled) return NO_FINDINGS
+    gpu.abnormal[i] = null
+    const key = this.#book.key(subjectOf({ gpu: sample.gpu }), field.name)
+    const lasted = duration(Math.max(0, at - open.since))
+    const how = back
+      ? `is back at ${field.words(present)} after ${lasted}`
+      : `has stayed at ${field.words(present)} for ${lasted}; taken as the new normal`
+    return this.#book.resolve(key, at, `GPU ${gpu.label}: ${field.title} ${how}`)
+  }
+}
+
+function newRatios(): RecordRatio[] {
+  return FIELDS.map((field) => new RecordRatio({ ...WINDOWS, least: field.least }))
+}
+
+export const change: DetectorKind<ChangeOptions> = { name: 'change', defaults: DEFAULTS, create: (options) => new ChangeDetector(options) }

@@ -1,0 +1,153 @@
+/** Pressure as the device shows it: memory that is full and given back again and again, or nearly full for long. */
+import { flushed } from '../memory/cache-flush.ts'
+import type { RunMap } from '../memory/run-map.ts'
+import type { Finding, GpuSample, Severity } from '../model.ts'
+import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { bytes, duration, evidenceNumber, percent } from './words.ts'
+
+export interface DevicePressureOptions {
+  /** So many failures within the window are a warning. */
+  readonly retries: number
+  readonly windowSeconds: number
+  /** Level that is mentioned, level that is a warning, and how long they must hold. */
+  readonly levelRatio: number
+  readonly fullRatio: number
+  readonly holdMinutes: number
+}
+
+const CAP = 64
+const TIMES_KEPT = 64
+/** A level is left only when memory has fallen this far below it. */
+const HYSTERESIS = 0.02
+
+interface GpuState {
+  lastAt: number
+  used: number
+  top: number
+  flushes: number[]
+  /** Since when memory has been above the level and above full; -1 when it is not. */
+  levelSince: number
+  fullSince: number
+}
+
+export class DevicePressure {
+  readonly #options: DevicePressureOptions
+  readonly #windowMs: number
+  readonly #book: FindingBook
+  readonly #map: RunMap
+  #gpus = new Map<string, GpuState>()
+
+  constructor(options: DevicePressureOptions, book: FindingBook, map: RunMap) {
+    this.#options = options
+    this.#windowMs = options.windowSeconds * 1000
+    this.#book = book
+    this.#map = map
+  }
+
+  snapshot(): unknown {
+    return structuredClone([...this.#gpus])
+  }
+
+  restore(state: unknown): void {
+    this.#gpus = new Map(structuredClone(state) as [string, GpuState][])
+  }
+
+  accept(sample: GpuSample): readonly Finding[] {
+    const { at, gpu, memoryUsedBytes: used, memoryTotalBytes: total } = sample
+    if (used === null || total === null || total <= 0) return NO_FINDINGS
+    const ratio = used / total
+    let state = this.#gpus.get(gpu)
+    if (state === undefined) {
+      if (this.#gpus.size >= CAP) return NO_FINDINGS
+      state = { lastAt: at, used: ratio, top: ratio, flushes: [], levelSince: -1, fullSince: -1 }
+      this.#gpus.set(gpu, state)
+    }
+    if (at < state.lastAt) {
+      if (state.lastAt - at < 5000) return NO_FINDINGS
+      Object.assign(state, { top: ratio, flushes: [], levelSince: -1, fullSince: -1 })
+    }
+    const empty = sample.processes !== null && sample.processes.length === 0
+    const flush = flushed({ before: state.top, now: ratio, quietMs: at - state.lastAt, empty })
+    if (flush.happened) state.flushes.push(at)
+    if (state.flushes.length > TIMES_KEPT) state.flushes.shift()
+    state.top = flush.top
+    state.lastAt = at
+    state.used = ratio
+    if (empty) state.flushes = []
+    const covered = this.#map.covers(gpu, at)
+    return both(this.#judgeFlushes(gpu, at, state, covered), this.#judgeLevel(gpu, at, ratio, total, state))
+  }
+
+  #judgeFlushes(gpu: string, at: number, state: GpuState, covered: boolean): readonly Finding[] {
+    if (state.flushes.length === 0 && this.#book.size === 0) return NO_FINDINGS
+    const subject = subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
+    const key = this.#book.key(subject)
+    const recent = covered ? 0 : state.flushes.filter((one) => at - one <= this.#windowMs && one <= at).length
+    if (recent === 0) return this.#book.resolve(key, at)
+    if (recent < this.#options.retries && !this.#book.has(key)) return NO_FINDINGS
+    if (!this.#book.due(key, at, 'warning')) return NO_FINDINGS
+    return this.#book.raise(subject, at, {
+      severity: 'warning',
+      since: state.flushes.find((one) => at - one <= this.#windowMs) ?? at,
+      message:
+        `${this.#map.label(gpu)}: memory was full ${recent} times in ${duration(this.#windowMs)} and each time a large part was given back at once: ` +
+        'an allocator that runs against the limit and flushes its cache. Seen from the device alone',
+      evidence: {
+        source: 'device',
+        flushesInWindow: recent,
+        windowSeconds: this.#options.windowSeconds,
+        usedRatio: evidenceNumber(state.used),
+      },
+      confidence: Math.min(0.8, 0.4 + 0.05 * recent),
+      advice: [
+        'Reduce the batch size or the sequence length',
+        'Report training figures with the SDK: the allocator counts these failures itself',
+      ],
+    })
+  }
+
+  /** Nearly full for long: worth a word, and a warning when there is hardly anything left. */
+  #judgeLevel(gpu: string, at: number, ratio: number, total: number, state: GpuState): readonly Finding[] {
+    const { levelRatio, fullRatio, holdMinutes } = this.#options
+    state.levelSince = above(state.levelSince, ratio, levelRatio, at)
+    state.fullSince = above(state.fullSince, ratio, fullRatio, at)
+    if (state.levelSince < 0 && this.#book.size === 0) return NO_FINDINGS
+    const subject = subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
+    const key = this.#book.key(subject, 'level')
+    const hold = holdMinutes * 60_000
+    if (state.levelSince < 0)
+      return this.#book.has(key) ? this.#book.resolve(key, at, `${this.#map.label(gpu)}: memory has room again.`) : NO_FINDINGS
+    if (at - state.levelSince < hold) return NO_FINDINGS
+    // A run that tells its allocator's figures may well keep a full cache.
+    const full = state.fullSince >= 0 && at - state.fullSince >= hold && !this.#map.covers(gpu, at)
+    const severity: Severity = full ? 'warning' : 'info'
+    if (!this.#book.due(key, at, severity)) return NO_FINDINGS
+    return this.#book.raise(
+      subject,
+      at,
+      {
+        severity,
+        since: state.levelSince,
+        message: `${this.#map.label(gpu)}: ${percent(ratio)} of ${bytes(total)} has been in use for ${duration(at - state.levelSince)}; ${bytes(total * (1 - ratio))} are left`,
+        evidence: {
+          source: 'device',
+          usedRatio: evidenceNumber(ratio),
+          freeBytes: Math.round(total * (1 - ratio)),
+          heldSeconds: Math.round((at - state.levelSince) / 1000),
+        },
+        confidence: 0.9,
+        advice: [
+          'A server that takes its memory in advance is meant to look like this; raise the threshold for it',
+          'Otherwise leave room for the next peak',
+        ],
+      },
+      'level',
+    )
+  }
+}
+
+function above(since: number, ratio: number, level: number, at: number): number {
+  if (since < 0) return ratio >= level ? at : -1
+  if (since > at) return at
+  return ratio < level - HYSTERESIS ? -1 : since
+}

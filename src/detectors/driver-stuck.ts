@@ -1,0 +1,92 @@
+/** The driver does not answer, or reading it kills the sampler: said by the sampler's supervisor, never guessed from values. */
+import type { Detector, DetectorKind } from '../kinds.ts'
+import type { Finding, Severity, SourceHealth } from '../model.ts'
+import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { THRESHOLDS } from './thresholds.ts'
+
+export interface DriverStuckOptions {
+  /** From this many restarts on, crashing is critical. */
+  readonly restarts: number
+}
+
+export const driverStuck: DetectorKind<DriverStuckOptions> = {
+  name: 'driver_stuck',
+  defaults: THRESHOLDS.driverStuck,
+  create: (options) => createDriverStuck(options),
+}
+
+function createDriverStuck(options: DriverStuckOptions): Detector {
+  const book = new FindingBook('driver_stuck')
+  const subject = subjectOf({})
+
+  function look(health: SourceHealth, at: number): readonly Finding[] {
+    const part = `source=${health.source}`
+    const key = book.key(subject, part)
+    const severity = severityOf(health, options)
+    if (severity === null) {
+      // A source that is starting again has not yet shown that it is well.
+      if (health.state === 'starting') return NO_FINDINGS
+      return book.resolve(key, at, `The ${health.source} source ${health.state === 'ok' ? 'answers again' : 'has ended'}.`)
+    }
+    if (!book.due(key, at, severity)) return NO_FINDINGS
+    return book.raise(
+      subject,
+      at,
+      {
+        severity,
+        since: health.since,
+        message: `${statement(health)}${health.message === null ? '' : ` ${health.message}`}`,
+        evidence: {
+          source: health.source,
+          state: health.state,
+          restarts: health.restarts,
+          last_sample_at: health.lastSampleAt,
+          next_start_at: health.nextStartAt,
+        },
+        confidence: 1,
+        advice: advice(health),
+      },
+      part,
+    )
+  }
+
+  return {
+    accept: (input) => (input.type === 'health' ? look(input.health, input.at) : NO_FINDINGS),
+    snapshot: () => book.snapshot(),
+    restore: (state) => book.restore(state),
+  }
+}
+
+function severityOf(health: SourceHealth, options: DriverStuckOptions): Severity | null {
+  switch (health.state) {
+    case 'not_responding':
+      return health.source === 'host' ? 'warning' : 'critical'
+    case 'crashed':
+      return health.restarts >= options.restarts && health.source !== 'host' ? 'critical' : 'warning'
+    case 'failed':
+      return 'warning'
+    default:
+      return null
+  }
+}
+
+/** Seconds are enough, and the time zone is said. */
+function clockTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+function statement(health: SourceHealth): string {
+  switch (health.state) {
+    case 'not_responding':
+      return `The ${health.source} driver has not been responding since ${clockTime(health.since)}.`
+    case 'crashed':
+      return `Reading the ${health.source} driver has killed the sampler (${health.restarts} restarts so far).`
+    default:
+      return `The ${health.source} source cannot be read since ${clockTime(health.since)}.`
+  }
+}
+
+function advice(health: SourceHealth): readonly string[] {
+  if (health.state === 'failed') return ['Look at the agent log for the reason, put it right, and restart the agent.']
+  return ['Look for XID errors and hung tasks in the kernel log (dmesg).', 'If nvidia-smi hangs as well, the server needs a reboot.']
+}

@@ -1,0 +1,27 @@
+/** Runs that have ended: steps of theirs that arrive late are of the past, unless they are younger than the end (the run was resumed). */
+import type { Run, TrainingStep } from '../model.ts'
+import { BoundedMap } from './bounded-map.ts'
+
+const CAP = 64
+
+export class EndedRuns {
+  readonly #endedAt = new BoundedMap<string, number>(CAP)
+
+  note(run: Run): void {
+    if (run.endedAt === null) this.#endedAt.delete(run.id)
+    else this.#endedAt.set(run.id, run.endedAt)
+  }
+
+  isPast(step: TrainingStep): boolean {
+    const endedAt = this.#endedAt.size === 0 ? undefined : this.#endedAt.get(step.run)
+    return endedAt !== undefined && step.at <= endedAt
+  }
+
+  snapshot(): unknown {
+    return this.#endedAt.entries()
+  }
+
+  restore(state: unknown): void {
+    this.#endedAt.load(state)
+  }
+}

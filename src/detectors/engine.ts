@@ -1,0 +1,249 @@
+/** Runs the detectors: shows each of them what the hub publishes, keeps the active findings, and goes on without one that fails. */
+import type { Detector, DetectorInput, DetectorKind, HubEvent, Tick } from '../kinds.ts'
+import type { Finding, FindingSubject, GpuInfo, ProcessView, Provenance, Reading, SourceHealth } from '../model.ts'
+import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
+
+export interface EngineOptions {
+  readonly kinds: readonly DetectorKind[]
+  /** By detector's name; laid over its defaults. */
+  readonly options?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  readonly disabled?: readonly string[]
+  readonly hostname: string
+  /** Called once for each detector that fails. */
+  readonly onFailure?: (failure: DetectorFailure) => void
+}
+
+export interface DetectorFailure {
+  readonly detector: string
+  /** `running`: it is switched off. `restoring`: it starts with nothing remembered. */
+  readonly while: 'running' | 'restoring'
+  readonly error: unknown
+}
+
+export interface Engine {
+  /** Takes what the hub publishes; gives what is new. */
+  accept(event: HubEvent): readonly Finding[]
+  /** Findings that are not resolved. */
+  findings(): readonly Finding[]
+  failures(): readonly DetectorFailure[]
+  /** JSON-safe. */
+  snapshot(): unknown
+  /** Before the first event. Gives the findings that end because nobody watches for them any more. */
+  restore(state: unknown): readonly Finding[]
+}
+
+interface Slot {
+  readonly kind: DetectorKind
+  readonly options: unknown
+  detector: Detector | null
+}
+
+interface Saved {
+  readonly version: 1
+  readonly lastAt: number
+  readonly detectors: Readonly<Record<string, unknown>>
+  readonly active: readonly Finding[]
+}
+
+const FAILURE = 'detector_failure'
+/** What a GPU that is no longer listed still has to be told of. */
+const OUTLIVES_ITS_GPU = new Set(['gpu_lost', 'xid', FAILURE])
+const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
+
+export function createEngine(given: EngineOptions): Engine {
+  const disabled = new Set(given.disabled ?? [])
+  const names = new Set(given.kinds.map((kind) => kind.name))
+  for (const name of disabled)
+    if (!names.has(name)) throw new Error(`detectors.disabled: there is no detector "${name}"; there are ${[...names].join(', ')}`)
+  return new DetectorEngine(
+    given,
+    given.kinds.filter((kind) => !disabled.has(kind.name)),
+  )
+}
+
+class DetectorEngine implements Engine {
+  readonly #given: EngineOptions
+  readonly #slots: Slot[]
+  readonly #active = new Map<string, Finding>()
+  readonly #devices = new Map<string, GpuInfo>()
+  readonly #failures: DetectorFailure[] = []
+  #lastAt = 0
+  #provenance: Provenance = 'live'
+
+  constructor(given: EngineOptions, kinds: readonly DetectorKind[]) {
+    this.#given = given
+    this.#slots = kinds.map((kind) => {
+      const options = { ...(kind.defaults as object), ...given.options?.[kind.name] }
+      return { kind, options, detector: kind.create(options) }
+    })
+  }
+
+  accept(event: HubEvent): readonly Finding[] {
+    const out: Finding[] = []
+    switch (event.type) {
+      case 'tick':
+        this.#tick(event.tick, out)
+        break
+      case 'steps':
+        this.#provenance = event.provenance
+        for (const step of event.steps) {
+          this.#lastAt = Math.max(this.#lastAt, step.at)
+          this.#show({ type: 'step', step }, out)
+        }
+        break
+      case 'devices':
+        this.#takeDevices(event.devices, out)
+        break
+      case 'run':
+        this.#show({ type: 'run', run: event.run }, out)
+        break
+      case 'health':
+        for (const health of event.health) this.#show({ type: 'health', health, at: this.#timeOf(health) }, out)
+        break
+      default:
+    }
+    return out.length === 0 ? NO_FINDINGS : out
+  }
+
+  findings(): readonly Finding[] {
+    return [...this.#active.values()]
+  }
+
+  failures(): readonly DetectorFailure[] {
+    return this.#failures
+  }
+
+  snapshot(): unknown {
+    const detectors: Record<string, unknown> = {}
+    for (const { kind, detector } of this.#slots) if (detector) detectors[kind.name] = detector.snapshot()
+    return { version: 1, lastAt: this.#lastAt, detectors, active: [...this.#active.values()] } satisfies Saved
+  }
+
+  restore(state: unknown): readonly Finding[] {
+    const saved = state as Saved | null
+    if (saved?.version !== 1) throw new Error(`expected a saved state of the detectors of version 1, got version ${String(saved?.version)}`)
+    this.#lastAt = saved.lastAt
+    const fresh = new Set<string>()
+    for (const slot of this.#slots) if (!this.#restoreSlot(slot, saved.detectors[slot.kind.name])) fresh.add(slot.kind.name)
+    const watched = new Set(this.#slots.map((slot) => slot.kind.name))
+    const ended: Finding[] = []
+    for (const finding of saved.active) {
+      // A detector that failed gets another chance after a restart, and one that lost its memory begins anew.
+      if (watched.has(finding.detector) && !fresh.has(finding.detector)) this.#active.set(finding.fingerprint, finding)
+      else ended.push(resolved(finding, this.#lastAt, 'No longer watched since the restart.'))
+    }
+    return ended
+  }
+
+  #restoreSlot(slot: Slot, state: unknown): boolean {
+    if (state === undefined || slot.detector === null) return false
+    try {
+      slot.detector.restore(state)
+      return true
+    } catch (error) {
+      slot.detector = slot.kind.create(slot.options)
+      this.#fail({ detector: slot.kind.name, while: 'restoring', error })
+      return false
+    }
+  }
+
+  #tick(tick: Tick, out: Finding[]): void {
+    this.#lastAt = tick.at
+    this.#provenance = tick.provenance
+    if (tick.host) this.#show({ type: 'host', sample: tick.host }, out)
+    for (const event of tick.events) this.#show({ type: 'event', event }, out)
+    if (tick.gpus.length === 1 && tick.gpus[0]) this.#show({ type: 'gpu', sample: tick.gpus[0], processes: tick.processes }, out)
+    else {
+      const byGpu = new Map<string, ProcessView[]>()
+      for (const process of tick.processes) {
+        const list = byGpu.get(process.gpu)
+        if (list) list.push(process)
+        else byGpu.set(process.gpu, [process])
+      }
+      for (const sample of tick.gpus) this.#show({ type: 'gpu', sample, processes: byGpu.get(sample.gpu) ?? NO_PROCESSES }, out)
+    }
+  }
+
+  #takeDevices(devices: readonly GpuInfo[], out: Finding[]): void {
+    this.#devices.clear()
+    for (const device of devices) {
+      this.#devices.set(device.id, device)
+      this.#show({ type: 'device', device }, out)
+    }
+    for (const finding of [...this.#active.values()]) {
+      const { gpu } = finding.subject
+      if (gpu === null || this.#devices.has(gpu) || OUTLIVES_ITS_GPU.has(finding.detector)) continue
+      this.#note(resolved(finding, this.#lastAt, 'The GPU is no longer listed.'), out)
+    }
+  }
+
+  #show(input: DetectorInput, out: Finding[]): void {
+    for (const slot of this.#slots) {
+      if (slot.detector === null) continue
+      try {
+        const findings = slot.detector.accept(input)
+        if (findings.length > 0) for (const finding of findings) this.#note(finding, out)
+      } catch (error) {
+        this.#switchOff(slot, error, out)
+      }
+    }
+  }
+
+  #note(finding: Finding, out: Finding[]): void {
+    const provenance = (finding.subject.gpu === null ? null : this.#devices.get(finding.subject.gpu)?.provenance) ?? this.#provenance
+    const placed = { ...finding, provenance, subject: this.#place(finding.subject) }
+    if (placed.state === 'active') this.#active.set(placed.fingerprint, placed)
+    else this.#active.delete(placed.fingerprint)
+    out.push(placed)
+  }
+
+  /** A detector need not know its host, nor a GPU's number, nor where its data come from. */
+  #place(subject: FindingSubject): FindingSubject {
+    const gpuIndex = subject.gpuIndex ?? (subject.gpu === null ? null : (this.#devices.get(subject.gpu)?.index ?? null))
+    return { ...subject, host: subject.host ?? this.#given.hostname, gpuIndex }
+  }
+
+  #switchOff(slot: Slot, error: unknown, out: Finding[]): void {
+    slot.detector = null
+    const { name } = slot.kind
+    this.#fail({ detector: name, while: 'running', error })
+    for (const finding of [...this.#active.values()])
+      if (finding.detector === name) this.#note(resolved(finding, this.#lastAt, `No longer watched: the detector ${name} has failed.`), out)
+    const subject = subjectOf({ host: this.#given.hostname })
+    const finding: Finding = {
+      fingerprint: fingerprintOf(FAILURE, subject, `name=${name}`),
+      detector: FAILURE,
+      provenance: 'live',
+      subject,
+      severity: 'warning',
+      state: 'active',
+      at: this.#lastAt,
+      since: this.#lastAt,
+      message: `The detector ${name} has failed and is switched off until the agent restarts: ${error instanceof Error ? error.message : String(error)}`,
+      evidence: { detector: name },
+      confidence: 1,
+      advice: ['This is a fault of gpuwarden: please report it with the agent log.'],
+      predictedAt: null,
+      predictedEarliestAt: null,
+      predictedLatestAt: null,
+      riskLevel: null,
+    }
+    this.#note(finding, out)
+  }
+
+  #fail(failure: DetectorFailure): void {
+    this.#failures.push(failure)
+    this.#given.onFailure?.(failure)
+  }
+
+  /** A stuck driver sends no ticks: then the health's own times are the newest there are. */
+  #timeOf(health: SourceHealth): number {
+    const candidates: Reading[] = [this.#lastAt, health.since, health.lastSampleAt]
+    return Math.max(...candidates.map((at) => at ?? 0))
+  }
+}
+
+function resolved(finding: Finding, at: number, message: string): Finding {
+  const over = { predictedAt: null, predictedEarliestAt: null, predictedLatestAt: null }
+  return { ...finding, ...over, state: 'resolved', at: Math.max(at, finding.since), message }
+}

@@ -1,0 +1,166 @@
+/** Building findings: one begins, is updated sparingly, and is resolved; its fingerprint is the detector and its subject. */
+import type { Finding, FindingSubject, Reading, RiskLevel, Severity } from '../model.ts'
+import { BoundedMap } from './bounded-map.ts'
+
+/** What detectors return when there is nothing to say; shared, so that saying nothing costs nothing. */
+export const NO_FINDINGS: readonly Finding[] = Object.freeze([])
+
+const ACTIVE_CAP = 96
+const REFRESH_MS = 60_000
+
+/** What a detector says of a trouble; the rest of a Finding follows from its subject. */
+export interface FindingDraft {
+  readonly severity: Severity
+  readonly message: string
+  readonly evidence: Readonly<Record<string, number | string | boolean | null>>
+  readonly confidence: number
+  readonly advice: readonly string[]
+  /** When the trouble began, if before now; only the first statement's counts. */
+  readonly since?: number
+  readonly predictedAt?: Reading
+  readonly predictedEarliestAt?: Reading
+  readonly predictedLatestAt?: Reading
+  readonly riskLevel?: RiskLevel | null
+}
+
+export function subjectOf(parts: Partial<FindingSubject>): FindingSubject {
+  return { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null, ...parts }
+}
+
+/** `intruder|gpu=GPU-1|pid=42`. The index and the user are left out: they may become known later and must not rename the trouble. */
+export function fingerprintOf(detector: string, subject: FindingSubject, part = ''): string {
+  let print = part === '' ? detector : `${detector}|${part}`
+  if (subject.gpu !== null) print += `|gpu=${subject.gpu}`
+  if (subject.pid !== null) print += `|pid=${subject.pid}`
+  if (subject.run !== null) print += `|run=${subject.run}`
+  if (subject.rank !== null) print += `|rank=${subject.rank}`
+  if (subject.gpu === null && subject.run === null && subject.pid === null && subject.host !== null) print += `|host=${subject.host}`
+  return print
+}
+
+interface Entry {
+  finding: Finding
+  /** When it was last said. */
+  saidAt: number
+}
+
+/** The active findings of one detector. */
+export class FindingBook {
+  readonly #detector: string
+  readonly #refreshMs: number
+  readonly #evicted: Finding[] = []
+  readonly #active: BoundedMap<string, Entry>
+
+  constructor(detector: string, refreshMs = REFRESH_MS) {
+    this.#detector = detector
+    this.#refreshMs = refreshMs
+    this.#active = new BoundedMap(ACTIVE_CAP, (_key, entry) => this.#evicted.push(entry.finding))
+  }
+
+  get size(): number {
+    return this.#active.size
+  }
+
+  /** `part` tells apart troubles of one subject: `code=79`, `source=nvidia`. */
+  key(subject: FindingSubject, part = ''): string {
+    return fingerprintOf(this.#detector, subject, part)
+  }
+
+  has(key: string): boolean {
+    return this.#active.has(key)
+  }
+
+  get(key: string): Finding | undefined {
+    return this.#active.get(key)?.finding
+  }
+
+  keys(): string[] {
+    return [...this.#active.keys()]
+  }
+
+  /** Whether raise() would say something now: ask before writing a message on every sample. */
+  due(key: string, at: number, severity: Severity, riskLevel: RiskLevel | null = null): boolean {
+    const entry = this.#active.get(key)
+    if (!entry || entry.finding.severity !== severity || entry.finding.riskLevel !== riskLevel) return true
+    if (at < entry.saidAt) entry.saidAt = at
+    // The longer a trouble lasts, the less news it is.
+    return at - entry.saidAt >= Math.max(this.#refreshMs, (entry.saidAt - entry.finding.since) / 2)
+  }
+
+  /** Begins the finding of this subject, or updates it when it is due. `part`: see key(). */
+  raise(subject: FindingSubject, at: number, draft: FindingDraft, part = ''): readonly Finding[] {
+    const key = this.key(subject, part)
+    if (!this.due(key, at, draft.severity, draft.riskLevel ?? null)) return NO_FINDINGS
+    const before = this.#active.get(key)
+    const finding: Finding = {
+      fingerprint: key,
+      detector: this.#detector,
+      // The engine knows better, see there.
+      provenance: 'live',
+      subject,
+      severity: draft.severity,
+      state: 'active',
+      at,
+      since: Math.min(before?.finding.since ?? draft.since ?? at, at),
+      message: draft.message,
+      evidence: draft.evidence,
+      confidence: Math.max(0, Math.min(1, draft.confidence)),
+      advice: draft.advice,
+      predictedAt: draft.predictedAt ?? null,
+      predictedEarliestAt: draft.predictedEarliestAt ?? null,
+      predictedLatestAt: draft.predictedLatestAt ?? null,
+      riskLevel: draft.riskLevel ?? null,
+    }
+    this.#active.set(key, { finding, saidAt: at })
+    if (this.#evicted.length === 0) return [finding]
+    const pushedOut = this.#evicted.splice(0).map((old) => resolved(old, at, `No longer followed, too many at once: ${old.message}`))
+    return [...pushedOut, finding]
+  }
+
+  /** Ends the finding with this key; nothing when there is none. */
+  resolve(key: string, at: number, message?: string): readonly Finding[] {
+    const entry = this.#active.get(key)
+    if (!entry) return NO_FINDINGS
+    this.#active.delete(key)
+    return [resolved(entry.finding, at, message ?? `Over: ${entry.finding.message}`)]
+  }
+
+  /** Ends every finding that the test picks. */
+  resolveWhere(test: (finding: Finding) => boolean, at: number, message?: string): readonly Finding[] {
+    if (this.#active.size === 0) return NO_FINDINGS
+    let ended: Finding[] | null = null
+    for (const [key, entry] of this.#active)
+      if (test(entry.finding)) {
+        ended ??= []
+        ended.push(...this.resolve(key, at, message))
+      }
+    return ended ?? NO_FINDINGS
+  }
+
+  snapshot(): unknown {
+    return this.#active.entries()
+  }
+
+  restore(state: unknown): void {
+    this.#active.load(state)
+  }
+}
+
+function resolved(finding: Finding, at: number, message: string): Finding {
+  return {
+    ...finding,
+    state: 'resolved',
+    at: Math.max(at, finding.since),
+    message,
+    predictedAt: null,
+    predictedEarliestAt: null,
+    predictedLatestAt: null,
+  }
+}
+
+/** Joins two answers without copying when one of them is empty. */
+export function both(first: readonly Finding[], second: readonly Finding[]): readonly Finding[] {
+  if (second.length === 0) return first
+  if (first.length === 0) return second
+  return [...first, ...second]
+}

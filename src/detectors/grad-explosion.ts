@@ -1,0 +1,82 @@
+/** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
+import type { DetectorKind } from '../kinds.ts'
+import { type Curve, type CurveOptions, curve, follow, restart } from './curve.ts'
+import { NO_FINDINGS } from './finding.ts'
+import { median } from './rolling-median.ts'
+import { subjectOfRun, watchRuns } from './run-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { evidenceNumber, figure } from './words.ts'
+
+export interface GradExplosionOptions extends CurveOptions {
+  readonly norm: number
+  /** One step above this is enough. */
+  readonly certainNorm: number
+  readonly clearSteps: number
+}
+
+interface GradState {
+  readonly curve: Curve
+  open: boolean
+  /** Whether the last three norms were above the level, newest in bit 0. */
+  above: number
+  /** Steps in a row without reason for alarm. */
+  quiet: number
+}
+
+/** A norm that doubles is nothing; noise below this share of it is not believed. */
+const LOG_FLOOR = 0.05
+
+export const gradExplosion: DetectorKind<GradExplosionOptions> = {
+  name: 'grad_explosion',
+  defaults: { ...THRESHOLDS.lossSpike, ...THRESHOLDS.gradExplosion },
+  create: (options) =>
+    watchRuns<GradState>('grad_explosion', {
+      initial: () => ({ curve: curve(options), open: false, above: 0, quiet: 0 }),
+      rewind(run, book, at) {
+        restart(run.state.curve)
+        run.state.open = false
+        run.state.above = 0
+        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has gone back to an earlier step.`)
+      },
+      step(run, step, book) {
+        const { state } = run
+        const norm = step.gradientNorm
+        if (norm === null || !Number.isFinite(norm) || norm < 0) return NO_FINDINGS
+        const usual = state.curve.level.ring.length === 0 ? null : Math.exp(median(state.curve.level))
+        const verdict = follow(state.curve, Math.log(Math.max(norm, 1e-12)), options, () => LOG_FLOOR)
+        state.above = ((state.above << 1) | (norm > options.norm ? 1 : 0)) & 0b111
+        const twice = (state.above & 0b001) !== 0 && (state.above & 0b110) !== 0
+        // A run whose norm lives above the level is not exploding for that: then only its own course counts.
+        const unusual = usual === null || norm > 3 * usual
+        const byLevel = unusual && (twice || norm > options.certainNorm)
+        const byCourse = verdict !== null && verdict.alarm !== null && norm > options.norm / 10 && unusual
+        const subject = subjectOfRun(run.id)
+        if (!byLevel && !byCourse) {
+          state.quiet++
+          if (!state.open || state.quiet < options.clearSteps) return NO_FINDINGS
+          state.open = false
+          return book.resolve(book.key(subject), step.at, `The gradient norm of ${run.id} is back at ${figure(norm)}.`)
+        }
+        state.quiet = 0
+        state.open = true
+        if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
+        const before = usual === null ? '' : `, usually ${figure(usual)}`
+        return book.raise(subject, step.at, {
+          severity: 'warning',
+          message: `Gradients of run ${run.id} explode: norm ${figure(norm)} at step ${step.step}${before}.`,
+          evidence: {
+            step: step.step,
+            gradient_norm: evidenceNumber(norm),
+            usual_norm: usual === null ? null : evidenceNumber(usual),
+            level: options.norm,
+            z: verdict === null ? null : evidenceNumber(verdict.z),
+          },
+          confidence: byLevel && byCourse ? 0.95 : 0.8,
+          advice: [
+            'Clip gradients (for example at norm 1) and lower the learning rate.',
+            'Check the batch of this step for broken samples.',
+          ],
+        })
+      },
+    }),
+}

@@ -1,0 +1,114 @@
+/** Memory that is held and not used: 1 GiB or more, and not one moment of work in half an hour. */
+import type { DetectorKind } from '../kinds.ts'
+import type { Finding, GpuSample, ProcessView, Reading } from '../model.ts'
+import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
+import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { bytes, duration } from './words.ts'
+
+export interface IdleHoldingOptions {
+  readonly minutes: number
+  readonly memoryBytes: number
+}
+
+/** `pid` null: the GPU as a whole, where processes are not told. */
+interface Holder {
+  readonly pid: number | null
+  idleFromMs: number
+  seenMs: number
+  user: string | null
+}
+
+type Watched = WatchedGpu<Holder[]>
+
+const HOLDER_CAP = 128
+
+export const idleHolding: DetectorKind<IdleHoldingOptions> = {
+  name: 'idle_holding',
+  defaults: THRESHOLDS.idleHolding,
+  create: (options) =>
+    watchGpus<Holder[]>('idle_holding', {
+      initial: () => [],
+      sample(gpu, sample, processes, book) {
+        let findings: readonly Finding[] = NO_FINDINGS
+        if (sample.processes === null) findings = look(gpu, null, sample.memoryUsedBytes, sample.utilizationRatio, sample, book, options)
+        else
+          for (const process of processes)
+            findings = both(
+              findings,
+              look(gpu, process, process.memoryUsedBytes, workOf(process, processes, sample), sample, book, options),
+            )
+        return both(findings, farewell(gpu, sample, book))
+      },
+    }),
+}
+
+/** How busy a process is; null when it cannot be told apart from its neighbours. */
+function workOf(process: ProcessView, processes: readonly ProcessView[], sample: GpuSample): Reading {
+  if (sample.utilizationRatio === 0) return 0
+  if (process.smRatio !== null) return process.smRatio
+  return processes.length === 1 ? sample.utilizationRatio : null
+}
+
+function look(
+  gpu: Watched,
+  process: ProcessView | null,
+  memoryBytes: Reading,
+  work: Reading,
+  sample: GpuSample,
+  book: FindingBook,
+  options: IdleHoldingOptions,
+): readonly Finding[] {
+  const pid = process?.pid ?? null
+  let holder = gpu.state.find((one) => one.pid === pid)
+  if (!holder) {
+    if (gpu.state.length >= HOLDER_CAP) gpu.state.shift()
+    holder = { pid, idleFromMs: gpu.time.ms, seenMs: gpu.time.ms, user: null }
+    gpu.state.push(holder)
+  }
+  holder.seenMs = gpu.time.ms
+  holder.user = process?.info?.user ?? holder.user
+  const subjectParts = { pid, user: holder.user }
+  // Unknown is not idle: only a reading of zero counts.
+  if (work !== 0 || memoryBytes === null || memoryBytes < options.memoryBytes) {
+    holder.idleFromMs = gpu.time.ms
+    if (book.size === 0 || work === null) return NO_FINDINGS
+    const why = work > 0 ? 'works again' : 'has given its memory back'
+    return book.resolve(book.key(subjectOfGpu(gpu, subjectParts)), sample.at, `${named(pid, gpu)} ${why}.`)
+  }
+  const idleMs = gpu.time.ms - holder.idleFromMs
+  if (idleMs < options.minutes * 60_000) return NO_FINDINGS
+  const subject = subjectOfGpu(gpu, subjectParts)
+  if (!book.due(book.key(subject), sample.at, 'warning')) return NO_FINDINGS
+  const owner = holder.user === null ? '' : ` of ${holder.user}`
+  return book.raise(subject, sample.at, {
+    severity: 'warning',
+    since: sample.at - idleMs,
+    message: `${named(pid, gpu)}${owner} holds ${bytes(memoryBytes)} and has not used the GPU for ${duration(idleMs)}.`,
+    evidence: {
+      memory_used_bytes: memoryBytes,
+      idle_seconds: Math.round(idleMs / 1000),
+      per_process: pid !== null && process?.smRatio !== null,
+    },
+    confidence: 0.9,
+    advice: ['Ask its owner to end it, or to free the memory: a notebook kernel or a crashed run may have been left behind.'],
+  })
+}
+
+function named(pid: number | null, gpu: Watched): string {
+  return pid === null ? gpuName(gpu) : `Process ${pid} on ${gpuName(gpu)}`
+}
+
+function farewell(gpu: Watched, sample: GpuSample, book: FindingBook): readonly Finding[] {
+  let findings: readonly Finding[] = NO_FINDINGS
+  for (let index = gpu.state.length - 1; index >= 0; index--) {
+    const holder = gpu.state[index]
+    if (!holder || holder.seenMs === gpu.time.ms || gpu.time.ms - holder.seenMs < 1000) continue
+    gpu.state.splice(index, 1)
+    if (book.size > 0) {
+      const key = book.key(subjectOfGpu(gpu, { pid: holder.pid }))
+      findings = both(findings, book.resolve(key, sample.at, `${named(holder.pid, gpu)} is gone.`))
+    }
+  }
+  return findings
+}

@@ -1,0 +1,49 @@
+/** The list: every detector there is. A new one is its file and its line here. */
+import type { DetectorKind } from '../kinds.ts'
+import { change } from './change.ts'
+import { driverStuck } from './driver-stuck.ts'
+import { ecc } from './ecc.ts'
+import { gpuLost } from './gpu-lost.ts'
+import { gradExplosion } from './grad-explosion.ts'
+import { idleHolding } from './idle-holding.ts'
+import { intruder } from './intruder.ts'
+import { leak } from './leak.ts'
+import { lossNan } from './loss-nan.ts'
+import { lossPlateau } from './loss-plateau.ts'
+import { lossSpike } from './loss-spike.ts'
+import { memoryPressure } from './memory-pressure.ts'
+import { oom } from './oom.ts'
+import { powerBrake } from './power-brake.ts'
+import { remap } from './remap.ts'
+import { slowData } from './slow-data.ts'
+import { stall } from './stall.ts'
+import { straggler } from './straggler.ts'
+import { thermal } from './thermal.ts'
+import { throttle } from './throttle.ts'
+import { xid } from './xid.ts'
+import { zombie } from './zombie.ts'
+
+export const detectors: readonly DetectorKind[] = [
+  leak,
+  oom,
+  memoryPressure,
+  change,
+  intruder,
+  idleHolding,
+  zombie,
+  stall,
+  slowData,
+  straggler,
+  lossNan,
+  lossSpike,
+  lossPlateau,
+  gradExplosion,
+  thermal,
+  throttle,
+  powerBrake,
+  xid,
+  ecc,
+  remap,
+  gpuLost,
+  driverStuck,
+]

@@ -1,0 +1,207 @@
+/**
+ * A process that is not expected: forbidden by the written policy, on a GPU that a run has claimed, or joining a GPU that somebody else
+ * already holds. A process that appears on an empty GPU is nobody's intruder; without a policy it is at most mentioned.
+ */
+import type { DetectorInput, DetectorKind } from '../kinds.ts'
+import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../model.ts'
+import { BoundedMap } from './bounded-map.ts'
+import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
+import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
+import { type IntruderPolicy, identityOf, policyTest } from './intruder-policy.ts'
+import { departed, enter, find, holderOf, identify, type Reason, related, type Tenancy, type Tenant } from './intruder-tenants.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { bytes } from './words.ts'
+
+export interface IntruderOptions extends IntruderPolicy {
+  readonly learnMinutes: number
+  readonly holderMemoryBytes: number
+  readonly holderSeconds: number
+}
+
+interface Claim {
+  readonly gpus: readonly string[]
+  readonly user: string | null
+  readonly pid: number | null
+}
+
+type Watched = WatchedGpu<Tenancy>
+
+const KNOWN_CAP = 256
+const RUN_CAP = 32
+/** Where processes can be looked up at all, this long is waited for it before an unknown one is judged. */
+const LOOKUP_MS = 5000
+
+export const intruder: DetectorKind<IntruderOptions> = {
+  name: 'intruder',
+  defaults: { allowedUsers: [], allowedCommands: [], allowedContainers: [], claims: [], ...THRESHOLDS.intruder },
+  create(options) {
+    const judge = policyTest(options)
+    const learnMs = options.learnMinutes * 60_000
+    const written = [options.allowedUsers, options.allowedCommands, options.allowedContainers, options.claims].some(
+      (list) => list.length > 0,
+    )
+    /** Who was learned on which GPU, and whom we have met at all. */
+    const known = new BoundedMap<string, true>(KNOWN_CAP)
+    const met = new BoundedMap<string, true>(KNOWN_CAP)
+    const runs = new BoundedMap<string, Claim>(RUN_CAP)
+    let lookedUp = false
+
+    function noteRun(input: DetectorInput): readonly Finding[] {
+      if (input.type !== 'run') return NO_FINDINGS
+      const { id, gpus, user, pid, endedAt } = input.run
+      if (endedAt !== null) runs.delete(id)
+      else if (gpus.length > 0) runs.set(id, { gpus, user, pid })
+      return NO_FINDINGS
+    }
+
+    function claimedByOther(gpu: Watched, info: ProcessInfo): boolean {
+      if (runs.size === 0 || info.user === null) return false
+      let claimed = false
+      for (const claim of runs.values()) {
+        if (claim.user === null || !(claim.gpus.includes(gpu.id) || claim.gpus.includes(gpu.facts?.label ?? ''))) continue
+        if (claim.user === info.user || claim.pid === info.pid) return false
+        claimed = true
+      }
+      return claimed
+    }
+
+    function reasonFor(gpu: Watched, tenant: Tenant, process: ProcessView): Reason | null {
+      const { info } = process
+      const verdict = judge(info, gpu.id, gpu.facts?.label ?? null)
+      if (verdict !== 'unknown') return verdict === 'forbidden' ? 'forbidden' : null
+      // A desktop's windows share a GPU with everything.
+      if (tenant.resident || process.type === 'graphics') return null
+      if (info && claimedByOther(gpu, info)) return 'run'
+      if (info && known.has(`${gpu.id}|${identityOf(info)}`)) return null
+      const holder = tenant.holder === null ? undefined : find(gpu.state, tenant.holder)
+      if (holder) return related(tenant, holder) ? null : 'joined'
+      return info && !written && gpu.time.ms >= learnMs && !met.has(identityOf(info)) ? 'new' : null
+    }
+
+    function settle(gpu: Watched, tenant: Tenant, process: ProcessView, at: number, book: FindingBook): readonly Finding[] {
+      const { info } = process
+      if (info === null && lookedUp && gpu.time.ms - tenant.sinceMs < LOOKUP_MS) return NO_FINDINGS
+      const before = tenant.reason
+      tenant.reason = reasonFor(gpu, tenant, process)
+      if (info) {
+        tenant.judged = true
+        met.set(identityOf(info), true)
+        if (tenant.reason === null && gpu.time.ms < learnMs) known.set(`${gpu.id}|${identityOf(info)}`, true)
+      }
+      if (before === null || tenant.reason !== null) return NO_FINDINGS
+      return book.resolve(
+        book.key(subjectOfGpu(gpu, { pid: tenant.pid })),
+        at,
+        `Process ${tenant.pid} on ${gpuName(gpu)} turned out to be expected.`,
+      )
+    }
+
+    function look(gpu: Watched, process: ProcessView, sample: GpuSample, book: FindingBook): readonly Finding[] {
+      const { info } = process
+      let tenant = find(gpu.state, process.pid)
+      const reused =
+        tenant !== undefined && tenant.startedAt !== null && info !== null && info.startedAt !== null && info.startedAt !== tenant.startedAt
+      let findings: readonly Finding[] = NO_FINDINGS
+      if (!tenant || reused) {
+        if (reused) findings = book.resolve(book.key(subjectOfGpu(gpu, { pid: process.pid })), sample.at)
+        tenant = enter(gpu, process)
+        tenant.holder = holderOf(gpu, tenant, sample, options)?.pid ?? null
+      }
+      tenant.seenMs = gpu.time.ms
+      tenant.memoryBytes = process.memoryUsedBytes
+      if (info) {
+        lookedUp = true
+        if (tenant.identity === null) identify(tenant, info)
+      }
+      if (!tenant.judged) findings = both(findings, settle(gpu, tenant, process, sample.at, book))
+      return tenant.reason === null ? findings : both(findings, report(gpu, tenant, process, sample, book))
+    }
+
+    return watchGpus<Tenancy>('intruder', {
+      initial: () => ({ started: false, tenants: [] }),
+      any: noteRun,
+      sample(gpu, sample, processes, book) {
+        if (sample.processes === null) return NO_FINDINGS
+        let findings: readonly Finding[] = NO_FINDINGS
+        for (const process of processes) findings = both(findings, look(gpu, process, sample, book))
+        gpu.state.started = true
+        return both(findings, farewell(gpu, sample.at, book))
+      },
+      extra: {
+        snapshot: () => ({ known: known.entries(), met: met.entries(), runs: runs.entries(), lookedUp }),
+        restore(state) {
+          const saved = state as { known: unknown; met: unknown; runs: unknown; lookedUp: boolean }
+          known.load(saved.known)
+          met.load(saved.met)
+          runs.load(saved.runs)
+          lookedUp = saved.lookedUp
+        },
+      },
+    })
+  },
+}
+
+/** Ends the findings of those that left, and of those whose holder did. */
+function farewell(gpu: Watched, at: number, book: FindingBook): readonly Finding[] {
+  let findings: readonly Finding[] = NO_FINDINGS
+  const end = (pid: number, why: string) => {
+    findings = both(findings, book.resolve(book.key(subjectOfGpu(gpu, { pid })), at, why))
+  }
+  for (const tenant of departed(gpu)) if (tenant.reason !== null) end(tenant.pid, `Process ${tenant.pid} has left ${gpuName(gpu)}.`)
+  if (book.size === 0) return findings
+  for (const tenant of gpu.state.tenants) {
+    if (tenant.reason !== 'joined' || tenant.holder === null || find(gpu.state, tenant.holder)) continue
+    end(tenant.pid, `Process ${tenant.holder}, upon which process ${tenant.pid} had come, has left ${gpuName(gpu)}.`)
+    tenant.reason = null
+    tenant.judged = true
+  }
+  return findings
+}
+
+const SEVERITY: Readonly<Record<Reason, Severity>> = { forbidden: 'critical', joined: 'warning', run: 'warning', new: 'info' }
+
+function report(gpu: Watched, tenant: Tenant, process: ProcessView, sample: GpuSample, book: FindingBook): readonly Finding[] {
+  const reason = tenant.reason ?? 'joined'
+  const severity = SEVERITY[reason]
+  const subject = subjectOfGpu(gpu, { pid: tenant.pid, user: tenant.user })
+  if (!book.due(book.key(subject), sample.at, severity)) return NO_FINDINGS
+  const holder = tenant.holder === null ? undefined : find(gpu.state, tenant.holder)
+  return book.raise(subject, sample.at, {
+    severity,
+    message: `${who(process)} ${statement(reason, gpu, tenant.holder, holder)}.`,
+    evidence: {
+      reason,
+      memory_used_bytes: process.memoryUsedBytes,
+      user: tenant.user,
+      executable: process.info?.executable ?? null,
+      container: process.info?.container ?? null,
+      holder_pid: tenant.holder,
+      holder_user: holder?.user ?? null,
+      holder_memory_bytes: holder?.memoryBytes ?? null,
+      utilization_ratio: sample.utilizationRatio,
+    },
+    confidence: reason === 'forbidden' ? 1 : process.info === null ? 0.6 : 0.85,
+    advice: reason === 'new' ? [] : ADVICE,
+  })
+}
+
+const ADVICE = [
+  'Find out whose process it is; ask its owner to move it, or stop it.',
+  'If it is welcome, name it in policy.allowed_users or policy.allowed_commands.',
+]
+
+function who(process: ProcessView): string {
+  const { info } = process
+  const memory = process.memoryUsedBytes === null ? '' : `, ${bytes(process.memoryUsedBytes)}`
+  if (info === null) return `An unknown process (PID ${process.pid}${memory})`
+  return `${info.name ?? 'A process'} of ${info.user ?? 'an unknown user'} (PID ${process.pid}${memory})`
+}
+
+function statement(reason: Reason, gpu: Watched, holderPid: number | null, holder: Tenant | undefined): string {
+  const name = gpuName(gpu)
+  if (reason === 'forbidden') return `is on ${name}, which the policy does not allow`
+  if (reason === 'run') return `is on ${name}, which a training run of somebody else has claimed`
+  if (reason === 'new') return `is on ${name} for the first time since watching began`
+  const held = holder?.memoryBytes
+  return `has come upon ${name}, which ${holder?.user ?? 'another process'} (PID ${holderPid}) already holds${typeof held === 'number' ? ` with ${bytes(held)}` : ''}`
+}

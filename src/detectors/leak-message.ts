@@ -1,0 +1,74 @@
+/** What is said of a leak. */
+import type { Leak } from '../memory/leak-verdict.ts'
+import type { FindingDraft } from './finding.ts'
+import { bytes, duration, evidenceNumber } from './words.ts'
+
+export type LeakSource = 'device' | 'process' | 'host memory' | 'allocator'
+
+export interface LeakStatement {
+  readonly at: number
+  /** Whose memory, as the sentence begins. */
+  readonly name: string
+  readonly leak: Leak
+  /** Milliseconds per unit of the leak's axis. */
+  readonly msPerUnit: number
+  readonly capacity: number
+  readonly source: LeakSource
+}
+
+export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakStatement): FindingDraft {
+  const rate = leak.slope * capacity
+  const lastedMs = (leak.to - leak.from) * msPerUnit
+  const fullMs = (leak.room / leak.slope) * msPerUnit
+  const perSecond = msPerUnit > 0 ? (rate * 1000) / msPerUnit : 0
+  const pace = source === 'allocator' ? `${bytes(rate)} per step` : perTime(perSecond)
+  const device = source === 'device' || source === 'process'
+  return {
+    severity: 'warning',
+    since: at - lastedMs,
+    message:
+      `${name} has grown ${pace} for ${duration(lastedMs)}, ${bytes(leak.rise * capacity)} in all, and does not fall back; ` +
+      `at this rate the ${source === 'host memory' ? 'host' : 'device'} is full in ${duration(fullMs)} (${duration(0.6 * fullMs)} to ${duration(1.8 * fullMs)})` +
+      (device ? '. From the device alone a cache that is still filling looks the same' : ''),
+    evidence: {
+      source,
+      riseBytes: Math.round(leak.rise * capacity),
+      bytesPerSecond: Math.round(perSecond),
+      bytesPerStep: source === 'allocator' ? Math.round(rate) : null,
+      lastedSeconds: evidenceNumber(lastedMs / 1000),
+      largestFallBytes: Math.round(leak.fall * capacity),
+      trendScore: evidenceNumber(leak.score),
+      steadiness: evidenceNumber(leak.steadiness),
+      roomBytes: Math.round(leak.room * capacity),
+      secondsToFull: evidenceNumber(fullMs / 1000),
+    },
+    confidence: confidence(leak, lastedMs, device),
+    advice: ADVICE[source],
+  }
+}
+
+function perTime(bytesPerSecond: number): string {
+  if (bytesPerSecond >= 1024 ** 2) return `${bytes(bytesPerSecond)} per second`
+  return bytesPerSecond * 3600 >= 64 * 1024 ** 2 ? `${bytes(bytesPerSecond * 3600)} per hour` : `${bytes(bytesPerSecond * 86_400)} per day`
+}
+
+/** Grows with the share of the room that the rise has taken, and with its evenness; less from the device alone and in the first minute. */
+function confidence(leak: Leak, lastedMs: number, device: boolean): number {
+  const taken = leak.rise / (leak.rise + leak.room)
+  const even = Math.exp(-Math.abs(Math.log(Math.max(0.01, leak.steadiness))))
+  return (0.5 + 0.35 * Math.min(1, 2 * taken) + 0.15 * even) * (device ? (lastedMs < 60_000 ? 0.7 : 0.85) : 1)
+}
+
+const ADVICE: Readonly<Record<LeakSource, readonly string[]>> = {
+  allocator: [
+    'Look for tensors kept from step to step: a loss summed without .item() or .detach(), lists of outputs, hooks, caches without a bound',
+    'Record a memory snapshot (torch.cuda.memory._record_memory_history) and look for the stack whose live blocks grow',
+    'Save a checkpoint before the memory is full',
+  ],
+  process: ['Look at what this process keeps', 'With training figures (the SDK) a leak can be told from a cache that fills'],
+  device: ['Look at which process grows', 'With training figures (the SDK) a leak can be told from a cache that fills'],
+  'host memory': [
+    'Look for Python objects kept from step to step, and for data-loader workers that copy what they touch',
+    'Watch the process with tracemalloc or memray',
+  ],
+}

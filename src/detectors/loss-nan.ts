@@ -1,0 +1,95 @@
+/** Loss or gradient norm that is no number any more: said at the very step. */
+import type { DetectorKind } from '../kinds.ts'
+import type { Severity, TrainingStep } from '../model.ts'
+import { NO_FINDINGS } from './finding.ts'
+import { subjectOfRun, watchRuns } from './run-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { evidenceNumber, figure } from './words.ts'
+
+export interface LossNanOptions {
+  /** Finite steps in a row after which it is over. */
+  readonly clearSteps: number
+  /** Steps in a row with only the gradient norm broken that are no longer a loss scaler finding its scale. */
+  readonly gradientSteps: number
+}
+
+interface NanState {
+  open: boolean
+  /** Rank that reported it: the others may be fine. */
+  rank: number
+  badInRow: number
+  goodInRow: number
+  lastLoss: number | null
+  lastStep: number | null
+}
+
+export const lossNan: DetectorKind<LossNanOptions> = {
+  name: 'loss_nan',
+  defaults: THRESHOLDS.lossNan,
+  create: (options) =>
+    watchRuns<NanState>('loss_nan', {
+      leaderOnly: false,
+      initial: () => ({ open: false, rank: 0, badInRow: 0, goodInRow: 0, lastLoss: null, lastStep: null }),
+      step(run, step, book) {
+        const { state } = run
+        const lossBad = broken(step.loss)
+        const normBad = broken(step.gradientNorm)
+        if (!lossBad && !normBad) {
+          if (step.loss !== null) {
+            state.lastLoss = step.loss
+            state.lastStep = step.step
+          }
+          if (!state.open || step.rank !== state.rank || (step.loss === null && step.gradientNorm === null)) return NO_FINDINGS
+          state.badInRow = 0
+          if (++state.goodInRow < options.clearSteps) return NO_FINDINGS
+          state.open = false
+          return book.resolve(
+            book.key(subjectOfRun(run.id)),
+            step.at,
+            `Loss and gradients of ${run.id} are finite again since ${options.clearSteps} steps.`,
+          )
+        }
+        if (!state.open) state.rank = step.rank
+        state.open = true
+        if (step.rank === state.rank) state.badInRow++
+        state.goodInRow = 0
+        // One overflowing gradient is how mixed precision finds its loss scale; the step is skipped there.
+        const severity: Severity = lossBad || state.badInRow >= options.gradientSteps ? 'critical' : 'warning'
+        const subject = subjectOfRun(run.id)
+        if (!book.due(book.key(subject), step.at, severity)) return NO_FINDINGS
+        return book.raise(subject, step.at, {
+          severity,
+          message: `${what(step, lossBad)} in run ${run.id} at step ${step.step}${past(state)}.`,
+          evidence: {
+            step: step.step,
+            rank: step.rank,
+            loss: step.loss === null ? null : evidenceNumber(step.loss),
+            gradient_norm: step.gradientNorm === null ? null : evidenceNumber(step.gradientNorm),
+            learning_rate: step.learningRate === null ? null : evidenceNumber(step.learningRate),
+            last_finite_loss: state.lastLoss,
+            last_finite_step: state.lastStep,
+          },
+          confidence: severity === 'critical' ? 1 : 0.7,
+          advice:
+            severity === 'critical'
+              ? [
+                  'Stop the run: what follows is lost. Go back to the last checkpoint before this step.',
+                  'Lower the learning rate, clip gradients, and check the batch of this step.',
+                ]
+              : ['With mixed precision a single skipped step is normal; watch whether it stays one.'],
+        })
+      },
+    }),
+}
+
+function broken(value: number | null): boolean {
+  return value !== null && !Number.isFinite(value)
+}
+
+function what(step: TrainingStep, lossBad: boolean): string {
+  return lossBad ? `Loss is ${step.loss}` : `Gradient norm is ${step.gradientNorm}`
+}
+
+function past(state: NanState): string {
+  return state.lastLoss === null ? '' : `; the last loss was ${figure(state.lastLoss)} at step ${state.lastStep}`
+}

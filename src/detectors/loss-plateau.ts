@@ -1,0 +1,84 @@
+/** The loss no longer goes down: medians of long windows, weighed against their own noise. Information, not an alarm. */
+import type { DetectorKind } from '../kinds.ts'
+import { NO_FINDINGS } from './finding.ts'
+import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
+import { subjectOfRun, watchRuns } from './run-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { evidenceNumber, figure } from './words.ts'
+
+export interface LossPlateauOptions {
+  readonly blockSteps: number
+  /** Half of them are compared with the other half. */
+  readonly blocks: number
+  readonly minImprovementRatio: number
+}
+
+interface PlateauState {
+  readonly block: RollingMedian
+  readonly medians: number[]
+  open: boolean
+}
+
+export const lossPlateau: DetectorKind<LossPlateauOptions> = {
+  name: 'loss_plateau',
+  defaults: THRESHOLDS.lossPlateau,
+  create: (options) =>
+    watchRuns<PlateauState>('loss_plateau', {
+      initial: () => ({ block: rollingMedian(options.blockSteps), medians: [], open: false }),
+      rewind(run, book, at) {
+        clear(run.state.block)
+        run.state.medians.length = 0
+        run.state.open = false
+        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has gone back to an earlier step.`)
+      },
+      step(run, step, book) {
+        const { state } = run
+        if (step.loss === null || !Number.isFinite(step.loss)) return NO_FINDINGS
+        push(state.block, step.loss)
+        if (state.block.ring.length < options.blockSteps) return NO_FINDINGS
+        state.medians.push(median(state.block))
+        clear(state.block)
+        if (state.medians.length > options.blocks) state.medians.shift()
+        if (state.medians.length < options.blocks) return NO_FINDINGS
+        const half = options.blocks >> 1
+        const earlier = middle(state.medians.slice(0, half))
+        const later = middle(state.medians.slice(half))
+        const noise = noiseOf(state.medians)
+        const improvement = earlier - later
+        const flat = improvement < Math.max(2 * noise * Math.sqrt(3 / half), options.minImprovementRatio * Math.abs(earlier))
+        const subject = subjectOfRun(run.id)
+        const key = book.key(subject)
+        if (!flat) {
+          state.open = false
+          return book.resolve(key, step.at, `The loss of ${run.id} goes down again, to ${figure(later)}.`)
+        }
+        state.open = true
+        if (!book.due(key, step.at, 'info')) return NO_FINDINGS
+        const steps = half * options.blockSteps
+        return book.raise(subject, step.at, {
+          severity: 'info',
+          message: `The loss of run ${run.id} has not gone down over ${2 * steps} steps: ${figure(later)} in the last ${steps}, ${figure(earlier)} in those before.`,
+          evidence: {
+            step: step.step,
+            loss_earlier: evidenceNumber(earlier),
+            loss_later: evidenceNumber(later),
+            noise: evidenceNumber(noise),
+          },
+          confidence: 0.6,
+          advice: ['It may have converged; if not, look at the learning rate schedule and at whether the data still tells something new.'],
+        })
+      },
+    }),
+}
+
+/** Noise of one block's median, from neighbouring differences so that a slope does not count as noise. */
+function noiseOf(medians: readonly number[]): number {
+  const differences = medians.slice(1).map((one, index) => one - (medians[index] ?? one))
+  const usual = middle(differences)
+  return (1.4826 * middle(differences.map((one) => Math.abs(one - usual)))) / Math.SQRT2
+}
+
+function middle(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[sorted.length >> 1] ?? 0
+}

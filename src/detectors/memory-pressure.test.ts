@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import type { DetectorInput } from '../kinds.ts'
+import { detectorContract, feed } from './detector.contract.ts'
+import { alarms, device, GIB, gpu, process, run, START, step } from './inputs.fixture.ts'
+import { memoryPressure } from './memory-pressure.ts'
+import { findingsOf, MODES, traceOf } from './memory-traces.fixture.ts'
+
+/** A run whose allocator fails every 20 steps for a while and then no more. */
+function retries(peak = 50 * GIB): DetectorInput[] {
+  const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
+  for (let i = 0; i < 400; i++) {
+    inputs.push(gpu(START + i * 500, { memoryUsedBytes: 61 * GIB, processes: [process(1001, { memoryUsedBytes: 61 * GIB })] }))
+    inputs.push(
+      step(START + i * 500 + 1, i, {
+        allocRetries: Math.floor(Math.min(200, i) / 20),
+        memoryPeakAllocatedBytes: peak,
+        memoryReservedBytes: 60 * GIB,
+      }),
+    )
+  }
+  return inputs
+}
+
+detectorContract({ kind: memoryPressure, trouble: () => retries() })
+
+describe('memory pressure', () => {
+  it('counts failures of the allocator and says what the run needs', () => {
+    const found = alarms(feed(memoryPressure.create(memoryPressure.defaults), retries()))
+    expect(found[0]?.message).toMatch(/cudaMalloc failed 3 times in 60 s .* needs 63 % of the 79.0 GiB/)
+    expect(found[0]?.subject.run).toBe('run-1')
+  })
+
+  it('takes failures of a run that needs little for a cache that is flushed', () => {
+    expect(alarms(feed(memoryPressure.create(memoryPressure.defaults), retries(8 * GIB)))).toEqual([])
+  })
+
+  it('takes an out-of-memory error for what it is', () => {
+    const inputs = [
+      device(),
+      ...Array.from({ length: 30 }, (_, i) => step(START + i * 1000, i, { allocRetries: 0, oomCount: i < 20 ? 0 : 1 })),
+    ]
+    expect(alarms(feed(memoryPressure.create(memoryPressure.defaults), inputs))[0]?.severity).toBe('critical')
+  })
+
+  it('is not shaken by a counter that starts anew', () => {
+    const inputs = [device(), ...Array.from({ length: 60 }, (_, i) => step(START + i * 1000, i, { allocRetries: i < 30 ? 50 : 0 }))]
+    expect(feed(memoryPressure.create(memoryPressure.defaults), inputs)).toEqual([])
+  })
+
+  it('mentions memory that is nearly full for long, warns when hardly anything is left, and says when there is room', () => {
+    const level = (ratio: number) => {
+      const inputs = Array.from({ length: 900 }, (_, i) => gpu(START + i * 1000, { memoryUsedBytes: (i < 800 ? ratio : 0.2) * 80 * GIB }))
+      return feed(memoryPressure.create(memoryPressure.defaults), inputs).map((finding) => `${finding.state} ${finding.severity}`)
+    }
+    expect(level(0.7)).toEqual([])
+    expect(level(0.85)).toEqual(['active info', 'resolved info'])
+    expect(level(0.97)).toEqual(['active warning', 'resolved warning'])
+  })
+})
+
+for (const mode of MODES)
+  describe(`memory pressure on recorded runs, ${mode}`, () => {
+    it('finds growing_batch', async () => {
+      expect(alarms(findingsOf(memoryPressure, (await traceOf('growing_batch', mode)).inputs)).length).toBeGreaterThan(0)
+    })
+    for (const name of ['benign_sawtooth', 'divergence', 'eval_spikes', 'healthy', 'intruder', 'stall', 'warmup_plateau'])
+      it(`is silent on ${name}`, async () => expect(alarms(findingsOf(memoryPressure, (await traceOf(name, mode)).inputs))).toEqual([]))
+  })

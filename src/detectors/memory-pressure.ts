@@ -1,0 +1,197 @@
+/** The allocator is being turned away: cudaMalloc fails, the cache is flushed and asked again. And memory that is nearly full for long. */
+import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
+import { RunMap, type RunMapState, rankKey } from '../memory/run-map.ts'
+import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../model.ts'
+import { DevicePressure, type DevicePressureOptions } from './device-pressure.ts'
+import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { bytes, duration, evidenceNumber, percent } from './words.ts'
+
+export interface MemoryPressureOptions extends DevicePressureOptions {
+  /** Share of the device that the run's peak must need; below it the failures are only a cache that is flushed now and then. */
+  readonly neededRatio: number
+  /** With so little left a single failure is a warning. */
+  readonly tightRatio: number
+}
+
+const DEFAULTS: MemoryPressureOptions = {
+  retries: 3,
+  windowSeconds: 60,
+  neededRatio: 0.3,
+  tightRatio: 0.85,
+  levelRatio: THRESHOLDS.memory.levelRatio,
+  fullRatio: THRESHOLDS.memory.fullRatio,
+  holdMinutes: THRESHOLDS.memory.holdMinutes,
+}
+
+const CAP = 64
+const TIMES_KEPT = 64
+const SILENT_MS = 600_000
+
+interface RunState {
+  retries: number
+  ooms: number
+  /** When failures happened, newest last. */
+  times: number[]
+  lastAt: number
+  peak: number
+}
+
+interface Saved {
+  readonly map: RunMapState
+  readonly runs: readonly (readonly [string, RunState])[]
+  readonly devices: unknown
+  readonly findings: unknown
+}
+
+class MemoryPressureDetector implements Detector {
+  readonly #options: MemoryPressureOptions
+  readonly #windowMs: number
+  readonly #book = new FindingBook('memory_pressure')
+  readonly #map = new RunMap()
+  #runs = new Map<string, RunState>()
+  readonly #devices: DevicePressure
+
+  constructor(options: MemoryPressureOptions) {
+    this.#options = options
+    this.#windowMs = options.windowSeconds * 1000
+    this.#devices = new DevicePressure(options, this.#book, this.#map)
+  }
+
+  accept(input: DetectorInput): readonly Finding[] {
+    switch (input.type) {
+      case 'gpu':
+        return this.#gpu(input.sample)
+      case 'step':
+        return this.#step(input.step)
+      case 'run':
+        return this.#run(input.run)
+      case 'host':
+        return this.#sweep(input.sample.at)
+      case 'device':
+        this.#map.noteDevice(input.device)
+        return NO_FINDINGS
+      default:
+        return NO_FINDINGS
+    }
+  }
+
+  snapshot(): unknown {
+    const saved: Saved = structuredClone({
+      map: this.#map.snapshot(),
+      runs: [...this.#runs],
+      devices: this.#devices.snapshot(),
+      findings: this.#book.snapshot(),
+    })
+    return saved
+  }
+
+  restore(state: unknown): void {
+    const saved = structuredClone(state) as Saved
+    this.#map.restore(saved.map)
+    this.#runs = new Map(saved.runs)
+    this.#devices.restore(saved.devices)
+    this.#book.restore(saved.findings)
+  }
+
+  #step(step: TrainingStep): readonly Finding[] {
+    if (step.memoryAllocatedBytes !== null) this.#map.noteStep(step)
+    const retries = step.allocRetries
+    if (retries === null || !Number.isFinite(retries)) return NO_FINDINGS
+    const key = rankKey(step.run, step.rank)
+    const known = this.#runs.get(key)
+    const state = known ?? { retries, ooms: step.oomCount ?? 0, times: [], lastAt: step.at, peak: 0 }
+    let dropped = NO_FINDINGS
+    if (known === undefined) {
+      const oldest = this.#runs.size >= CAP ? this.#runs.keys().next().value : undefined
+      if (oldest !== undefined) dropped = this.#drop(oldest, step.at, 'No longer followed: too many runs at once.')
+      this.#runs.set(key, state)
+    }
+    if (step.at < state.lastAt - this.#windowMs) state.times = []
+    // A counter that fell belongs to a new process: what it shows now is its own beginning.
+    for (let count = Math.min(TIMES_KEPT, retries - state.retries); count > 0; count--) state.times.push(step.at)
+    if (state.times.length > TIMES_KEPT) state.times.splice(0, state.times.length - TIMES_KEPT)
+    const ooms = step.oomCount ?? state.ooms
+    const failed = ooms > state.ooms
+    Object.assign(state, { retries, ooms, lastAt: step.at, peak: step.memoryPeakAllocatedBytes ?? step.memoryAllocatedBytes ?? state.peak })
+    return both(dropped, this.#judgeRun(step, state, failed))
+  }
+
+  #judgeRun(step: TrainingStep, state: RunState, failed: boolean): readonly Finding[] {
+    const subject = subjectOf({ run: step.run, rank: step.rank })
+    const key = this.#book.key(subject)
+    const recent = state.times.filter((at) => step.at - at <= this.#windowMs && at <= step.at).length
+    const capacity = this.#map.capacity(step.run, step.rank)
+    const needed = capacity === null ? 1 : (state.peak + 0.5 * (step.memoryInactiveSplitBytes ?? 0)) / capacity
+    const severity = this.#severity(recent, needed, failed, this.#book.has(key))
+    if (severity === null) return this.#book.resolve(key, step.at, `Run ${step.run}: the allocator gets what it asks for again.`)
+    const share = capacity === null ? '' : `; the run needs ${percent(needed)} of the ${bytes(capacity)} it can have`
+    const what = failed
+      ? 'the allocator raised an out-of-memory error'
+      : `cudaMalloc failed ${recent} ${recent === 1 ? 'time' : 'times'} in ${duration(this.#windowMs)} and the cache was flushed`
+    return this.#book.raise(subject, step.at, {
+      severity,
+      since: state.times.find((at) => step.at - at <= this.#windowMs && at <= step.at) ?? step.at,
+      message: `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}: ${what}${share}`,
+      evidence: {
+        source: 'allocator',
+        retriesInWindow: recent,
+        retriesTotal: state.retries,
+        outOfMemoryErrors: state.ooms,
+        windowSeconds: this.#options.windowSeconds,
+        neededRatio: capacity === null ? null : evidenceNumber(needed),
+      },
+      confidence: Math.min(0.98, 0.6 + 0.05 * recent + (needed > this.#options.tightRatio ? 0.2 : 0)),
+      advice: [
+        'Reduce the batch size or the sequence length, or bound how much they vary',
+        'Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: pieces of different size then share one segment',
+        'Save a checkpoint',
+      ],
+    })
+  }
+
+  #severity(recent: number, needed: number, failed: boolean, active: boolean): Severity | null {
+    if (failed) return 'critical'
+    if (recent === 0) return null
+    if (needed >= this.#options.tightRatio) return 'warning'
+    if (needed >= this.#options.neededRatio && recent >= (active ? 1 : this.#options.retries)) return 'warning'
+    return active || recent >= this.#options.retries ? 'info' : null
+  }
+
+  #gpu(sample: GpuSample): readonly Finding[] {
+    this.#map.noteSample(sample)
+    let ended = NO_FINDINGS
+    if (sample.processes !== null && sample.processes.length === 0)
+      for (const key of this.#map.ranksOn(sample.gpu))
+        ended = both(ended, this.#drop(key, sample.at, 'Every process that used the GPU has ended.'))
+    return both(ended, this.#devices.accept(sample))
+  }
+
+  #run(run: Run): readonly Finding[] {
+    this.#map.noteRun(run)
+    if (run.endedAt === null) return NO_FINDINGS
+    for (const key of [...this.#runs.keys()]) if (key.endsWith(`@${run.id}`)) this.#runs.delete(key)
+    return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
+  }
+
+  /** Runs that stopped without a word. */
+  #sweep(at: number): readonly Finding[] {
+    let findings = NO_FINDINGS
+    for (const [key, state] of this.#runs)
+      if (at - state.lastAt > SILENT_MS) findings = both(findings, this.#drop(key, at, 'The run has not been heard of for ten minutes.'))
+    return findings
+  }
+
+  #drop(key: string, at: number, why: string): readonly Finding[] {
+    this.#runs.delete(key)
+    const rank = Number.parseInt(key, 10)
+    const run = key.slice(key.indexOf('@') + 1)
+    return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
+  }
+}
+
+export const memoryPressure: DetectorKind<MemoryPressureOptions> = {
+  name: 'memory_pressure',
+  defaults: DEFAULTS,
+  create: (options) => new MemoryPressureDetector(options),
+}

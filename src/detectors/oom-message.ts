@@ -1,0 +1,67 @@
+/** What is said of a coming end of memory. */
+import type { Forecast } from '../memory/oom-forecast.ts'
+import { severityOf } from '../memory/oom-risk.ts'
+import type { RiskLevel } from '../model.ts'
+import type { FindingDraft } from './finding.ts'
+import { bytes, duration, evidenceNumber, percent } from './words.ts'
+
+export interface OomStatement {
+  readonly at: number
+  readonly name: string
+  readonly forecast: Forecast
+  readonly capacity: number
+  readonly allocator: boolean
+  readonly risk: RiskLevel
+  readonly ahead: number
+  readonly evidence: number
+  readonly level: number
+  readonly since: number
+}
+
+export function oomDraft(said: OomStatement): FindingDraft {
+  const { at, name, forecast, capacity, allocator, risk, ahead, evidence } = said
+  const earliest = Math.max(at, forecast.earliest * 1000)
+  const latest = Math.max(earliest, forecast.latest * 1000)
+  const expected = Math.min(latest, Math.max(earliest, at + ahead * 1000))
+  const when =
+    forecast.room <= 0
+      ? 'the next burst like the last ones may not fit'
+      : `it is full in ${duration(expected - at)} (${duration(earliest - at)} to ${duration(latest - at)})`
+  const what = allocator ? 'the allocator needs' : 'memory in use is'
+  const doubt = allocator ? '' : '. Seen from the device alone: a cache that the program would give back looks the same'
+  return {
+    severity: severityOf(risk),
+    riskLevel: risk,
+    since: said.since,
+    message: `${name}: ${what} ${percent(said.level)} of ${bytes(capacity)} and more by ${bytes(forecast.slope * capacity * 60)} a minute; ${when}${doubt}`,
+    evidence: {
+      source: allocator ? 'allocator' : 'device',
+      levelRatio: evidenceNumber(said.level),
+      capacityBytes: Math.round(capacity),
+      roomBytes: Math.round(forecast.room * capacity),
+      bytesPerSecond: Math.round(forecast.slope * capacity),
+      secondsLeft: evidenceNumber((expected - at) / 1000),
+      evidenceSeconds: evidenceNumber(evidence),
+      spread: evidenceNumber(forecast.spread),
+    },
+    confidence: Math.max(
+      0.1,
+      (1 - 0.6 * Math.min(1, forecast.spread)) * (allocator ? 1 : 0.7) * Math.min(1, 0.6 + evidence / Math.max(1, ahead) / 2),
+    ),
+    advice: allocator ? ADVICE_RUN : ADVICE_DEVICE,
+    predictedAt: Math.round(expected),
+    predictedEarliestAt: Math.round(earliest),
+    predictedLatestAt: Math.round(latest),
+  }
+}
+
+const ADVICE_RUN = [
+  'Save a checkpoint now',
+  'Reduce the batch size or the sequence length, or use gradient checkpointing',
+  'Look for a leak: tensors kept from step to step',
+]
+const ADVICE_DEVICE = [
+  'Prepare to release cache (torch.cuda.empty_cache())',
+  'Consider reducing batch size',
+  'Report training figures with the SDK: the forecast then follows what the allocator needs, not what it keeps',
+]

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import type { DetectorInput } from '../kinds.ts'
+import type { Finding } from '../model.ts'
+import { detectorContract, feed } from './detector.contract.ts'
+import { alarms, device, GIB, gpu, process, run, START, step } from './inputs.fixture.ts'
+import { findingsOf, MODES, traceOf } from './memory-traces.fixture.ts'
+import { oom } from './oom.ts'
+
+/** Memory that climbs until there is little left, then the process ends. */
+function climb(everyMs = 1000, samples = 540): DetectorInput[] {
+  const inputs: DetectorInput[] = [device()]
+  for (let i = 0; i < samples; i++) {
+    const used = 20 * GIB + 0.1 * GIB * Math.max(0, i - 100)
+    inputs.push(gpu(START + i * everyMs, { memoryUsedBytes: used, processes: [process(1001, { memoryUsedBytes: used })] }))
+  }
+  for (let i = 0; i < 20; i++) inputs.push(gpu(START + (samples + i) * everyMs, { memoryUsedBytes: 0, processes: [] }))
+  return inputs
+}
+
+detectorContract({ kind: oom, trouble: () => climb() })
+
+describe('oom', () => {
+  it('gives a time with its interval, and the risk that goes with it', () => {
+    const found = feed(oom.create(oom.defaults), climb())
+    const full = START + 700_000
+    const loud = alarms(found)
+    expect(loud.length).toBeGreaterThan(0)
+    for (const finding of loud) {
+      expect(finding.predictedEarliestAt).toBeLessThanOrEqual(full)
+      expect(finding.predictedLatestAt).toBeGreaterThanOrEqual(full)
+      expect(finding.riskLevel).toBe('high')
+      expect(finding.message).toMatch(/it is full in .*Seen from the device alone/)
+    }
+    expect(found.at(-1)?.state).toBe('resolved')
+  })
+
+  it('has no end farther off than its horizon, and goes from low to high as it comes nearer', () => {
+    const found = feed(oom.create(oom.defaults), climb(120_000, 698)).filter((finding) => finding.state === 'active')
+    const risks = [...new Set(found.map((finding) => finding.riskLevel))]
+    expect(risks.slice(0, 3)).toEqual(['low', 'medium', 'high'])
+    expect(risks).toContain('critical')
+  })
+
+  it('follows what the allocator needs, not what it keeps', () => {
+    const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
+    for (let i = 0; i < 600; i++) {
+      const kept = Math.min(58, 0.2 * i) * GIB
+      inputs.push(
+        gpu(START + i * 500, { memoryUsedBytes: 21 * GIB + kept, processes: [process(1001, { memoryUsedBytes: 21 * GIB + kept })] }),
+      )
+      inputs.push(step(START + i * 500 + 1, i, { memoryReservedBytes: 20 * GIB + kept }))
+    }
+    expect(feed(oom.create(oom.defaults), inputs)).toEqual([])
+  })
+
+  it('knows that a cache which was flushed when full will be flushed again', () => {
+    const inputs: DetectorInput[] = [device()]
+    for (let i = 0; i < 1200; i++) inputs.push(gpu(START + i * 100, { memoryUsedBytes: (20 + (i % 200) * 0.298) * GIB }))
+    const found = alarms(feed(oom.create(oom.defaults), inputs))
+    expect(found.filter((finding) => finding.at > START + 25_000)).toEqual([])
+    expect(found.every((finding) => finding.severity === 'warning')).toBe(true)
+  })
+})
+
+/** Share of the time from the first high risk to the end in which what was said last holds the truth. */
+function coverage(findings: readonly Finding[], from: number, to: number): number {
+  let good = 0
+  let all = 0
+  for (let at = from; at < to; at += 100) {
+    const said = findings.findLast((finding) => finding.at <= at)
+    all++
+    if (said?.state === 'active' && (said.predictedEarliestAt ?? to + 1) <= to && (said.predictedLatestAt ?? 0) >= to) good++
+  }
+  return good / all
+}
+
+for (const mode of MODES)
+  describe(`oom on recorded runs, ${mode}`, () => {
+    for (const [name, lead] of [
+      ['leak_graph', 20],
+      ['leak_sawtooth', 10],
+    ] as const)
+      it(`warns of the end of ${name} ${lead} s ahead, and its interval holds it`, async () => {
+        const trace = await traceOf(name, mode)
+        const findings = findingsOf(oom, trace.inputs)
+        const first = findings.find((finding) => finding.riskLevel === 'high' || finding.riskLevel === 'critical')
+        expect(first?.at).toBeLessThanOrEqual(trace.oom - lead * 1000)
+        expect(coverage(findings, first?.at ?? 0, trace.oom)).toBeGreaterThanOrEqual(0.85)
+      })
+    for (const name of ['benign_sawtooth', 'divergence', 'eval_spikes', 'healthy', 'intruder', 'stall', 'warmup_plateau'])
+      it(`is quiet on ${name}`, async () => {
+        const found = alarms(findingsOf(oom, (await traceOf(name, mode)).inputs))
+        // From the device alone a cache that fills the card cannot be told from a coming end: a warning, never more.
+        if (name === 'warmup_plateau' && mode === 'GPU alone') expect(found.every((finding) => finding.severity === 'warning')).toBe(true)
+        else expect(found).toEqual([])
+      })
+  })

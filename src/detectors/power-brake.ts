@@ -1,0 +1,38 @@
+/** The board's power brake: something outside the card (power supply, rack) told it to halve its clocks. */
+import type { DetectorKind } from '../kinds.ts'
+import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'
+import { NO_FINDINGS } from './finding.ts'
+import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+
+export interface PowerBrakeOptions {
+  readonly holdSeconds: number
+}
+
+export const powerBrake: DetectorKind<PowerBrakeOptions> = {
+  name: 'power_brake',
+  defaults: THRESHOLDS.powerBrake,
+  create: (options) =>
+    watchGpus<Bucket>('power_brake', {
+      initial: bucket,
+      sample(gpu, sample, _processes, book) {
+        const reasons = sample.clockEventReasons
+        if (reasons === null) return NO_FINDINGS
+        const brakedMs = pour(gpu.state, (reasons & CLOCK_REASON.hardwarePowerBrake) !== 0, gpu.time.ms, options.holdSeconds * 1000)
+        if (brakedMs === 0 && book.size === 0) return NO_FINDINGS
+        const subject = subjectOfGpu(gpu)
+        const key = book.key(subject)
+        if (brakedMs === 0) return book.resolve(key, sample.at, `The power brake of ${gpuName(gpu)} is released.`)
+        const open = book.has(key)
+        if ((!open && brakedMs < options.holdSeconds * 1000) || !book.due(key, sample.at, 'warning')) return NO_FINDINGS
+        return book.raise(subject, sample.at, {
+          severity: 'warning',
+          since: sample.at - brakedMs,
+          message: `${gpuName(gpu)} is held back by the power brake: the server's power supply has asked it to slow down.`,
+          evidence: { clock_event_reasons: reasons, power_watts: sample.powerWatts, sm_clock_hertz: sample.smClockHertz },
+          confidence: 0.95,
+          advice: ['Check the power supplies and the power budget of the server or rack; one may have failed.'],
+        })
+      },
+    }),
+}

@@ -1,0 +1,48 @@
+/** The median of the last so many values: plain data, O(window) a value, no sorting. */
+export interface RollingMedian {
+  readonly cap: number
+  /** The values in the order in which they came; `next` is the oldest once it is full. */
+  ring: number[]
+  next: number
+  sorted: number[]
+}
+
+export function rollingMedian(cap: number): RollingMedian {
+  return { cap, ring: [], next: 0, sorted: [] }
+}
+
+export function push(window: RollingMedian, value: number): void {
+  const { ring, sorted, cap } = window
+  if (ring.length >= cap) {
+    sorted.splice(position(sorted, ring[window.next] ?? 0), 1)
+    ring[window.next] = value
+    window.next = (window.next + 1) % cap
+  } else ring.push(value)
+  sorted.splice(position(sorted, value), 0, value)
+}
+
+/** NaN while it is empty. */
+export function median(window: RollingMedian): number {
+  const { sorted } = window
+  const half = sorted.length >> 1
+  const upper = sorted[half] ?? Number.NaN
+  return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? upper) + upper) / 2
+}
+
+export function clear(window: RollingMedian): void {
+  window.ring = []
+  window.sorted = []
+  window.next = 0
+}
+
+/** First index whose value is not below. */
+function position(sorted: readonly number[], value: number): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((sorted[middle] ?? 0) < value) low = middle + 1
+    else high = middle
+  }
+  return low
+}

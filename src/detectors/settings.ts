@@ -1,0 +1,111 @@
+/** What of the detectors can be configured. */
+import { z } from 'zod'
+import { type Settings, setting, type ValuesOf } from '../setting.ts'
+import type { IntruderOptions } from './intruder.ts'
+import type { StallOptions } from './stall.ts'
+import { THRESHOLDS } from './thresholds.ts'
+
+const names = z.array(z.string().min(1))
+const claim = z.string().regex(/^[^=\s]+=[^=\s]+$/, 'expected GPU=USER, such as 0=alice')
+const positive = z.number().positive()
+
+export const detectorSettings = {
+  'detectors.disabled': setting<string[]>({
+    schema: names,
+    default: [],
+    help: 'detectors that are not to run, by name; a list with commas',
+  }),
+  'policy.allowed_users': setting<string[]>({
+    schema: names,
+    default: [],
+    help: 'users who may use the GPUs; anybody else is an intruder (empty: no rule)',
+  }),
+  'policy.allowed_commands': setting<string[]>({
+    schema: names,
+    default: [],
+    help: 'programs that anybody may run on the GPUs, by name or path, with * and ?',
+  }),
+  'policy.allowed_containers': setting<string[]>({
+    schema: names,
+    default: [],
+    help: 'containers whose processes may use the GPUs, such as docker:4f1c*, with * and ?',
+  }),
+  'policy.claims': setting<string[]>({
+    schema: z.array(claim),
+    default: [],
+    help: 'GPUs that belong to somebody: GPU=USER by index or identity, such as 0=alice; several users of one GPU are several entries',
+  }),
+  'policy.learn_minutes': setting({
+    schema: z.number().min(0).max(10_080),
+    default: THRESHOLDS.intruder.learnMinutes,
+    help: 'without a written policy: whoever uses the GPUs in the first minutes is expected from then on',
+  }),
+  'anomaly.threshold': setting({
+    schema: z.number().min(0).max(1),
+    default: THRESHOLDS.memory.levelRatio,
+    env: 'THRESHOLD',
+    help: 'share of GPU memory in use, 0 to 1, from which its level is reported',
+  }),
+  'thermal.margin': setting({
+    schema: z.number().min(0).max(50),
+    default: THRESHOLDS.thermal.marginCelsius,
+    help: "degrees Celsius below the card's own slowdown temperature at which heat is a warning",
+  }),
+  'thermal.notice': setting({
+    schema: z.number().min(0).max(150),
+    default: THRESHOLDS.thermal.noticeCelsius,
+    help: 'degrees Celsius from which heat is mentioned as information',
+  }),
+  'thermal.fallback': setting({
+    schema: z.number().min(0).max(150),
+    default: THRESHOLDS.thermal.fallbackCelsius,
+    help: 'slowdown temperature that is assumed for a card that does not tell its own',
+  }),
+  'idle.minutes': setting({
+    schema: positive,
+    default: THRESHOLDS.idleHolding.minutes,
+    help: 'minutes without any work after which memory that is held is reported',
+  }),
+  'idle.memory_gib': setting({
+    schema: z.number().min(0),
+    default: THRESHOLDS.idleHolding.memoryBytes / 1024 ** 3,
+    help: 'GiB that must be held for that',
+  }),
+  'stall.step_times': setting({
+    schema: z.number().min(2),
+    default: THRESHOLDS.stall.stepTimes,
+    help: 'a run stalls when no step came for this many of its usual step times',
+  }),
+  'stall.grace': setting({ schema: z.number().min(0), default: THRESHOLDS.stall.graceSeconds, help: 'and this many seconds more' }),
+  'training.gradient_norm': setting({
+    schema: positive,
+    default: THRESHOLDS.gradExplosion.norm,
+    help: 'gradient norm above which gradients are exploding',
+  }),
+} satisfies Settings
+
+export type DetectorSettings = ValuesOf<typeof detectorSettings>
+
+/** Options of each detector by its name, to be laid over its defaults. */
+export function detectorOptions(values: DetectorSettings): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+  const intruder: Partial<IntruderOptions> = {
+    allowedUsers: values['policy.allowed_users'],
+    allowedCommands: values['policy.allowed_commands'],
+    allowedContainers: values['policy.allowed_containers'],
+    claims: values['policy.claims'],
+    learnMinutes: values['policy.learn_minutes'],
+  }
+  const stall: Partial<StallOptions> = { stepTimes: values['stall.step_times'], graceSeconds: values['stall.grace'] }
+  return {
+    intruder,
+    stall,
+    thermal: {
+      marginCelsius: values['thermal.margin'],
+      noticeCelsius: values['thermal.notice'],
+      fallbackCelsius: values['thermal.fallback'],
+    },
+    idle_holding: { minutes: values['idle.minutes'], memoryBytes: values['idle.memory_gib'] * 1024 ** 3 },
+    grad_explosion: { norm: values['training.gradient_norm'] },
+    memory_pressure: { levelRatio: values['anomaly.threshold'] },
+  }
+}

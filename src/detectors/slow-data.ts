@@ -1,0 +1,78 @@
+/** The GPU waits for its input: the share of each step that goes into fetching data, where the run tells it. Information only. */
+import type { DetectorKind } from '../kinds.ts'
+import type { TrainingStep } from '../model.ts'
+import { NO_FINDINGS } from './finding.ts'
+import { subjectOfRun, watchRuns } from './run-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { duration, evidenceNumber, percent } from './words.ts'
+
+export interface SlowDataOptions {
+  readonly waitRatio: number
+  readonly steps: number
+}
+
+interface WaitState {
+  steps: number
+  waitSeconds: number
+  totalSeconds: number
+  open: boolean
+}
+
+/** What SDKs and trainers call the time before a batch is there. */
+const DATA_PHASES = ['data_wait', 'data', 'data_loading', 'data_load', 'data_time', 'dataloader', 'input']
+
+export const slowData: DetectorKind<SlowDataOptions> = {
+  name: 'slow_data',
+  defaults: THRESHOLDS.slowData,
+  create: (options) =>
+    watchRuns<WaitState>('slow_data', {
+      initial: () => ({ steps: 0, waitSeconds: 0, totalSeconds: 0, open: false }),
+      step(run, step, book) {
+        const { state } = run
+        const wait = waitOf(step)
+        if (wait === null) return NO_FINDINGS
+        // The trainer may or may not count the wait as part of the step.
+        const total = Math.max(step.stepSeconds ?? 0, sumOf(step))
+        if (!(total > 0)) return NO_FINDINGS
+        const weight = 1 / Math.min(++state.steps, options.steps)
+        state.waitSeconds += (wait - state.waitSeconds) * weight
+        state.totalSeconds += (total - state.totalSeconds) * weight
+        if (state.steps < options.steps) return NO_FINDINGS
+        const ratio = state.waitSeconds / state.totalSeconds
+        const subject = subjectOfRun(run.id)
+        if (ratio < options.waitRatio * (state.open ? 0.75 : 1)) {
+          if (!state.open) return NO_FINDINGS
+          state.open = false
+          return book.resolve(book.key(subject), step.at, `Run ${run.id} waits for data only ${percent(ratio)} of its time now.`)
+        }
+        state.open = true
+        if (!book.due(book.key(subject), step.at, 'info')) return NO_FINDINGS
+        return book.raise(subject, step.at, {
+          severity: 'info',
+          message: `Run ${run.id} spends ${percent(ratio)} of each step waiting for data (${duration(state.waitSeconds * 1000)} of ${duration(state.totalSeconds * 1000)}).`,
+          evidence: {
+            wait_ratio: evidenceNumber(ratio),
+            wait_seconds: evidenceNumber(state.waitSeconds),
+            step_seconds: evidenceNumber(state.totalSeconds),
+          },
+          confidence: 0.9,
+          advice: ['More data loader workers, pinned memory and prefetching; or data that is decoded and shuffled beforehand.'],
+        })
+      },
+    }),
+}
+
+function waitOf(step: TrainingStep): number | null {
+  if (step.phaseSeconds === null) return null
+  for (const name of DATA_PHASES) {
+    const seconds = step.phaseSeconds[name]
+    if (seconds !== undefined && Number.isFinite(seconds) && seconds >= 0) return seconds
+  }
+  return null
+}
+
+function sumOf(step: TrainingStep): number {
+  let sum = 0
+  for (const seconds of Object.values(step.phaseSeconds ?? {})) if (Number.isFinite(seconds) && seconds > 0) sum += seconds
+  return sum
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import type { DetectorInput } from '../kinds.ts'
+import { detectorContract, feed } from './detector.contract.ts'
+import { gpu, START, step } from './inputs.fixture.ts'
+import { random } from './random.fixture.ts'
+import { straggler } from './straggler.ts'
+
+interface Shape {
+  readonly ranks?: number
+  readonly noise?: number
+  readonly seed?: number
+  factor?(rank: number, number: number): number
+  extra?(rank: number, seconds: number): object
+}
+
+function job(steps: number, shape: Shape = {}): DetectorInput[] {
+  const { normal } = random(shape.seed ?? 1)
+  const inputs: DetectorInput[] = [gpu(START)]
+  for (let number = 0; number < steps; number++)
+    for (let rank = 0; rank < (shape.ranks ?? 8); rank++) {
+      const seconds = Math.exp((shape.noise ?? 0.02) * normal()) * (shape.factor?.(rank, number) ?? 1)
+      inputs.push(step(START + number * 1000 + rank, number, { rank, stepSeconds: seconds, ...shape.extra?.(rank, seconds) }))
+    }
+  return inputs
+}
+const slowFrom = (from: number, to: number, by: number) => ({
+  factor: (rank: number, number: number) => (rank === 3 && number >= from && number < to ? by : 1),
+})
+
+detectorContract({ kind: straggler, trouble: () => job(160, slowFrom(60, 100, 1.5)) })
+
+describe('straggler', () => {
+  const run = (inputs: DetectorInput[]) => feed(straggler.create(straggler.defaults), inputs)
+
+  it('finds a rank that becomes a fifth slower within six steps', () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const found = run(job(120, { ...slowFrom(60, 120, 1.2), seed }))
+      expect(found[0]?.subject).toMatchObject({ run: 'run-1', rank: 3 })
+      expect(Number(found[0]?.evidence.step)).toBeLessThanOrEqual(66)
+    }
+  })
+
+  it('finds one that is slow from the first step', () => {
+    expect(run(job(40, slowFrom(0, 40, 1.4)))[0]?.subject.rank).toBe(3)
+  })
+
+  it('is silent over ten thousand steps of honest noise', () => {
+    for (const noise of [0.01, 0.05, 0.1]) expect(run(job(1300, { noise, seed: 7 }))).toEqual([])
+  })
+
+  it('is silent when everybody slows down together', () => {
+    expect(run(job(200, { factor: (_, number) => (number > 100 ? 3 : 1) }))).toEqual([])
+  })
+
+  it('bears with a rank that is always a little slower, and with one slow step', () => {
+    expect(run(job(400, { factor: (rank) => (rank === 2 ? 1.1 : 1) }))).toEqual([])
+    expect(run(job(400, { factor: (rank, number) => (rank === 2 && number % 100 === 50 ? 4 : 1) }))).toEqual([])
+  })
+
+  it('looks behind the waiting: the slow one is who waits least', () => {
+    const extra = (rank: number, seconds: number) => ({
+      stepSeconds: 1.6,
+      phaseSeconds: { sync: 1.6 - Math.min(1.6, seconds * (rank === 3 ? 1.5 : 1)) },
+    })
+    const found = run(job(60, { extra }))
+    expect(new Set(found.map((finding) => finding.subject.rank))).toEqual(new Set([3]))
+  })
+
+  it('compares only within a pipeline stage', () => {
+    const stages = {
+      factor: (rank: number) => (rank < 4 ? 1 : 2),
+      extra: (rank: number) => ({ custom: { pipeline_stage: rank < 4 ? 0 : 1 } }),
+    }
+    expect(run(job(200, stages))).toEqual([])
+  })
+
+  it('has nothing to compare with one rank, and can do with two', () => {
+    expect(run(job(100, { ranks: 1 }))).toEqual([])
+    expect(run(job(100, { ranks: 2, factor: (rank) => (rank === 1 ? 1.5 : 1) })).map((finding) => finding.subject.rank)).toContain(1)
+  })
+})

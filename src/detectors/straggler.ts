@@ -1,0 +1,198 @@
+/**
+ * A rank that is slower than its peers. In data-parallel training everybody waits for the slowest, so that step times are alike:
+ * where ranks tell how long they waited, the time without waiting is compared.
+ */
+import type { DetectorKind } from '../kinds.ts'
+import type { Finding, TrainingStep } from '../model.ts'
+import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
+import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { duration, evidenceNumber, percent } from './words.ts'
+
+export interface StragglerOptions {
+  readonly ratio: number
+  readonly meanSteps: number
+  readonly cusumSlack: number
+  readonly cusumLimit: number
+  /** The limit grows with the noise of the rank: of so many standard deviations. */
+  readonly cusumSigmas: number
+  readonly clip: number
+  readonly baselineSteps: number
+}
+
+interface Rank {
+  readonly rank: number
+  readonly stage: number
+  steps: number
+  /** Own usual log ratio to the peers, and its variance. */
+  mean: number
+  variance: number
+  cusum: number
+  /** The last log ratios. */
+  recent: number[]
+  open: boolean
+  /** Steps in a row without reason for alarm. */
+  calm: number
+}
+
+interface Round {
+  readonly step: number
+  readonly times: [rank: number, seconds: number][]
+}
+
+interface RunRanks {
+  ranks: Rank[]
+  /** Steps that not every rank has reported yet, oldest first. */
+  rounds: Round[]
+}
+
+const RANK_CAP = 1024
+const ROUND_CAP = 8
+const CALM_STEPS = 20
+/** What trainers call the time spent waiting for other ranks. */
+const WAIT_PHASES = ['wait', 'sync', 'communication', 'comm', 'allreduce', 'all_reduce', 'barrier']
+
+export const straggler: DetectorKind<StragglerOptions> = {
+  name: 'straggler',
+  defaults: THRESHOLDS.straggler,
+  create: (options) =>
+    watchRuns<RunRanks>('straggler', {
+      leaderOnly: false,
+      cap: 16,
+      initial: () => ({ ranks: [], rounds: [] }),
+      rewind(run) {
+        run.state.rounds = []
+        return NO_FINDINGS
+      },
+      step(run, step, book) {
+        const seconds = workSeconds(step)
+        if (seconds === null || !enlist(run.state, step)) return NO_FINDINGS
+        const round = roundOf(run.state, step.step)
+        if (round === null || round.times.some((entry) => entry[0] === step.rank)) return NO_FINDINGS
+        round.times.push([step.rank, seconds])
+        if (round.times.length < run.state.ranks.length || run.state.ranks.length < 2) return NO_FINDINGS
+        run.state.rounds = run.state.rounds.filter((one) => one !== round)
+        return compare(run, round, step.at, book, options)
+      },
+    }),
+}
+
+function workSeconds(step: TrainingStep): number | null {
+  if (step.stepSeconds === null || !(step.stepSeconds > 0) || !Number.isFinite(step.stepSeconds)) return null
+  let waited = 0
+  for (const name of WAIT_PHASES) {
+    const seconds = step.phaseSeconds?.[name]
+    if (seconds !== undefined && seconds > 0) waited += seconds
+  }
+  return Math.max(step.stepSeconds - waited, step.stepSeconds * 0.01)
+}
+
+/** False when there are more ranks than are followed. */
+function enlist(state: RunRanks, step: TrainingStep): boolean {
+  for (const one of state.ranks) if (one.rank === step.rank) return true
+  if (state.ranks.length >= RANK_CAP) return false
+  const stage = step.custom?.pipeline_stage ?? 0
+  state.ranks.push({ rank: step.rank, stage, steps: 0, mean: 0, variance: 0, cusum: 0, recent: [], open: false, calm: 0 })
+  return true
+}
+
+function roundOf(state: RunRanks, step: number): Round | null {
+  for (const round of state.rounds) if (round.step === step) return round
+  const oldest = state.rounds[0]
+  if (oldest && state.rounds.length >= ROUND_CAP) {
+    if (step < oldest.step) return null
+    state.rounds.shift()
+  }
+  const round: Round = { step, times: [] }
+  state.rounds.push(round)
+  return round
+}
+
+function compare(run: WatchedRun<RunRanks>, round: Round, at: number, book: FindingBook, options: StragglerOptions): readonly Finding[] {
+  const seconds = new Map(round.times)
+  const sortedByStage = new Map<number, number[]>()
+  for (const rank of run.state.ranks) {
+    const list = sortedByStage.get(rank.stage) ?? []
+    list.push(seconds.get(rank.rank) ?? 0)
+    sortedByStage.set(rank.stage, list)
+  }
+  for (const list of sortedByStage.values()) list.sort((a, b) => a - b)
+  let findings: readonly Finding[] = NO_FINDINGS
+  for (const rank of run.state.ranks) {
+    const peers = sortedByStage.get(rank.stage) ?? []
+    if (peers.length < 2) continue
+    const own = seconds.get(rank.rank) ?? 0
+    findings = both(findings, weigh(run, rank, own, medianWithout(peers, own), peers.length, round.step, at, book, options))
+  }
+  return findings
+}
+
+/** The median of a sorted list as if one occurrence of a value were not in it. */
+function medianWithout(sorted: readonly number[], value: number): number {
+  const skip = sorted.indexOf(value)
+  const count = sorted.length - 1
+  const pick = (index: number) => sorted[index >= skip ? index + 1 : index] ?? value
+  const half = count >> 1
+  return count % 2 === 1 ? pick(half) : (pick(half - 1) + pick(half)) / 2
+}
+
+function weigh(
+  run: WatchedRun<RunRanks>,
+  rank: Rank,
+  ownSeconds: number,
+  peerSeconds: number,
+  peers: number,
+  step: number,
+  at: number,
+  book: FindingBook,
+  options: StragglerOptions,
+): readonly Finding[] {
+  const raw = Math.log(ownSeconds / peerSeconds)
+  const clipped = Math.max(-options.clip, Math.min(options.clip, raw))
+  rank.recent.push(clipped)
+  if (rank.recent.length > options.meanSteps) rank.recent.shift()
+  rank.steps++
+  const learning = rank.steps <= options.baselineSteps
+  const sigma = Math.sqrt(rank.variance)
+  if (learning) {
+    const weight = 1 / rank.steps
+    rank.variance += weight * ((clipped - rank.mean) ** 2 - rank.variance) * (rank.steps === 1 ? 0 : 1)
+    rank.mean += weight * (clipped - rank.mean)
+  } else if (!rank.open) {
+    rank.cusum = Math.max(0, rank.cusum + clipped - rank.mean - Math.max(options.cusumSlack, 0.5 * sigma))
+    rank.mean += (clipped - rank.mean) / 500
+  }
+  let sum = 0
+  for (const one of rank.recent) sum += one
+  const mean = sum / rank.recent.length
+  // Two ranks have no majority: there the slower one is simply the slower one, and only a lasting difference counts.
+  const changed = peers > 2 && rank.cusum > Math.max(options.cusumLimit, options.cusumSigmas * sigma)
+  const slow = rank.recent.length >= options.meanSteps && mean > Math.log(options.ratio)
+  const subject = subjectOfRun(run.id, rank.rank)
+  if (!changed && !slow) {
+    rank.calm++
+    if (!rank.open || rank.calm < CALM_STEPS) return NO_FINDINGS
+    rank.open = false
+    return book.resolve(book.key(subject), at, `Rank ${rank.rank} of ${run.id} keeps up with the others again.`)
+  }
+  rank.calm = 0
+  rank.open = true
+  rank.cusum = 0
+  if (!book.due(book.key(subject), at, 'warning')) return NO_FINDINGS
+  return book.raise(subject, at, {
+    severity: 'warning',
+    message: `Rank ${rank.rank} of run ${run.id} is slow: ${duration(ownSeconds * 1000)} for step ${step}, ${percent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers.`,
+    evidence: {
+      step,
+      step_seconds: evidenceNumber(ownSeconds),
+      peers_median_seconds: evidenceNumber(peerSeconds),
+      mean_ratio: evidenceNumber(Math.exp(mean)),
+      usual_ratio: evidenceNumber(Math.exp(rank.mean)),
+      peers: peers - 1,
+    },
+    confidence: changed && slow ? 0.95 : 0.8,
+    advice: [
+      'Everybody waits for this rank. Look at its GPU for heat, throttling or a second process, and at its host for load and a slow disk.',
+    ],
+  })
+}

@@ -1,0 +1,97 @@
+/** Too hot: measured against the card's own slowdown temperature, not against a number that fits some cards. */
+import type { DetectorKind } from '../kinds.ts'
+import type { Reading, Severity } from '../model.ts'
+import { NO_FINDINGS } from './finding.ts'
+import { type GpuFacts, gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
+import { held, type Span, span } from './span.ts'
+import { THRESHOLDS } from './thresholds.ts'
+
+export interface ThermalOptions {
+  readonly marginCelsius: number
+  readonly noticeCelsius: number
+  readonly fallbackCelsius: number
+  readonly hysteresisCelsius: number
+  readonly holdSeconds: number
+  readonly criticalHoldSeconds: number
+}
+
+interface ThermalState {
+  readonly critical: Span
+  readonly warning: Span
+  readonly notice: Span
+  /** Severity of the open finding: leaving it takes a few degrees more. */
+  said: Severity | null
+}
+
+const ADVICE = [
+  'Check fans, air flow and filters, and the temperature of the room.',
+  'Lower the power limit until the cause is found (nvidia-smi -pl).',
+]
+
+export const thermal: DetectorKind<ThermalOptions> = {
+  name: 'thermal',
+  defaults: THRESHOLDS.thermal,
+  create: (options) =>
+    watchGpus<ThermalState>('thermal', {
+      initial: () => ({ critical: span(), warning: span(), notice: span(), said: null }),
+      sample(gpu, sample, _processes, book) {
+        const { facts, time, state } = gpu
+        const limit = facts?.slowdownCelsius ?? facts?.maxCelsius ?? options.fallbackCelsius
+        const core = sample.temperatureCelsius
+        const memory = sample.memoryTemperatureCelsius
+        if (core === null && memory === null) return NO_FINDINGS
+        const margin = Math.max(over(core, limit), over(memory, facts?.memoryMaxCelsius ?? null))
+        const open = state.said
+        const slackFor = (severity: Severity) => (open === severity ? options.hysteresisCelsius : 0)
+        const criticalMs = held(state.critical, margin >= -slackFor('critical'), time.ms)
+        const warningMs = held(state.warning, margin >= -options.marginCelsius - slackFor('warning'), time.ms)
+        const noticeMs = held(state.notice, core !== null && core >= options.noticeCelsius - slackFor('info'), time.ms)
+        if (warningMs < 0 && noticeMs < 0) {
+          if (open === null) return NO_FINDINGS
+          state.said = null
+          return book.resolve(book.key(subjectOfGpu(gpu)), sample.at, `${gpuName(gpu)} has cooled down to ${core ?? memory} °C.`)
+        }
+        const severity = severityOf(criticalMs, warningMs, noticeMs, options)
+        if (severity === null) return NO_FINDINGS
+        const subject = subjectOfGpu(gpu)
+        state.said = severity
+        if (!book.due(book.key(subject), sample.at, severity)) return NO_FINDINGS
+        const limitKnown = facts !== null && (facts.slowdownCelsius !== null || facts.maxCelsius !== null)
+        return book.raise(subject, sample.at, {
+          severity,
+          since: sample.at - Math.max(criticalMs, warningMs, noticeMs),
+          message: `${gpuName(gpu)} is at ${temperatures(core, memory)}; ${against(facts, limit)}.`,
+          evidence: {
+            temperature_celsius: core,
+            memory_temperature_celsius: memory,
+            limit_celsius: limit,
+            limit_known: limitKnown,
+            memory_limit_celsius: facts?.memoryMaxCelsius ?? null,
+          },
+          confidence: limitKnown ? 0.95 : 0.6,
+          advice: severity === 'info' ? [] : ADVICE,
+        })
+      },
+    }),
+}
+
+function over(temperature: Reading, limit: Reading): number {
+  return temperature === null || limit === null ? Number.NEGATIVE_INFINITY : temperature - limit
+}
+
+function severityOf(criticalMs: number, warningMs: number, noticeMs: number, options: ThermalOptions): Severity | null {
+  if (criticalMs >= options.criticalHoldSeconds * 1000) return 'critical'
+  if (warningMs >= options.holdSeconds * 1000) return 'warning'
+  return noticeMs >= options.holdSeconds * 1000 ? 'info' : null
+}
+
+function temperatures(core: Reading, memory: Reading): string {
+  if (core === null) return `${memory} °C (memory)`
+  return memory === null ? `${core} °C` : `${core} °C, its memory at ${memory} °C`
+}
+
+function against(facts: GpuFacts | null, limit: number): string {
+  if (typeof facts?.slowdownCelsius === 'number') return `the card slows itself down at ${limit} °C`
+  if (typeof facts?.maxCelsius === 'number') return `the card's highest working temperature is ${limit} °C`
+  return `the card does not tell its own limit, so ${limit} °C is assumed`
+}

@@ -1,0 +1,62 @@
+/** Every default threshold in one table. Detectors take their defaults from here, and alert rules for Prometheus are made from it. */
+const GIB = 1024 ** 3
+
+export const THRESHOLDS = {
+  idleHolding: { minutes: 30, memoryBytes: GIB },
+  intruder: {
+    learnMinutes: 5,
+    /** A process owns its GPU from this size … */
+    holderMemoryBytes: GIB,
+    /** … and age on: what starts together belongs together. */
+    holderSeconds: 10,
+  },
+  zombie: { seconds: 60, memoryBytes: 64 * 1024 * 1024 },
+  stall: {
+    stepTimes: 10,
+    /** With a sample every 100 ms a stall is so known within ten step times and two seconds. */
+    graceSeconds: 1.8,
+    /** Without training figures: how long a GPU must have worked, how hard, and then rested. */
+    busyRatio: 0.5,
+    busySeconds: 10,
+    quietSeconds: 10,
+    longestPauseFactor: 3,
+    /** From here on the silence of a process that worked for long is a warning, not information. */
+    certainBusySeconds: 600,
+    certainQuietSeconds: 300,
+  },
+  slowData: { waitRatio: 0.3, steps: 50 },
+  thermal: {
+    /** Below the card's own slowdown temperature. */
+    marginCelsius: 5,
+    /** The seeds' level, information only: modern cards are made for it. */
+    noticeCelsius: 80,
+    /** For cards that do not tell their limit. */
+    fallbackCelsius: 90,
+    hysteresisCelsius: 3,
+    holdSeconds: 30,
+    criticalHoldSeconds: 5,
+  },
+  throttle: { holdSeconds: 30, powerCapHoldSeconds: 300 },
+  powerBrake: { holdSeconds: 5 },
+  xid: { activeMinutes: 10 },
+  ecc: { correctedCount: 100, correctedWindowMinutes: 10, activeMinutes: 60 },
+  remap: { settleSeconds: 10 },
+  gpuLost: { settleSeconds: 5, errorHoldSeconds: 30, missingSeconds: 60, missingIntervals: 10 },
+  driverStuck: { restarts: 3 },
+  lossNan: { clearSteps: 20, gradientSteps: 3 },
+  lossSpike: {
+    z: 8,
+    cusumSlack: 0.7,
+    cusumLimit: 13,
+    cusumClip: 6,
+    medianSteps: 65,
+    scaleSteps: 257,
+    scaleFloorRatio: 0.002,
+    clearSteps: 20,
+  },
+  lossPlateau: { blockSteps: 100, blocks: 16, minImprovementRatio: 0.005 },
+  gradExplosion: { norm: 10, certainNorm: 100 },
+  straggler: { ratio: 1.25, meanSteps: 10, cusumSlack: 0.05, cusumLimit: 0.6, cusumSigmas: 12, clip: 0.3, baselineSteps: 30 },
+  /** Share of the card's memory in use: the seeds' THRESHOLD and their OOM monitor's 85 %. */
+  memory: { levelRatio: 0.8, oomRatio: 0.85, fullRatio: 0.95, holdMinutes: 10 },
+} as const

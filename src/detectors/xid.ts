@@ -1,0 +1,99 @@
+/** XID errors: events with a time, which are over by themselves when none has come for a while. */
+import type { Detector, DetectorKind } from '../kinds.ts'
+import type { Finding, GpuEvent } from '../model.ts'
+import { BoundedMap } from './bounded-map.ts'
+import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { UNKNOWN_XID, XID_MEANINGS } from './xid-codes.ts'
+
+export interface XidOptions {
+  readonly activeMinutes: number
+}
+
+interface Seen {
+  lastAt: number
+  count: number
+}
+
+const LABEL_CAP = 256
+const SEEN_CAP = 96
+
+export const xid: DetectorKind<XidOptions> = {
+  name: 'xid',
+  defaults: THRESHOLDS.xid,
+  create: (options) => createXid(options.activeMinutes * 60_000),
+}
+
+function createXid(activeMs: number): Detector {
+  const book = new FindingBook('xid')
+  const seen = new BoundedMap<string, Seen>(SEEN_CAP)
+  const devices = new BoundedMap<string, { index: number; label: string }>(LABEL_CAP)
+  let nowAt = 0
+
+  function happened(event: GpuEvent): readonly Finding[] {
+    // The kernel's log is read from boot on: what is long past is not news.
+    if (event.event !== 'xid' || (nowAt > 0 && event.at < nowAt - activeMs)) return NO_FINDINGS
+    const code = event.code
+    const { severity, meaning, advice } = (code === null ? undefined : XID_MEANINGS.get(code)) ?? UNKNOWN_XID
+    const info = event.gpu === null ? undefined : devices.get(event.gpu)
+    const subject = subjectOf({ gpu: event.gpu, gpuIndex: info?.index ?? null })
+    const part = `code=${code ?? 'unknown'}`
+    const key = book.key(subject, part)
+    const before = seen.get(key) ?? seen.set(key, { lastAt: event.at, count: 0 })
+    before.count++
+    before.lastAt = Math.max(before.lastAt, event.at)
+    if (!book.due(key, event.at, severity)) return NO_FINDINGS
+    const where = event.gpu === null ? 'a GPU that the driver did not name' : `GPU ${info?.label ?? event.gpu}`
+    const times = before.count > 1 ? `, ${before.count} times` : ''
+    return book.raise(
+      subject,
+      event.at,
+      {
+        severity,
+        message: `XID ${code ?? '(no number)'} on ${where}${times}: ${meaning}.`,
+        evidence: { xid: code, count: before.count, origin: event.origin, driver_message: event.message },
+        confidence: 1,
+        advice: [advice],
+      },
+      part,
+    )
+  }
+
+  function fade(at: number): readonly Finding[] {
+    nowAt = at
+    if (seen.size === 0) return NO_FINDINGS
+    let ended: Finding[] | null = null
+    for (const [key, entry] of seen) {
+      if (at < entry.lastAt) entry.lastAt = at
+      if (at - entry.lastAt < activeMs) continue
+      seen.delete(key)
+      ended ??= []
+      ended.push(...book.resolve(key, at, `No further XID of this kind for ${Math.round(activeMs / 60_000)} minutes.`))
+    }
+    return ended ?? NO_FINDINGS
+  }
+
+  return {
+    accept(input) {
+      switch (input.type) {
+        case 'event':
+          return happened(input.event)
+        case 'gpu':
+          return fade(input.sample.at)
+        case 'device':
+          devices.set(input.device.id, { index: input.device.index, label: input.device.label })
+          return NO_FINDINGS
+        default:
+          return NO_FINDINGS
+      }
+    },
+    snapshot: () => ({ findings: book.snapshot(), seen: seen.entries(), devices: devices.entries(), nowAt }),
+    restore(state) {
+      const saved = state as { findings: unknown; seen: unknown; devices: unknown; nowAt: number }
+      book.restore(saved.findings)
+      seen.load(saved.seen)
+      devices.load(saved.devices)
+      nowAt = saved.nowAt
+    },
+  }
+}

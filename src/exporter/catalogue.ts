@@ -1,0 +1,29 @@
+/** Every metric there is, by set: what the documentation and the tests go by. */
+import { DCGM_LABELS, DCGM_METRICS } from './dcgm.ts'
+import { EVENT_METRICS } from './events.ts'
+import { HOST_METRICS } from './host.ts'
+import type { Family } from './metric.ts'
+import { NATIVE_LABELS, NATIVE_METRICS } from './native.ts'
+import { NVIDIA_SMI_COLLECTION, NVIDIA_SMI_LABELS, NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
+import { PROCESS_METRICS } from './processes.ts'
+import { SELF_METRICS } from './self.ts'
+import { TRAINING_METRICS } from './training.ts'
+
+export interface CatalogueEntry {
+  readonly title: string
+  /** Labels that all its metrics carry. */
+  readonly labels: readonly string[]
+  readonly metrics: readonly Family[]
+}
+
+export const CATALOGUE: readonly CatalogueEntry[] = [
+  { title: 'GPUs (set `native`)', labels: NATIVE_LABELS, metrics: NATIVE_METRICS },
+  { title: 'Processes (set `native`)', labels: [], metrics: PROCESS_METRICS },
+  { title: 'Events and predictions (set `native`)', labels: [], metrics: EVENT_METRICS },
+  { title: 'Host (set `native`)', labels: [], metrics: HOST_METRICS },
+  { title: 'Training (always)', labels: [], metrics: TRAINING_METRICS },
+  { title: 'gpuwarden itself (always)', labels: [], metrics: SELF_METRICS },
+  { title: 'DCGM-compatible (set `dcgm`)', labels: DCGM_LABELS, metrics: DCGM_METRICS },
+  { title: 'nvidia-smi-compatible (set `nvidia_smi`), per GPU', labels: NVIDIA_SMI_LABELS, metrics: NVIDIA_SMI_METRICS },
+  { title: 'nvidia-smi-compatible (set `nvidia_smi`), collection', labels: [], metrics: NVIDIA_SMI_COLLECTION },
+]

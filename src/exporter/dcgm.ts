@@ -1,0 +1,88 @@
+/** The names, labels and units of NVIDIA's DCGM exporter, so that its dashboards and rules work unchanged. */
+import type { GpuInfo, GpuReadings, Reading } from '../model.ts'
+import type { PairsOf } from './gpu-table.ts'
+import { joinPairs, pairs, provenancePairs } from './labels.ts'
+import { type GpuMetric, gpuCounter, gpuGauge } from './metric.ts'
+import { mebibytes, megabytes, megahertz, millijoules, nanoseconds, percent } from './units.ts'
+
+export const DCGM_LABELS = [
+  'gpu',
+  'UUID',
+  'pci_bus_id',
+  'device',
+  'modelName',
+  'GPU_I_PROFILE',
+  'GPU_I_ID',
+  'Hostname',
+  'DCGM_FI_DRIVER_VERSION',
+] as const
+
+/** A MIG instance carries its parent's identity and two labels of its own. */
+export function dcgmPairs(hostname: string): PairsOf {
+  return (info, all) => {
+    if (info.vendor !== 'nvidia') return null
+    const card: GpuInfo = all.find((other) => other.id === info.mig?.parentId) ?? info
+    const minor = card.minor ?? info.minor
+    const device = pairs({
+      gpu: info.index,
+      UUID: info.mig?.parentId ?? info.id,
+      pci_bus_id: card.pciBusId ?? info.pciBusId,
+      device: minor === null ? null : `nvidia${minor}`,
+      modelName: card.name,
+    })
+    const instance = info.mig === null ? '' : pairs({ GPU_I_PROFILE: info.mig.profile, GPU_I_ID: info.mig.gpuInstanceId })
+    const host = pairs({ Hostname: hostname, DCGM_FI_DRIVER_VERSION: info.driverVersion })
+    return joinPairs(joinPairs(joinPairs(device, instance), host), provenancePairs(info.provenance))
+  }
+}
+
+type Of = (readings: GpuReadings) => Reading
+
+const gauge = (field: string, unit: string, help: string, of: Of): GpuMetric =>
+  gpuGauge(`DCGM_FI_${field}`, unit, help, (gpu) => of(gpu.readings))
+const counter = (field: string, unit: string, help: string, of: Of): GpuMetric =>
+  gpuCounter(`DCGM_FI_${field}`, unit, help, (gpu) => of(gpu.readings))
+
+const sum = (tx: Reading, rx: Reading): Reading => (tx === null || rx === null ? null : tx + rx)
+
+export const DCGM_METRICS: readonly GpuMetric[] = [
+  gauge('DEV_SM_CLOCK', 'MHz', 'SM clock frequency (in MHz).', (r) => megahertz(r.smClockHertz)),
+  gauge('DEV_MEM_CLOCK', 'MHz', 'Memory clock frequency (in MHz).', (r) => megahertz(r.memoryClockHertz)),
+  gauge('DEV_GPU_TEMP', 'celsius', 'GPU temperature (in C).', (r) => r.temperatureCelsius),
+  gauge('DEV_MEMORY_TEMP', 'celsius', 'Memory temperature (in C).', (r) => r.memoryTemperatureCelsius),
+  gauge('DEV_POWER_USAGE', 'watts', 'Power draw (in W).', (r) => r.powerWatts),
+  counter('DEV_TOTAL_ENERGY_CONSUMPTION', 'mJ', 'Energy used since the driver was loaded (in mJ).', (r) => millijoules(r.energyJoules)),
+  counter('DEV_PCIE_REPLAY_COUNTER', '', 'PCIe packets sent again because of errors.', (r) => r.pcieReplayCount),
+  gauge('DEV_GPU_UTIL', 'percent', 'GPU utilization (in %).', (r) => percent(r.utilizationRatio)),
+  gauge('DEV_MEM_COPY_UTIL', 'percent', 'Memory controller utilization (in %).', (r) => percent(r.memoryUtilizationRatio)),
+  gauge('DEV_ENC_UTIL', 'percent', 'Encoder utilization (in %).', (r) => percent(r.encoderRatio)),
+  gauge('DEV_DEC_UTIL', 'percent', 'Decoder utilization (in %).', (r) => percent(r.decoderRatio)),
+  gpuGauge(
+    'DCGM_FI_DEV_XID_ERRORS',
+    '',
+    'The last XID error; 0 when none was seen.',
+    (gpu) => gpu.xid?.code ?? (gpu.current && gpu.info.mig === null ? 0 : null),
+  ),
+  gauge('DEV_FB_FREE', 'MiB', 'Framebuffer memory free (in MiB).', (r) => mebibytes(r.memoryFreeBytes)),
+  gauge('DEV_FB_USED', 'MiB', 'Framebuffer memory used (in MiB).', (r) => mebibytes(r.memoryUsedBytes)),
+  gauge('DEV_FB_RESERVED', 'MiB', 'Framebuffer memory reserved by the driver (in MiB).', (r) => mebibytes(r.memoryReservedBytes)),
+  gauge('DEV_FB_TOTAL', 'MiB', 'Framebuffer memory (in MiB).', (r) => mebibytes(r.memoryTotalBytes)),
+  gauge('DEV_NVLINK_BANDWIDTH_TOTAL', 'MB per second', 'NVLink traffic, sent and received, over all links (in MB/s).', (r) =>
+    megabytes(sum(r.nvlinkTxBytesPerSecond, r.nvlinkRxBytesPerSecond)),
+  ),
+  counter('DEV_UNCORRECTABLE_REMAPPED_ROWS', '', 'Memory rows remapped after uncorrectable errors.', (r) => r.remappedUncorrectableRows),
+  counter('DEV_CORRECTABLE_REMAPPED_ROWS', '', 'Memory rows remapped after correctable errors.', (r) => r.remappedCorrectableRows),
+  gauge('DEV_ROW_REMAP_FAILURE', '', '1 when remapping of rows has failed.', (r) => r.remapFailure),
+  counter('DEV_ECC_SBE_VOL_TOTAL', '', 'Single-bit volatile ECC errors.', (r) => r.eccCorrectedVolatileCount),
+  counter('DEV_ECC_DBE_VOL_TOTAL', '', 'Double-bit volatile ECC errors.', (r) => r.eccUncorrectedVolatileCount),
+  gauge('DEV_CLOCK_THROTTLE_REASONS', 'bit mask', 'Why the clocks are where they are, as a bit mask.', (r) => r.clockEventReasons),
+  counter('DEV_POWER_VIOLATION', 'ns', 'Time slowed down by the power limit (in ns).', (r) => nanoseconds(r.powerViolationSeconds)),
+  counter('DEV_THERMAL_VIOLATION', 'ns', 'Time slowed down by temperature (in ns).', (r) => nanoseconds(r.thermalViolationSeconds)),
+  gauge('PROF_GR_ENGINE_ACTIVE', 'ratio', 'Share of time in which the graphics engine was active.', (r) => r.graphicsActiveRatio),
+  gauge('PROF_SM_ACTIVE', 'ratio', 'Share of multiprocessors with work, averaged over time.', (r) => r.smActiveRatio),
+  gauge('PROF_SM_OCCUPANCY', 'ratio', 'Warps resident on the multiprocessors against the most that fit.', (r) => r.smOccupancyRatio),
+  gauge('PROF_PIPE_TENSOR_ACTIVE', 'ratio', 'Share of time in which the tensor cores were active.', (r) => r.tensorActiveRatio),
+  gauge('PROF_DRAM_ACTIVE', 'ratio', 'Share of memory bandwidth in use.', (r) => r.dramActiveRatio),
+  gauge('PROF_PCIE_TX_BYTES', 'bytes per second', 'Sent by the GPU over PCIe (in B/s).', (r) => r.pcieTxBytesPerSecond),
+  gauge('PROF_PCIE_RX_BYTES', 'bytes per second', 'Received by the GPU over PCIe (in B/s).', (r) => r.pcieRxBytesPerSecond),
+]

@@ -1,0 +1,91 @@
+/** /metrics: from what the agent knows to the text that Prometheus reads. */
+import type { AgentState, GpuView } from '../kinds.ts'
+import type { GpuReadings } from '../model.ts'
+import { NO_READINGS } from '../record.ts'
+import { DCGM_METRICS, dcgmPairs } from './dcgm.ts'
+import { EVENT_METRICS } from './events.ts'
+import { GpuTable } from './gpu-table.ts'
+import { HOST_METRICS } from './host.ts'
+import { nativePairs } from './labels.ts'
+import type { Format, GpuSubject } from './metric.ts'
+import { NATIVE_METRICS } from './native.ts'
+import { NVIDIA_SMI_COLLECTION, NVIDIA_SMI_METRICS, nvidiaSmiPairs } from './nvidia-smi.ts'
+import { PROCESS_METRICS, processRows } from './processes.ts'
+import { Page } from './render.ts'
+import { SELF_METRICS } from './self.ts'
+import { TRAINING_METRICS } from './training.ts'
+import { TrainingMetrics } from './training-metrics.ts'
+
+export type MetricSet = 'native' | 'dcgm' | 'nvidia_smi'
+
+export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
+  text: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+}
+
+/** Which format an HTTP Accept header asks for; the older one unless OpenMetrics is named and not refused. */
+export function formatFor(accept: string | null | undefined): Format {
+  const wanted = (accept ?? '')
+    .split(',')
+    .map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
+    .find(([type]) => type === 'application/openmetrics-text')
+  return wanted === undefined || wanted.some((part) => /^q=0(\.0*)?$/.test(part)) ? 'text' : 'openmetrics'
+}
+
+export interface ExporterOptions {
+  readonly state: AgentState
+  readonly sets: readonly MetricSet[]
+  /** How many processes are named, over all GPUs. */
+  readonly maxProcesses: number
+  /** Fed by the app with steps and runs. */
+  readonly training?: TrainingMetrics
+  /** Milliseconds of a clock that never goes back; a test may steer it. */
+  readonly monotonicMs?: () => number
+}
+
+export interface Exporter {
+  render(format?: Format): string
+}
+
+/** No values of a GPU whose sample is old, and none of one that has fallen off the bus. */
+function subjectsOf(state: AgentState): readonly GpuSubject[] {
+  const xids = state.lastXid()
+  return state.gpus().map((view) => {
+    const readings = currentReadings(view)
+    return { info: view.info, view, current: readings !== null, readings: readings ?? NO_READINGS, xid: xids.get(view.info.id) ?? null }
+  })
+}
+
+function currentReadings({ live, sample }: GpuView): GpuReadings | null {
+  return live && sample !== null && sample.state !== 'lost' ? sample : null
+}
+
+export function createExporter(options: ExporterOptions): Exporter {
+  const { state, maxProcesses, training = new TrainingMetrics(), monotonicMs = () => performance.now() } = options
+  const sets = new Set(options.sets)
+  const native = new GpuTable(NATIVE_METRICS, nativePairs)
+  const dcgm = new GpuTable(DCGM_METRICS, dcgmPairs(state.hostname))
+  const nvidiaSmi = new GpuTable(NVIDIA_SMI_METRICS, nvidiaSmiPairs)
+
+  return {
+    render(format = 'text') {
+      const startedMs = monotonicMs()
+      const page = new Page(format)
+      const gpus = subjectsOf(state)
+      if (sets.has('native')) {
+        native.write(page, gpus)
+        page.write(PROCESS_METRICS, processRows(state.processes(), gpus, maxProcesses))
+        page.write(EVENT_METRICS, { state, gpus })
+        page.write(HOST_METRICS, state)
+      }
+      if (sets.has('dcgm')) dcgm.write(page, gpus)
+      if (sets.has('nvidia_smi')) {
+        nvidiaSmi.write(page, gpus)
+        page.write(NVIDIA_SMI_COLLECTION, state)
+      }
+      page.write(TRAINING_METRICS, training)
+      page.write(SELF_METRICS, { state, trainingEvicted: training.evicted, elapsedMs: () => monotonicMs() - startedMs })
+      return page.finish()
+    },
+  }
+}

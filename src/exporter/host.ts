@@ -1,0 +1,26 @@
+/** The machine around the GPUs; nothing of it is shown when the sample is old. */
+import type { AgentState } from '../kinds.ts'
+import type { HostSample, Reading } from '../model.ts'
+import { type Metric, metric } from './metric.ts'
+
+function gauge(name: string, unit: string, help: string, of: (sample: HostSample) => Reading): Metric<AgentState> {
+  return metric('gauge', name, unit, help, [], (state, emit) => {
+    const host = state.host()
+    if (host?.live) emit('', of(host.sample))
+  })
+}
+
+export const HOST_METRICS: readonly Metric<AgentState>[] = [
+  gauge('host_cpu_ratio', 'ratio', 'Share of all processor time in use.', (host) => host.cpuRatio),
+  gauge('host_cpus', '', 'Logical processors.', (host) => host.cpuCount),
+  gauge('host_load1', '', 'Load average of one minute.', (host) => host.load1),
+  gauge('host_load5', '', 'Load average of five minutes.', (host) => host.load5),
+  gauge('host_load15', '', 'Load average of fifteen minutes.', (host) => host.load15),
+  gauge('host_memory_total_bytes', 'bytes', 'Memory of the host.', (host) => host.memoryTotalBytes),
+  gauge('host_memory_used_bytes', 'bytes', 'Memory in use.', (host) => host.memoryUsedBytes),
+  gauge('host_memory_available_bytes', 'bytes', 'Memory that a program can still get.', (host) => host.memoryAvailableBytes),
+  gauge('host_swap_total_bytes', 'bytes', 'Swap space.', (host) => host.swapTotalBytes),
+  gauge('host_swap_used_bytes', 'bytes', 'Swap space in use.', (host) => host.swapUsedBytes),
+  gauge('host_disk_total_bytes', 'bytes', 'Size of the file system that holds the logs.', (host) => host.diskTotalBytes),
+  gauge('host_disk_free_bytes', 'bytes', 'Free space of the file system that holds the logs.', (host) => host.diskFreeBytes),
+]

@@ -1,0 +1,131 @@
+/** How gpuwarden itself is doing: always there, before the first sample too. */
+import type { AgentState } from '../kinds.ts'
+import type { Reading, SourceHealth } from '../model.ts'
+import { pairs } from './labels.ts'
+import { type Metric, metric } from './metric.ts'
+import { seconds } from './units.ts'
+
+export interface SelfContext {
+  readonly state: AgentState
+  /** Training runs and ranks forgotten to stay within bounds. */
+  readonly trainingEvicted: number
+  /** Milliseconds since this page was begun. */
+  elapsedMs(): number
+}
+
+type OfSource = (source: SourceHealth, state: AgentState) => Reading
+
+function perSource(type: 'gauge' | 'counter', name: string, unit: string, help: string, of: OfSource): Metric<SelfContext> {
+  return metric(type, name, unit, help, ['source'], ({ state }, emit) => {
+    for (const source of state.health()) emit(pairs({ source: source.source }), of(source, state))
+  })
+}
+
+/** The agent, then each sampler process once, however many sources it reads. */
+function processes(
+  state: AgentState,
+): readonly { readonly pairs: string; readonly cpuSeconds: Reading; readonly residentBytes: Reading }[] {
+  const samplers = new Map<string, SourceHealth[]>()
+  for (const source of state.health()) {
+    const key = source.pid === null ? source.source : String(source.pid)
+    const group = samplers.get(key)
+    if (group === undefined) samplers.set(key, [source])
+    else group.push(source)
+  }
+  const agent = state.self()
+  return [
+    { pairs: 'process="agent"', cpuSeconds: agent.cpuSeconds, residentBytes: agent.residentBytes },
+    ...Array.from(samplers.values(), (group) => ({
+      pairs: pairs({ process: 'sampler', source: group.map((one) => one.source).join(',') }),
+      cpuSeconds: group[0]?.cpuSeconds ?? null,
+      residentBytes: group[0]?.residentBytes ?? null,
+    })),
+  ]
+}
+
+function findingCounts(state: AgentState): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { detector, severity, state: findingState } of state.findings()) {
+    if (findingState !== 'active') continue
+    const key = pairs({ detector, severity })
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return counts
+}
+
+function isSimulated(state: AgentState): boolean {
+  return (
+    state.gpus().some(({ info }) => info.provenance === 'simulated') || state.health().some(({ provenance }) => provenance === 'simulated')
+  )
+}
+
+export const SELF_METRICS: readonly Metric<SelfContext>[] = [
+  perSource('gauge', 'gpuwarden_up', '', '1 when this source delivers, else 0.', (source) => (source.state === 'ok' ? 1 : 0)),
+  perSource('gauge', 'gpuwarden_sample_age_seconds', 'seconds', 'How old the last sample of this source is.', ({ lastSampleAt }, state) =>
+    lastSampleAt === null ? null : seconds(Math.max(0, state.now() - lastSampleAt)),
+  ),
+  perSource('counter', 'gpuwarden_samples_total', '', 'Samples that this source delivered.', (source) => source.samples),
+  perSource(
+    'counter',
+    'gpuwarden_skipped_ticks_total',
+    '',
+    'Ticks left out because the one before was late.',
+    (source) => source.skippedTicks,
+  ),
+  perSource(
+    'counter',
+    'gpuwarden_source_restarts_total',
+    '',
+    'How often the sampler of this source was started again.',
+    (source) => source.restarts,
+  ),
+  perSource('gauge', 'gpuwarden_source_read_seconds', 'seconds', 'How long the last read of this source took.', ({ readMs }) =>
+    readMs === null ? null : Math.round(readMs * 1000) / 1e6,
+  ),
+  metric('counter', 'gpuwarden_dropped_total', '', 'What a sink could not take in time.', ['sink'], ({ state }, emit) => {
+    for (const sink of state.sinks()) emit(pairs({ sink: sink.name }), sink.dropped)
+  }),
+  metric(
+    'counter',
+    'gpuwarden_process_cpu_seconds_total',
+    'seconds',
+    'Processor time that gpuwarden used.',
+    ['process', 'source'],
+    ({ state }, emit) => {
+      for (const process of processes(state)) emit(process.pairs, process.cpuSeconds)
+    },
+  ),
+  metric(
+    'gauge',
+    'gpuwarden_process_resident_memory_bytes',
+    'bytes',
+    'Memory that gpuwarden holds.',
+    ['process', 'source'],
+    ({ state }, emit) => {
+      for (const process of processes(state)) emit(process.pairs, process.residentBytes)
+    },
+  ),
+  metric('gauge', 'gpuwarden_start_time_seconds', 'seconds', 'When gpuwarden was started, in Unix time.', [], ({ state }, emit) =>
+    emit('', state.self().startedAt / 1000),
+  ),
+  metric('gauge', 'gpuwarden_build_info', '', 'Which gpuwarden this is; always 1.', ['version', 'node'], ({ state }, emit) =>
+    emit(pairs({ version: state.self().version, node: process.version }), 1),
+  ),
+  metric('gauge', 'gpuwarden_simulated', '', '1 when GPUs are simulated: none of their values were measured.', [], ({ state }, emit) =>
+    emit('', isSimulated(state) ? 1 : 0),
+  ),
+  metric('gauge', 'gpuwarden_findings_active', '', 'Findings that hold now.', ['detector', 'severity'], ({ state }, emit) => {
+    for (const [labelPairs, count] of findingCounts(state)) emit(labelPairs, count)
+  }),
+  metric(
+    'counter',
+    'gpuwarden_training_evicted_total',
+    '',
+    'Training runs and ranks forgotten to stay within bounds.',
+    [],
+    (context, emit) => emit('', context.trainingEvicted),
+  ),
+  metric('gauge', 'gpuwarden_scrape_duration_seconds', 'seconds', 'How long it took to make this page.', [], (context, emit) =>
+    emit('', Math.round(context.elapsedMs() * 1000) / 1e6),
+  ),
+]

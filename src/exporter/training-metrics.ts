@@ -1,0 +1,152 @@
+/** Remembers the latest of every training run for /metrics, within bounds. */
+import type { Provenance, Reading, Run, TrainingStep } from '../model.ts'
+import { joinPairs, labelValue, pairs, provenancePairs } from './labels.ts'
+
+const MAX_RUNS = 32
+const MAX_RANKS = 64
+const MAX_NAMES = 16
+const ENDED_KEPT_MS = 10 * 60_000
+/** A run that fell silent without saying goodbye is not shown for ever. */
+const SILENT_KEPT_MS = 60 * 60_000
+
+export const STEP_SECONDS_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+const LATEST_FIELDS = [
+  'epoch',
+  'loss',
+  'learningRate',
+  'gradientNorm',
+  'throughputPerSecond',
+  'memoryAllocatedBytes',
+  'memoryReservedBytes',
+  'memoryActiveBytes',
+  'memoryInactiveSplitBytes',
+  'memoryPeakAllocatedBytes',
+  'allocRetries',
+  'oomCount',
+] as const satisfies readonly (keyof TrainingStep)[]
+
+export type LatestField = (typeof LATEST_FIELDS)[number]
+
+/** One rank of one run. A field that a step leaves null keeps the value of the step before. */
+export interface RankEntry {
+  readonly pairs: string
+  readonly latest: Record<LatestField, Reading>
+  steps: number
+  lastStep: number
+  lastAt: number
+  /** Steps per bucket, not cumulative; the last one is what exceeds every bound. */
+  readonly bucketCounts: number[]
+  secondsSum: number
+  readonly phases: Map<string, number>
+  readonly custom: Map<string, number>
+}
+
+interface RunEntry {
+  infoPairs: string | null
+  readonly ranks: Map<number, RankEntry>
+  updatedAt: number
+  endedAt: number | null
+}
+
+/** Maps are kept in the order of their last update, so the first key is the one to forget. */
+function touch<K, V>(map: Map<K, V>, key: K, value: V, max: number): boolean {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size <= max) return false
+  for (const oldest of map.keys()) return map.delete(oldest)
+  return false
+}
+
+export class TrainingMetrics {
+  readonly #now: () => number
+  readonly #runs = new Map<string, RunEntry>()
+  #evicted = 0
+
+  constructor(now: () => number = Date.now) {
+    this.#now = now
+  }
+
+  /** Runs and ranks forgotten because there were too many. */
+  get evicted(): number {
+    return this.#evicted
+  }
+
+  accept(steps: readonly TrainingStep[], provenance: Provenance = 'live'): void {
+    for (const step of steps) {
+      const run = this.#run(step.run)
+      const rank = run.ranks.get(step.rank) ?? newRank(step, provenance)
+      if (touch(run.ranks, step.rank, rank, MAX_RANKS)) this.#evicted++
+      record(rank, step)
+    }
+  }
+
+  acceptRun(run: Run): void {
+    const entry = this.#run(run.id)
+    entry.infoPairs = pairs({ run: run.id, name: run.name, user: run.user, host: run.host })
+    entry.endedAt = run.endedAt === null ? null : (entry.endedAt ?? this.#now())
+  }
+
+  ranks(): readonly RankEntry[] {
+    this.#forgetOld()
+    return Array.from(this.#runs.values(), (run) => [...run.ranks.values()]).flat()
+  }
+
+  runInfos(): readonly string[] {
+    this.#forgetOld()
+    return Array.from(this.#runs.values(), (run) => run.infoPairs).filter((info) => info !== null)
+  }
+
+  /** Keyed by what the label will say, so that two runs can never be one series twice. */
+  #run(id: string): RunEntry {
+    const key = labelValue(id)
+    const run = this.#runs.get(key) ?? { infoPairs: null, ranks: new Map(), updatedAt: 0, endedAt: null }
+    run.updatedAt = this.#now()
+    if (touch(this.#runs, key, run, MAX_RUNS)) this.#evicted++
+    return run
+  }
+
+  #forgetOld(): void {
+    const now = this.#now()
+    for (const [key, { endedAt, updatedAt }] of this.#runs)
+      if ((endedAt !== null && now - endedAt >= ENDED_KEPT_MS) || now - updatedAt >= SILENT_KEPT_MS) this.#runs.delete(key)
+  }
+}
+
+function newRank(step: TrainingStep, provenance: Provenance): RankEntry {
+  return {
+    pairs: joinPairs(pairs({ run: step.run, rank: step.rank }), provenancePairs(provenance)),
+    latest: Object.fromEntries(LATEST_FIELDS.map((field) => [field, null])) as Record<LatestField, Reading>,
+    steps: Math.max(0, step.step),
+    lastStep: step.step,
+    lastAt: Number.NEGATIVE_INFINITY,
+    bucketCounts: new Array<number>(STEP_SECONDS_BUCKETS.length + 1).fill(0),
+    secondsSum: 0,
+    phases: new Map(),
+    custom: new Map(),
+  }
+}
+
+function record(rank: RankEntry, step: TrainingStep): void {
+  observe(rank, step.stepSeconds)
+  if (step.at < rank.lastAt) return
+  rank.lastAt = step.at
+  // A run that went back to a checkpoint does its steps again: they count, and the counter never falls.
+  rank.steps += Math.max(0, step.step - rank.lastStep)
+  rank.lastStep = step.step
+  for (const field of LATEST_FIELDS) rank.latest[field] = step[field] ?? rank.latest[field]
+  if (step.phaseSeconds !== null) remember(rank.phases, step.phaseSeconds)
+  if (step.custom !== null) remember(rank.custom, step.custom)
+}
+
+function observe(rank: RankEntry, stepSeconds: Reading): void {
+  if (stepSeconds === null || !Number.isFinite(stepSeconds) || stepSeconds < 0) return
+  let bucket = 0
+  while (stepSeconds > (STEP_SECONDS_BUCKETS[bucket] ?? Number.POSITIVE_INFINITY)) bucket++
+  rank.bucketCounts[bucket] = (rank.bucketCounts[bucket] ?? 0) + 1
+  rank.secondsSum += stepSeconds
+}
+
+function remember(values: Map<string, number>, from: Readonly<Record<string, number>>): void {
+  for (const name in from) touch(values, labelValue(name), from[name] ?? Number.NaN, MAX_NAMES)
+}

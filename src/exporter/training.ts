@@ -1,0 +1,98 @@
+/** What training code reports, by run and rank. NaN and infinities are values here. */
+import type { Reading } from '../model.ts'
+import { joinPairs } from './labels.ts'
+import { type Metric, metric } from './metric.ts'
+import { type LatestField, type RankEntry, STEP_SECONDS_BUCKETS, type TrainingMetrics } from './training-metrics.ts'
+import { mebibytes, seconds } from './units.ts'
+
+const LABELS = ['run', 'rank']
+
+type TrainingMetric = Metric<TrainingMetrics>
+
+function perRank(type: 'gauge' | 'counter', name: string, unit: string, help: string, of: (rank: RankEntry) => Reading): TrainingMetric {
+  return metric(type, name, unit, help, LABELS, (training, emit) => {
+    for (const rank of training.ranks()) emit(rank.pairs, of(rank))
+  })
+}
+
+const gauge = (name: string, unit: string, help: string, field: LatestField): TrainingMetric =>
+  perRank('gauge', name, unit, help, (rank) => rank.latest[field])
+
+/** A counter is a number from 0 up; training code may say otherwise. */
+const counter = (name: string, help: string, field: LatestField): TrainingMetric =>
+  perRank('counter', name, '', help, ({ latest }) => {
+    const count = latest[field]
+    return count !== null && count >= 0 && count < Number.POSITIVE_INFINITY ? count : null
+  })
+
+function named(
+  name: string,
+  unit: string,
+  help: string,
+  label: string,
+  of: (rank: RankEntry) => ReadonlyMap<string, number>,
+): TrainingMetric {
+  return metric('gauge', name, unit, help, [...LABELS, label], (training, emit) => {
+    // The names were made safe when they were remembered.
+    for (const rank of training.ranks()) for (const [key, value] of of(rank)) emit(joinPairs(rank.pairs, `${label}="${key}"`), value)
+  })
+}
+
+const MEMORY_KINDS: readonly (readonly [kind: string, field: LatestField])[] = [
+  ['allocated', 'memoryAllocatedBytes'],
+  ['reserved', 'memoryReservedBytes'],
+  ['active', 'memoryActiveBytes'],
+  ['inactive_split', 'memoryInactiveSplitBytes'],
+  ['peak_allocated', 'memoryPeakAllocatedBytes'],
+]
+
+/** `1.0`, not `1`: the spelling that OpenMetrics asks for, so that both formats give the same series. */
+const BOUNDS = STEP_SECONDS_BUCKETS.map((bound) => `le="${Number.isInteger(bound) ? `${bound}.0` : bound}"`)
+
+export const TRAINING_METRICS: readonly TrainingMetric[] = [
+  gauge('training_loss', '', 'Loss of the latest step that reported one.', 'loss'),
+  perRank('counter', 'training_steps_total', '', 'Training steps done.', (rank) => rank.steps),
+  gauge('training_epoch', '', 'Epoch, with its fraction.', 'epoch'),
+  gauge('learning_rate', '', 'Learning rate.', 'learningRate'),
+  gauge('gradient_norm', '', 'L2 norm of the gradient.', 'gradientNorm'),
+  metric('histogram', 'training_step_duration_seconds', 'seconds', 'How long steps took.', LABELS, (training, emit) => {
+    for (const { pairs, bucketCounts, secondsSum } of training.ranks()) {
+      let count = 0
+      for (const [at, bound] of BOUNDS.entries()) {
+        count += bucketCounts[at] ?? 0
+        emit(joinPairs(pairs, bound), count, '_bucket')
+      }
+      count += bucketCounts.at(-1) ?? 0
+      emit(joinPairs(pairs, 'le="+Inf"'), count, '_bucket')
+      emit(pairs, secondsSum, '_sum')
+      emit(pairs, count, '_count')
+    }
+  }),
+  metric('gauge', 'memory_allocation_mb', 'MiB', 'Memory of the allocator of PyTorch.', [...LABELS, 'kind'], (training, emit) => {
+    for (const { pairs, latest } of training.ranks())
+      for (const [kind, field] of MEMORY_KINDS) emit(joinPairs(pairs, `kind="${kind}"`), mebibytes(latest[field]))
+  }),
+  gauge(
+    'training_throughput_samples_per_second',
+    'samples per second',
+    'Samples per second, as the training code counts them.',
+    'throughputPerSecond',
+  ),
+  counter('training_alloc_retries_total', 'Times the allocator had to free its cache and try again.', 'allocRetries'),
+  counter('training_ooms_total', 'Times the allocator ran out of memory.', 'oomCount'),
+  named('training_phase_seconds', 'seconds', 'How long a part of the latest step took.', 'phase', (rank) => rank.phases),
+  named('training_custom', '', 'A figure that the training code reports under a name of its own.', 'metric', (rank) => rank.custom),
+  perRank('gauge', 'training_last_step_timestamp_seconds', 'seconds', 'When the latest step ended, in Unix time.', (rank) =>
+    seconds(rank.lastAt),
+  ),
+  metric(
+    'gauge',
+    'training_run_info',
+    '',
+    'What a run is called and whose it is; always 1.',
+    ['run', 'name', 'user', 'host'],
+    (training, emit) => {
+      for (const info of training.runInfos()) emit(info, 1)
+    },
+  ),
+]

@@ -1,0 +1,52 @@
+/** Numbers and names as people read them. N/A where the device cannot tell. */
+import type { Reading } from './model.ts'
+
+export const NOT_AVAILABLE = 'N/A'
+
+const GIBIBYTE = 1024 ** 3
+const MEBIBYTE = 1024 ** 2
+
+export function formatBytes(bytes: Reading): string {
+  if (bytes === null) return NOT_AVAILABLE
+  if (bytes >= 100 * GIBIBYTE) return `${Math.round(bytes / GIBIBYTE)} GiB`
+  if (bytes >= GIBIBYTE) return `${(bytes / GIBIBYTE).toFixed(1)} GiB`
+  return `${Math.round(bytes / MEBIBYTE)} MiB`
+}
+
+export function formatPercent(ratio: Reading): string {
+  return ratio === null ? NOT_AVAILABLE : `${Math.round(ratio * 100)}%`
+}
+
+export function formatWhole(value: Reading, unit: string): string {
+  return value === null ? NOT_AVAILABLE : `${Math.round(value)}${unit}`
+}
+
+/** `3 s`, `4 min`, `2 h 10 min`, `3 d`. */
+export function formatDuration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} d`
+}
+
+/** Local time of day, with the date when it is not today's. */
+export function formatClock(at: number, now: number): string {
+  const date = new Date(at)
+  const time = date.toTimeString().slice(0, 8)
+  return date.toDateString() === new Date(now).toDateString()
+    ? time
+    : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0')
+}
+
+/** Text from outside (process names, commands) may hold escape codes: none reaches a terminal. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\u00b7')
+}

@@ -1,0 +1,29 @@
+/** Recognises a caching allocator that met the limit: memory was nearly full and a large part of it is given back between two looks. */
+
+export interface FlushInput {
+  /** Highest share of capacity in use since the last flush, fading. */
+  readonly before: number
+  readonly now: number
+  /** Time since the sample before. */
+  readonly quietMs: number
+  /** Share of capacity that must be given back at once. */
+  readonly least?: number
+  /** Nobody uses the device any more: then memory went because its owner did. */
+  readonly empty: boolean
+}
+
+const NEARLY_FULL = 0.9
+const GIVEN_BACK = 0.12
+/** A gap this long could hide anything. */
+const GAP_MS = 30_000
+/** Share by which the remembered height sinks towards the present with each sample: giving back slowly is no flush. */
+const FADE = 0.25
+
+export function flushed({ before, now, quietMs, empty, least = GIVEN_BACK }: FlushInput): {
+  readonly happened: boolean
+  readonly top: number
+} {
+  if (empty || quietMs > GAP_MS || quietMs < 0) return { happened: false, top: now }
+  if (before >= NEARLY_FULL && before - now >= least) return { happened: true, top: now }
+  return { happened: false, top: now >= before ? now : before - FADE * (before - now) }
+}

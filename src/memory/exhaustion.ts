@@ -1,0 +1,131 @@
+/** Watches one series for the moment it will be full: keeps the newest forecast of each window and gives the most fitting one. */
+import { finestBlock } from './growth.ts'
+import { BLOCKS_PER_LEVEL, Ladder, type LadderState } from './ladder.ts'
+import { fallSince } from './leak-verdict.ts'
+import { FALL_OVER_RISE, FORECAST_DEFAULTS, type Forecast, type ForecastOptions, forecastBlocks, forecastHighs } from './oom-forecast.ts'
+import { ascending } from './statistics.ts'
+import { Swings, type SwingsState } from './swings.ts'
+
+export interface ExhaustionOptions extends ForecastOptions {
+  readonly longestBlock: number
+  /** No forecast from less than this much of the axis. */
+  readonly leastSpan: number
+}
+
+export const EXHAUSTION_DEFAULTS: ExhaustionOptions = { ...FORECAST_DEFAULTS, longestBlock: 1200, leastSpan: 3.5 }
+
+export interface ExhaustionState {
+  readonly ladder: LadderState | null
+  readonly swings: SwingsState
+  readonly first: readonly (readonly [number, number, number])[]
+  readonly kept: readonly (Forecast | null)[]
+}
+
+const FIRST = 8
+const HISTORY = 3
+/** Uncertainty of capacity as a share of it: what a forecast of the next moments cannot be better than. */
+const SLACK = 0.003
+/** How many of a level's newest blocks are looked at; all of them join on to the third of the level above. */
+const WINDOWS = [BLOCKS_PER_LEVEL / 6, BLOCKS_PER_LEVEL / 3, BLOCKS_PER_LEVEL]
+
+/** The level above remembers longer: a fall as large as half the rise, not long ago, says that this is one half of a swing. */
+function swingsBack(ladder: Ladder, level: number, forecast: Forecast): boolean {
+  if (level + 1 >= ladder.levels) return false
+  const since = ladder.lastPosition(level) - HISTORY * forecast.span
+  return fallSince(ladder.window(level + 1), since) > FALL_OVER_RISE * forecast.slope * forecast.span
+}
+
+export class Exhaustion {
+  private readonly options: ExhaustionOptions
+  private ladder: Ladder | null = null
+  private readonly swings = new Swings()
+  private first: [number, number, number][] = []
+  /** Newest forecast by window: two per level, then the one of the highs. */
+  private kept: (Forecast | null)[] = []
+
+  constructor(options: ExhaustionOptions = EXHAUSTION_DEFAULTS) {
+    this.options = options
+  }
+
+  /** `value` and `peak` are shares of capacity. Undefined when nothing was judged, null when judged and nothing is coming. */
+  push(position: number, value: number, peak = value, slack = SLACK): Forecast | null | undefined {
+    const low = this.swings.push(position, peak)
+    if (this.ladder === null) {
+      this.first.push([position, value, peak])
+      if (this.first.length === FIRST) this.open()
+      return undefined
+    }
+    const closed = this.ladder.push(position, value, peak)
+    if (low) this.kept[0] = this.accept(forecastHighs(this.swings.highs, this.swings.lows, position, slack, this.options))
+    for (let level = 0; level < closed; level++) this.look(this.ladder, level, slack)
+    return closed > 0 || low ? this.withPeriod(this.best(position), position) : undefined
+  }
+
+  private look(ladder: Ladder, level: number, slack: number): void {
+    const count = ladder.count(level)
+    const slot = 1 + level * WINDOWS.length
+    for (let i = 0; i < WINDOWS.length; i++) this.kept[slot + i] = null
+    if (count < (WINDOWS[0] ?? 0)) return
+    const { last, lowest, peak } = ladder.glance(level, 6)
+    if (last - lowest < 0.1 * (1 - peak)) return
+    const window = ladder.window(level)
+    for (let i = 0; i < WINDOWS.length; i++) {
+      const forecast = this.accept(forecastBlocks(window, WINDOWS[i] ?? 0, ladder.blockLength(level), slack, this.options))
+      this.kept[slot + i] = forecast !== null && swingsBack(ladder, level, forecast) ? null : forecast
+    }
+  }
+
+  /** The end comes at a high; where highs are a period apart, it may come a period later than the line says. */
+  private withPeriod(forecast: Forecast | null, now: number): Forecast | null {
+    const last = this.swings.highs.at(-1)
+    const before = this.swings.highs.at(-4)
+    if (forecast === null || last === undefined || before === undefined) return forecast
+    const period = (last.position - before.position) / 3
+    return now - last.position > 2 * period ? forecast : { ...forecast, latest: forecast.latest + period }
+  }
+
+  private accept(forecast: Forecast | null): Forecast | null {
+    return forecast !== null && forecast.span >= this.options.leastSpan ? forecast : null
+  }
+
+  /** The forecast whose window fits its horizon best: not much shorter, not much longer than the time ahead. */
+  private best(now: number): Forecast | null {
+    let best: Forecast | null = null
+    let lowest = Number.POSITIVE_INFINITY
+    for (const forecast of this.kept) {
+      if (!forecast || forecast.latest < now) continue
+      const ahead = Math.max(forecast.span * 0.02, forecast.fullAt - now)
+      const misfit = Math.abs(Math.log(forecast.span / (0.4 * ahead))) + 2 * forecast.spread
+      if (misfit < lowest) {
+        lowest = misfit
+        best = forecast
+      }
+    }
+    return best
+  }
+
+  snapshot(): ExhaustionState {
+    return {
+      ladder: this.ladder?.snapshot() ?? null,
+      swings: this.swings.snapshot(),
+      first: this.first.map(([a, b, c]) => [a, b, c] as const),
+      kept: Array.from(this.kept, (one) => one ?? null),
+    }
+  }
+
+  restore(state: ExhaustionState): void {
+    this.ladder = state.ladder === null ? null : Ladder.restore(state.ladder, this.options.longestBlock)
+    this.swings.restore(state.swings)
+    this.first = state.first.map(([a, b, c]) => [a, b, c])
+    this.kept = [...state.kept]
+  }
+
+  private open(): void {
+    const gaps: number[] = []
+    for (let i = 1; i < this.first.length; i++) gaps.push((this.first[i]?.[0] ?? 0) - (this.first[i - 1]?.[0] ?? 0))
+    const gap = gaps.sort(ascending)[gaps.length >> 1] ?? 1
+    this.ladder = new Ladder(finestBlock(gap), this.options.longestBlock)
+    for (const [position, value, peak] of this.first) this.ladder.push(position, value, peak)
+    this.first = []
+  }
+}

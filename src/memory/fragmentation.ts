@@ -1,0 +1,53 @@
+/** How much of what the allocator reserved is lost to fragmentation. Healthy cache is not fragmentation and is counted apart. */
+import type { Reading } from '../model.ts'
+
+export interface FragmentationInput {
+  readonly allocatedBytes: Reading
+  readonly reservedBytes: Reading
+  readonly activeBytes: Reading
+  readonly inactiveSplitBytes: Reading
+}
+
+export interface Fragmentation {
+  /** inactive split ÷ reserved, 0–1; null when either is not known or nothing is reserved. */
+  readonly ratio: Reading
+  readonly inactiveSplitBytes: Reading
+  /** Whole unused segments: torch.cuda.empty_cache() gives them back. */
+  readonly releasableCacheBytes: Reading
+  readonly releasableCacheRatio: Reading
+  readonly level: 'none' | 'low' | 'medium' | 'high' | null
+}
+
+const MEDIUM = 0.1
+const HIGH = 0.25
+const LOW = 0.02
+
+export function fragmentationOf(input: FragmentationInput): Fragmentation {
+  const { reservedBytes: reserved, inactiveSplitBytes: split } = input
+  const active = input.activeBytes ?? input.allocatedBytes
+  const known = reserved !== null && reserved > 0
+  const ratio = known && split !== null ? clamp(split / reserved) : null
+  const cache = known && split !== null && active !== null ? Math.max(0, reserved - active - split) : null
+  return {
+    ratio,
+    inactiveSplitBytes: split,
+    releasableCacheBytes: cache,
+    releasableCacheRatio: cache === null || !known ? null : clamp(cache / reserved),
+    level: ratio === null ? null : ratio >= HIGH ? 'high' : ratio >= MEDIUM ? 'medium' : ratio >= LOW ? 'low' : 'none',
+  }
+}
+
+/** Of one pool's free blocks: 1 − largest ÷ sum. 0: one piece; near 1: many small ones. Null when nothing is free. */
+export function scatterOf(freeBlockBytes: readonly number[]): Reading {
+  let sum = 0
+  let largest = 0
+  for (const bytes of freeBlockBytes) {
+    sum += bytes
+    largest = Math.max(largest, bytes)
+  }
+  return sum > 0 ? 1 - largest / sum : null
+}
+
+function clamp(value: number): number {
+  return Math.min(1, Math.max(0, value))
+}

@@ -1,0 +1,115 @@
+/** Watches one series for a leak: feeds the ladder and the swings, and judges when a block or a low is complete. */
+import { Ladder, type LadderState } from './ladder.ts'
+import { fallSince, judgeBlocks, judgeLows, LEAK_DEFAULTS, type Leak, type LeakOptions } from './leak-verdict.ts'
+import { ascending } from './statistics.ts'
+import { Swings, type SwingsState } from './swings.ts'
+
+export interface GrowthOptions extends LeakOptions {
+  /** Blocks grow no longer than this on the axis. */
+  readonly longestBlock: number
+  /** A rise must have lasted this long on the axis. */
+  readonly leastSpan: number
+}
+
+export const GROWTH_DEFAULTS: GrowthOptions = { ...LEAK_DEFAULTS, longestBlock: 3600, leastSpan: 5 }
+
+export interface GrowthState {
+  readonly ladder: LadderState | null
+  readonly swings: SwingsState
+  readonly begin: number
+  readonly first: readonly (readonly [number, number, number])[]
+}
+
+const FIRST = 8
+/** Lows that climb evenly may be judged after this share of the least span. */
+const LOWS_SPAN = 0.6
+/** How far back a fall still counts, in lengths of the rise. */
+const HISTORY = 2.5
+
+/** Length of the finest block for samples `gap` apart: a power of two times half a unit, holding two samples or more. */
+export function finestBlock(gap: number): number {
+  let length = 0.5
+  while (length < 2 * gap) length *= 2
+  return length
+}
+
+export class Growth {
+  private readonly options: GrowthOptions
+  private ladder: Ladder | null = null
+  private readonly swings = new Swings()
+  private begin = 0
+  private first: [number, number, number][] = []
+
+  constructor(options: GrowthOptions = GROWTH_DEFAULTS) {
+    this.options = options
+  }
+
+  /** `value` is a share of capacity. Returns undefined when nothing was judged, null when judged and no leak was seen. */
+  push(position: number, value: number, peak = value): Leak | null | undefined {
+    const lowComplete = this.swings.push(position, value)
+    if (this.ladder === null) {
+      this.first.push([position, value, peak])
+      if (this.first.length === FIRST) this.open()
+      return undefined
+    }
+    const closed = this.ladder.push(position, value, peak)
+    let judged: Leak | null | undefined
+    for (let level = 0; level < closed; level++) {
+      judged ??= null
+      const found = this.judge(level)
+      if (found !== null && (judged === null || found.score > judged.score)) judged = found
+    }
+    if (lowComplete && !judged) {
+      const found = this.accept(judgeLows(this.swings.lows, this.swings.highs, this.options), LOWS_SPAN)
+      judged = found ?? judged
+    }
+    return judged
+  }
+
+  snapshot(): GrowthState {
+    return {
+      ladder: this.ladder?.snapshot() ?? null,
+      begin: this.begin,
+      swings: this.swings.snapshot(),
+      first: this.first.map(([a, b, c]) => [a, b, c] as const),
+    }
+  }
+
+  restore(state: GrowthState): void {
+    this.ladder = state.ladder === null ? null : Ladder.restore(state.ladder, this.options.longestBlock)
+    this.swings.restore(state.swings)
+    this.begin = state.begin
+    this.first = state.first.map(([a, b, c]) => [a, b, c])
+  }
+
+  private open(): void {
+    this.begin = this.first[0]?.[0] ?? 0
+    const gaps: number[] = []
+    for (let i = 1; i < this.first.length; i++) gaps.push((this.first[i]?.[0] ?? 0) - (this.first[i - 1]?.[0] ?? 0))
+    const gap = gaps.sort(ascending)[gaps.length >> 1] ?? 1
+    this.ladder = new Ladder(finestBlock(gap), this.options.longestBlock)
+    for (const [position, value, peak] of this.first) this.ladder.push(position, value, peak)
+    this.first = []
+  }
+
+  private judge(level: number): Leak | null {
+    const ladder = this.ladder
+    if (ladder === null || ladder.count(level) < this.options.leastBlocks) return null
+    const { last, lowest, peak } = ladder.glance(level, 6)
+    if (last - lowest < 0.7 * this.options.riseOverRoom * (1 - peak) || last - lowest < 0.004) return null
+    const leak = this.accept(judgeBlocks(ladder.window(level), this.begin, this.options))
+    return leak === null || this.wandered(ladder, leak, level) ? null : leak
+  }
+
+  /** Looks at the coarser levels, which remember longer, for a fall that makes the rise an ordinary one. */
+  private wandered(ladder: Ladder, leak: Leak, level: number): boolean {
+    const since = leak.from - HISTORY * (leak.to - leak.from)
+    for (let above = level + 1; above < ladder.levels; above++)
+      if (leak.rise <= this.options.riseOverFall * fallSince(ladder.window(above), since)) return true
+    return false
+  }
+
+  private accept(leak: Leak | null, share = 1): Leak | null {
+    return leak !== null && leak.to - leak.from >= share * this.options.leastSpan ? leak : null
+  }
+}

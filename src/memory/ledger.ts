@@ -1,0 +1,154 @@
+/** Where a device's memory is: entries that always add up to its total, each with a sentence that says what it is. */
+import type { Reading } from '../model.ts'
+
+export type LedgerName =
+  | 'torch_allocated'
+  | 'torch_rounding'
+  | 'torch_pending_free'
+  | 'torch_inactive_split'
+  | 'torch_releasable_cache'
+  | 'non_torch'
+  | 'other_processes'
+  | 'other'
+  | 'driver_reserve'
+  | 'free'
+
+export interface LedgerEntry {
+  readonly name: LedgerName
+  readonly bytes: number
+  readonly explanation: string
+}
+
+/** What a run's allocator says of itself. */
+export interface AllocatorFigures {
+  /** The process it lives in; null when not known. */
+  readonly pid: Reading
+  readonly allocatedBytes: Reading
+  readonly reservedBytes: Reading
+  readonly activeBytes: Reading
+  readonly inactiveSplitBytes: Reading
+  /** What the program asked for, before rounding up to blocks; only snapshots tell. */
+  readonly requestedBytes?: Reading
+}
+
+export interface LedgerInput {
+  readonly totalBytes: Reading
+  readonly usedBytes: Reading
+  readonly driverReservedBytes: Reading
+  /** Null: the list could not be read. */
+  readonly processes: readonly { readonly pid: number; readonly memoryUsedBytes: Reading }[] | null
+  readonly allocators: readonly AllocatorFigures[]
+}
+
+export interface Ledger {
+  readonly totalBytes: number
+  readonly entries: readonly LedgerEntry[]
+  /** True when figures taken at different moments did not fit together and some entry had to be cut. */
+  readonly adjusted: boolean
+}
+
+const EXPLANATIONS: Readonly<Record<LedgerName, string>> = {
+  torch_allocated: 'Tensors that PyTorch holds now.',
+  torch_rounding: 'What the allocator added to requests to round them up to its block sizes.',
+  torch_pending_free: 'Freed by the program, but a stream that used it has not passed that point yet.',
+  torch_inactive_split: 'Unused pieces of segments that are partly in use: held by fragmentation, not returnable to the device.',
+  torch_releasable_cache: 'Whole unused segments in the cache: torch.cuda.empty_cache() gives them back.',
+  non_torch: "This process's memory outside PyTorch's allocator: CUDA context, NCCL, cuDNN and other libraries.",
+  other_processes: 'Held by other processes on this GPU.',
+  other: 'In use, but not attributed to any process: managed memory, or processes whose figure the driver does not give.',
+  driver_reserve: 'Kept by the driver and firmware for themselves.',
+  free: 'Available to anybody.',
+}
+
+/** Null when the total is not known. Every other reading may be missing; nothing is invented for it. */
+export function ledgerOf(input: LedgerInput): Ledger | null {
+  const total = amount(input.totalBytes)
+  if (input.totalBytes === null || total <= 0) return null
+  const pot = new Pot(total)
+  const reserve = pot.take(amount(input.driverReservedBytes))
+  const used = input.usedBytes === null ? 0 : pot.take(amount(input.usedBytes))
+  const free = pot.left
+  const inUse = new Pot(used)
+  const entries: [LedgerName, number][] = []
+  let torch = { allocated: 0, rounding: 0, pending: 0, split: 0, cache: 0 }
+  for (const allocator of input.allocators) torch = addTorch(torch, allocator, inUse)
+  entries.push(
+    ['torch_allocated', torch.allocated],
+    ['torch_rounding', torch.rounding],
+    ['torch_pending_free', torch.pending],
+    ['torch_inactive_split', torch.split],
+    ['torch_releasable_cache', torch.cache],
+  )
+  const { own, others } = outside(input, inUse)
+  entries.push(['non_torch', own], ['other_processes', others], ['other', inUse.left], ['driver_reserve', reserve], ['free', free])
+  return {
+    totalBytes: total,
+    entries: entries
+      .filter(([name, bytes]) => bytes > 0 || name === 'free')
+      .map(([name, bytes]) => ({ name, bytes, explanation: EXPLANATIONS[name] })),
+    adjusted: pot.short || inUse.short,
+  }
+}
+
+/** Gives out what there is, and never more. */
+class Pot {
+  left: number
+  short = false
+
+  constructor(bytes: number) {
+    this.left = bytes
+  }
+
+  take(wanted: number): number {
+    const given = Math.min(wanted, this.left)
+    if (given < wanted) this.short = true
+    this.left -= given
+    return given
+  }
+}
+
+interface Torch {
+  readonly allocated: number
+  readonly rounding: number
+  readonly pending: number
+  readonly split: number
+  readonly cache: number
+}
+
+/** Splits what one allocator reserved; parts that are not told stay in the cache, which is what remains. */
+function addTorch(sum: Torch, figures: AllocatorFigures, inUse: Pot): Torch {
+  const { allocatedBytes, activeBytes, inactiveSplitBytes, requestedBytes } = figures
+  const reserved = new Pot(inUse.take(amount(figures.reservedBytes ?? allocatedBytes)))
+  const allocated = reserved.take(amount(allocatedBytes))
+  const pending = activeBytes === null ? 0 : reserved.take(Math.max(0, amount(activeBytes) - amount(allocatedBytes)))
+  const split = reserved.take(amount(inactiveSplitBytes))
+  const rounding = requestedBytes == null ? 0 : Math.max(0, allocated - amount(requestedBytes))
+  if (reserved.short) inUse.short = true
+  return {
+    allocated: sum.allocated + allocated - rounding,
+    rounding: sum.rounding + rounding,
+    pending: sum.pending + pending,
+    split: sum.split + split,
+    cache: sum.cache + reserved.left,
+  }
+}
+
+/** What processes hold beyond their allocators, and what processes without an allocator of ours hold. */
+function outside(input: LedgerInput, inUse: Pot): { own: number; others: number } {
+  const processes = input.processes ?? []
+  // One process and one allocator that does not say whose it is: they belong together.
+  const alone = processes.length === 1 && input.allocators.length === 1 && input.allocators[0]?.pid === null
+  let own = 0
+  let others = 0
+  for (const process of processes) {
+    const mine = input.allocators.filter((one) => alone || one.pid === process.pid)
+    const held = amount(process.memoryUsedBytes)
+    if (mine.length === 0) others += inUse.take(held)
+    else own += inUse.take(Math.max(0, held - mine.reduce((sum, one) => sum + amount(one.reservedBytes ?? one.allocatedBytes), 0)))
+  }
+  return { own, others }
+}
+
+function amount(reading: Reading): number {
+  return reading === null || !Number.isFinite(reading) ? 0 : Math.max(0, Math.round(reading))
+}

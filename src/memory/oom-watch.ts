@@ -1,0 +1,107 @@
+/** One series watched for running full: keeps order, starts anew when capacity changes, and holds the forecast that counts now. */
+import { EXHAUSTION_DEFAULTS, Exhaustion, type ExhaustionState } from './exhaustion.ts'
+import type { Forecast } from './oom-forecast.ts'
+import { orderOf } from './series-clock.ts'
+
+export interface OomReading {
+  readonly at: number
+  readonly bytes: number
+  /** Highest use on the way here, where known. */
+  readonly peakBytes?: number
+  /** How far capacity may be off. */
+  readonly slackBytes?: number
+  readonly capacityBytes: number
+}
+
+export interface OomWatchState {
+  readonly exhaustion: ExhaustionState
+  readonly lastAt: number | null
+  readonly capacity: number
+  readonly forecast: Forecast | null
+  readonly seenAt: number
+  readonly since: number
+  readonly level: number
+  readonly doubtful: boolean
+}
+
+/** Without a forecast for this share of its evidence, nothing is coming any more. */
+const PATIENCE = 0.15
+const LEAST_PATIENCE_MS = 2500
+const OTHER_CAPACITY = 0.3
+
+export class OomWatch {
+  private exhaustion = new Exhaustion(EXHAUSTION_DEFAULTS)
+  private lastAt: number | null = null
+  private capacity = 0
+  private seenAt = 0
+  /** The newest forecast, or null when nothing is coming. Positions are seconds since the epoch. */
+  forecast: Forecast | null = null
+  /** When the rise behind it began. */
+  since = 0
+  /** Newest use as a share of capacity. */
+  level = 0
+  /** Set by the owner: being full would not mean much. */
+  doubtful = false
+
+  get lastSeenAt(): number | null {
+    return this.lastAt
+  }
+
+  push(reading: OomReading): void {
+    const { at, bytes, capacityBytes } = reading
+    const order = this.lastAt === null ? 'next' : orderOf(at, this.lastAt)
+    if (order === 'late') return
+    if (order === 'restart' || Math.abs(capacityBytes - this.capacity) > OTHER_CAPACITY * capacityBytes) this.restart()
+    this.capacity = capacityBytes
+    this.lastAt = at
+    const peak = (reading.peakBytes ?? bytes) / capacityBytes
+    this.level = peak
+    const slack = reading.slackBytes === undefined ? undefined : reading.slackBytes / capacityBytes
+    const found = this.exhaustion.push(at / 1000, bytes / capacityBytes, peak, slack)
+    if (found) {
+      if (this.forecast === null) this.since = at - found.span * 1000
+      this.forecast = withoutInfinity(found, at / 1000)
+      this.seenAt = at
+    } else if (this.forecast !== null) {
+      const late = at / 1000 > this.forecast.latest
+      if (late || at - this.seenAt > Math.max(LEAST_PATIENCE_MS, PATIENCE * (at - this.since))) this.forecast = null
+    }
+  }
+
+  restart(): void {
+    this.exhaustion = new Exhaustion(EXHAUSTION_DEFAULTS)
+    this.lastAt = null
+    this.forecast = null
+  }
+
+  snapshot(): OomWatchState {
+    return {
+      exhaustion: this.exhaustion.snapshot(),
+      lastAt: this.lastAt,
+      capacity: this.capacity,
+      forecast: this.forecast,
+      seenAt: this.seenAt,
+      since: this.since,
+      level: this.level,
+      doubtful: this.doubtful,
+    }
+  }
+
+  restore(state: OomWatchState): void {
+    this.exhaustion = new Exhaustion(EXHAUSTION_DEFAULTS)
+    this.exhaustion.restore(state.exhaustion)
+    this.lastAt = state.lastAt
+    this.capacity = state.capacity
+    this.forecast = state.forecast
+    this.seenAt = state.seenAt
+    this.since = state.since
+    this.level = state.level
+    this.doubtful = state.doubtful
+  }
+}
+
+/** An end that may never come is given as ten times the time ahead, so that it has a date. */
+function withoutInfinity(forecast: Forecast, now: number): Forecast {
+  if (Number.isFinite(forecast.latest)) return forecast
+  return { ...forecast, latest: now + 10 * Math.max(1, forecast.fullAt - now) }
+}

@@ -1,0 +1,204 @@
+/**
+ * Sudden change of any series: how far the present exceeds the largest excursion there has been ("record ratio").
+ * Three channels (distance from the usual level, mean of a window above the one before, mean below it) are each compared
+ * with the record of that channel, which fades slowly. Constant cost and memory per value.
+ */
+
+export interface RecordRatioOptions {
+  /** Length of the two adjacent windows, in samples. */
+  readonly window: number
+  /** Samples after which a record counts half. */
+  readonly halfLife: number
+  /** No statement before so many samples. */
+  readonly warmup: number
+  /** Only the strict maximum of so many samples is a statement. */
+  readonly rest: number
+  /** Length of a season that the level follows, such as a day; null when there is none. */
+  readonly seasonMs: number | null
+  /** Excursions smaller than this are nothing, whatever the records are. */
+  readonly least: number
+}
+
+export const RECORD_RATIO_DEFAULTS: RecordRatioOptions = {
+  window: 72,
+  halfLife: 5000,
+  warmup: 120,
+  rest: 120,
+  seasonMs: null,
+  least: 0,
+}
+
+export interface RecordRatioState {
+  readonly ring: readonly number[]
+  readonly count: number
+  readonly newer: number
+  readonly older: number
+  readonly level: number | null
+  readonly season: readonly (number | null)[]
+  readonly records: readonly number[]
+  readonly peaks: readonly (readonly [number, number])[]
+}
+
+const SEASON_BINS = 144
+const SEASON_PULL = 0.2
+const LEVEL_PULL = 0.01
+const LOWEST = -20
+/** log2 of the ratio at which a score is 1. */
+const TOP = 6
+
+export class RecordRatio {
+  readonly #options: RecordRatioOptions
+  readonly #fade: number
+  readonly #warmup: number
+  #ring: Float64Array
+  #count = 0
+  #newer = 0
+  #older = 0
+  #level = Number.NaN
+  #season: Float64Array
+  #records = [0, 0, 0]
+  /** Falling maxima of the last `rest` samples: [sample number, ratio]. */
+  #peaks: [number, number][] = []
+
+  constructor(options: Partial<RecordRatioOptions> = {}) {
+    this.#options = { ...RECORD_RATIO_DEFAULTS, ...options }
+    // The shift has no record before both windows were full for a while.
+    this.#warmup = Math.max(this.#options.warmup, 3 * this.#options.window)
+    this.#fade = 2 ** (-1 / this.#options.halfLife)
+    this.#ring = new Float64Array(2 * this.#options.window)
+    this.#season = new Float64Array(this.#options.seasonMs === null ? 0 : SEASON_BINS).fill(Number.NaN)
+  }
+
+  /** log2(present ÷ record) of the channel that stands out most, when that is news; null when it is not. 1 is twice the record. */
+  update(value: number, at = 0): number | null {
+    if (!Number.isFinite(value)) return null
+    const number = ++this.#count
+    const distance = Math.abs(this.#surprise(value, at))
+    const change = this.#shift(value)
+    let ratio = LOWEST
+    for (let channel = 0; channel < 3; channel++) {
+      const size = channel === 0 ? distance : channel === 1 ? change : -change
+      const record = (this.#records[channel] ?? 0) * this.#fade
+      this.#records[channel] = Math.max(record, size)
+      if (number <= this.#warmup || size <= this.#options.least) continue
+      const against = Math.max(record, this.#options.least)
+      ratio = Math.max(ratio, against > 0 ? Math.log2(size / against) : TOP / 2)
+    }
+    return this.#isNews(number, Math.min(TOP, ratio)) && ratio > -1 ? Math.min(TOP, ratio) : null
+  }
+
+  /** Mean of the newest window: the level as it is now. */
+  get present(): number {
+    return this.#count === 0 ? Number.NaN : this.#newer / Math.min(this.#count, this.#options.window)
+  }
+
+  /** Mean of the window before that. */
+  get past(): number {
+    const filled = Math.min(Math.max(0, this.#count - this.#options.window), this.#options.window)
+    return filled === 0 ? Number.NaN : this.#older / filled
+  }
+
+  snapshot(): RecordRatioState {
+    return {
+      ring: Array.from(this.#ring.subarray(0, Math.min(this.#count, this.#ring.length))),
+      count: this.#count,
+      newer: this.#newer,
+      older: this.#older,
+      level: Number.isNaN(this.#level) ? null : this.#level,
+      season: Array.from(this.#season, (one) => (Number.isNaN(one) ? null : one)),
+      records: [...this.#records],
+      peaks: this.#peaks.map(([number, ratio]) => [number, ratio] as const),
+    }
+  }
+
+  restore(state: RecordRatioState): void {
+    this.#ring.fill(0)
+    this.#ring.set(state.ring)
+    this.#count = state.count
+    this.#newer = state.newer
+    this.#older = state.older
+    this.#level = state.level ?? Number.NaN
+    this.#season = Float64Array.from(state.season, (one) => one ?? Number.NaN)
+    this.#records = [...state.records]
+    this.#peaks = state.peaks.map(([number, ratio]) => [number, ratio])
+  }
+
+  /** Distance from the usual level, of this time of day where a season is known. */
+  #surprise(value: number, at: number): number {
+    const { seasonMs } = this.#options
+    if (seasonMs === null) {
+      if (Number.isNaN(this.#level)) this.#level = value
+      const surprise = value - this.#level
+      this.#level += Math.max(LEVEL_PULL, 1 / this.#count) * surprise
+      return surprise
+    }
+    const bin = Math.min(SEASON_BINS - 1, Math.floor(((((at % seasonMs) + seasonMs) % seasonMs) / seasonMs) * SEASON_BINS))
+    const usual = this.#season[bin] ?? Number.NaN
+    const surprise = Number.isNaN(usual) ? 0 : value - usual
+    this.#season[bin] = Number.isNaN(usual) ? value : usual + SEASON_PULL * surprise
+    return surprise
+  }
+
+  /** Mean of the newest window less the mean of the one before; 0 until both are full. */
+  #shift(value: number): number {
+    const { window } = this.#options
+    const length = this.#ring.length
+    const slot = (this.#count - 1) % length
+    const leaving = this.#count > window ? (this.#ring[(slot + window) % length] ?? 0) : 0
+    const gone = this.#count > length ? (this.#ring[slot] ?? 0) : 0
+    this.#ring[slot] = value
+    this.#newer += value - leaving
+    this.#older += leaving - gone
+    // Sums that are only added to and taken from drift: count them afresh once a round.
+    if (slot === 0 && this.#count > length) this.#recount()
+    return this.#count < length ? 0 : (this.#newer - this.#older) / window
+  }
+
+  #recount(): void {
+    const { window } = this.#options
+    const length = this.#ring.length
+    this.#newer = 0
+    this.#older = 0
+    for (let back = 0; back < length; back++) {
+      const value = this.#ring[(this.#count - 1 - back + length) % length] ?? 0
+      if (back < window) this.#newer += value
+      else this.#older += value
+    }
+  }
+
+  /** Keeps the falling maxima; true when this ratio is above all of the rest period. */
+  #isNews(number: number, ratio: number): boolean {
+    const peaks = this.#peaks
+    while ((peaks[0]?.[0] ?? number) <= number - this.#options.rest) peaks.shift()
+    const news = ratio > (peaks[0]?.[1] ?? Number.NEGATIVE_INFINITY)
+    while (peaks.length > 0 && (peaks.at(-1)?.[1] ?? 0) <= ratio) peaks.pop()
+    peaks.push([number, ratio])
+    return news
+  }
+}
+
+/** A ratio as a score in 0–1: ¹⁄₇ is exactly the record, 1 is 64 times it. */
+export function scoreOf(ratio: number | null): number {
+  return ratio === null ? 0 : Math.min(1, Math.max(0, (ratio + 1) / (TOP + 1)))
+}
+
+export interface SeriesPoint {
+  readonly at: number
+  readonly value: number | null
+}
+
+const DAY_MS = 86_400_000
+/** The part of a recording in which a detector may learn, as the Numenta benchmark allows it. */
+const LEARNING_SHARE = 0.15
+const LEARNING_MOST = 750
+
+/** One score per row of a recorded series; a row without a value scores 0. The level follows the time of day where the series is days long. */
+export function scoreSeries(points: readonly SeriesPoint[]): number[] {
+  const span = (points.at(-1)?.at ?? 0) - (points[0]?.at ?? 0)
+  const learning = Math.floor(Math.min(LEARNING_SHARE * points.length, LEARNING_MOST))
+  const detector = new RecordRatio({
+    warmup: Math.max(learning, Math.min(RECORD_RATIO_DEFAULTS.warmup, Math.floor(points.length / 2))),
+    seasonMs: span >= 2 * DAY_MS ? DAY_MS : null,
+  })
+  return points.map(({ at, value }) => (value === null ? 0 : scoreOf(detector.update(value, at))))
+}

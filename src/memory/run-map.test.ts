@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import type { GpuSample, Run, TrainingStep } from '../model.ts'
+import { NO_READINGS } from '../record.ts'
+import { RunMap } from './run-map.ts'
+
+const GIB = 1024 ** 3
+
+function sample(gpu: string, usedGib: number, pids: readonly number[] = [], at = 0): GpuSample {
+  const processes = pids.map((pid) => ({
+    pid,
+    type: 'compute' as const,
+    memoryUsedBytes: null,
+    smRatio: null,
+    memoryRatio: null,
+    encoderRatio: null,
+    decoderRatio: null,
+  }))
+  return {
+    ...NO_READINGS,
+    kind: 'gpu',
+    at,
+    gpu,
+    state: 'ok',
+    stateReason: null,
+    slowAt: null,
+    memoryTotalBytes: 80 * GIB,
+    memoryUsedBytes: usedGib * GIB,
+    processes,
+  }
+}
+
+function step(reservedGib: number, rank = 0, at = 0): TrainingStep {
+  const figures = {
+    memoryAllocatedBytes: GIB,
+    memoryReservedBytes: reservedGib * GIB,
+    memoryActiveBytes: null,
+    memoryInactiveSplitBytes: null,
+    memoryPeakAllocatedBytes: null,
+  }
+  const curve = { epoch: null, loss: null, learningRate: null, gradientNorm: null, throughputPerSecond: null, stepSeconds: null }
+  return {
+    kind: 'step',
+    at,
+    run: 'r',
+    rank,
+    step: 1,
+    ...curve,
+    ...figures,
+    allocRetries: null,
+    oomCount: null,
+    phaseSeconds: null,
+    custom: null,
+  }
+}
+
+function run(parts: Partial<Run>): Run {
+  return {
+    id: 'r',
+    name: 'r',
+    host: null,
+    user: null,
+    pid: null,
+    gpus: [],
+    worldSize: null,
+    startedAt: 0,
+    endedAt: null,
+    outcome: null,
+    ...parts,
+  }
+}
+
+describe('run map', () => {
+  it('believes what the run says of its GPUs, rank by rank', () => {
+    const map = new RunMap()
+    map.noteRun(run({ gpus: ['a', 'b'] }))
+    expect(map.noteStep(step(10, 0))).toBe('a')
+    expect(map.noteStep(step(10, 1))).toBe('b')
+  })
+
+  it('finds the GPU by its process, else by what is reserved, else takes the only one there is', () => {
+    const map = new RunMap()
+    map.noteSample(sample('a', 50, [1]))
+    expect(map.noteStep(step(10))).toBe('a')
+    map.noteSample(sample('b', 11, [2]))
+    expect(map.noteStep(step(10, 1))).toBe('b')
+    map.noteRun(run({ pid: 1 }))
+    expect(map.noteStep(step(10, 2))).toBe('a')
+  })
+
+  it('cannot tell where nothing fits', () => {
+    const map = new RunMap()
+    map.noteSample(sample('a', 50))
+    map.noteSample(sample('b', 70))
+    expect(map.noteStep(step(10))).toBe(null)
+    expect(map.capacity('r', 0)).toBe(null)
+  })
+
+  it('takes off what others hold, and covers a GPU while steps come', () => {
+    const map = new RunMap()
+    map.noteSample(sample('a', 31))
+    map.noteStep(step(30, 0, 1000))
+    expect(map.capacity('r', 0)).toBe(79 * GIB)
+    expect(map.covers('a', 20_000)).toBe(true)
+    expect(map.covers('a', 60_000)).toBe(false)
+    expect(map.covers('b', 20_000)).toBe(false)
+    map.noteRun(run({ endedAt: 2000 }))
+    expect(map.covers('a', 2000)).toBe(false)
+  })
+
+  it('keeps a bounded number of runs and survives a snapshot', () => {
+    const map = new RunMap()
+    map.noteSample(sample('a', 31))
+    for (let i = 0; i < 1000; i++) map.noteStep({ ...step(30), run: `run-${i}` })
+    const copy = new RunMap()
+    copy.restore(JSON.parse(JSON.stringify(map.snapshot())))
+    expect(copy.snapshot()).toEqual(map.snapshot())
+    expect(map.ranksOn('a').length).toBeLessThanOrEqual(32)
+  })
+})

@@ -1,0 +1,178 @@
+/** Which GPU a training run's allocator figures belong to, and how much of that GPU the run can have. */
+import type { GpuInfo, GpuSample, Reading, Run, TrainingStep } from '../model.ts'
+import { median } from './statistics.ts'
+
+interface Gpu {
+  label: string
+  index: number
+  total: Reading
+  used: Reading
+  pids: readonly number[]
+}
+
+interface Rank {
+  gpu: string | null
+  lastAt: number
+  /** Milliseconds between its steps. */
+  every: number
+  /** Device memory that is not this allocator's, newest last. */
+  outside: number[]
+}
+
+interface RunFacts {
+  readonly gpus: readonly string[]
+  readonly pid: Reading
+}
+
+export interface RunMapState {
+  readonly gpus: readonly (readonly [string, Gpu])[]
+  readonly ranks: readonly (readonly [string, Rank])[]
+  readonly runs: readonly (readonly [string, RunFacts])[]
+}
+
+const GPU_CAP = 256
+const RANK_CAP = 32
+const OUTSIDE_KEPT = 15
+/** Allocator figures count as current for this long, or for twenty steps. */
+const FRESH_MS = 30_000
+const FRESH_STEPS = 20
+/** A device may hold this much more than the allocator reserved and still be taken for its own. */
+const CONTEXT_BYTES = 4 * 1024 ** 3
+
+export function rankKey(run: string, rank: number): string {
+  return `${rank}@${run}`
+}
+
+export class RunMap {
+  private gpus = new Map<string, Gpu>()
+  private ranks = new Map<string, Rank>()
+  private runs = new Map<string, RunFacts>()
+
+  noteDevice(device: GpuInfo): void {
+    const gpu = this.gpu(device.id)
+    gpu.label = device.label
+    gpu.index = device.index
+    gpu.total ??= device.memoryTotalBytes
+  }
+
+  noteSample(sample: GpuSample): void {
+    const gpu = this.gpu(sample.gpu)
+    gpu.used = sample.memoryUsedBytes
+    if (sample.memoryTotalBytes !== null && sample.memoryTotalBytes > 0) gpu.total = sample.memoryTotalBytes
+    const list = sample.processes
+    if (list !== null && (list.length !== gpu.pids.length || list.some((one, i) => one.pid !== gpu.pids[i])))
+      gpu.pids = list.map((one) => one.pid)
+  }
+
+  noteRun(run: Run): void {
+    if (run.endedAt !== null) {
+      this.runs.delete(run.id)
+      for (const key of [...this.ranks.keys()]) if (key.endsWith(`@${run.id}`)) this.ranks.delete(key)
+    } else put(this.runs, run.id, { gpus: [...run.gpus], pid: run.pid }, RANK_CAP)
+  }
+
+  /** Notes a step with allocator figures; gives its GPU, or null where that cannot be told. */
+  noteStep(step: TrainingStep): string | null {
+    const key = rankKey(step.run, step.rank)
+    const rank = this.ranks.get(key) ?? { gpu: null, lastAt: step.at, every: 0, outside: [] }
+    if (step.at > rank.lastAt) rank.every = rank.every === 0 ? step.at - rank.lastAt : 0.9 * rank.every + 0.1 * (step.at - rank.lastAt)
+    rank.lastAt = step.at
+    rank.gpu = this.find(step)
+    const used = rank.gpu === null ? null : (this.gpus.get(rank.gpu)?.used ?? null)
+    if (used !== null && step.memoryReservedBytes !== null && used >= step.memoryReservedBytes) {
+      rank.outside.push(used - step.memoryReservedBytes)
+      if (rank.outside.length > OUTSIDE_KEPT) rank.outside.shift()
+    }
+    put(this.ranks, key, rank, RANK_CAP)
+    return rank.gpu
+  }
+
+  /** Device memory that the run can have: all of it, less what others hold. Null when the device is not known. */
+  capacity(run: string, rank: number): number | null {
+    const entry = this.ranks.get(rankKey(run, rank))
+    const gpu = entry?.gpu == null ? undefined : this.gpus.get(entry.gpu)
+    return entry === undefined || gpu === undefined || gpu.total === null ? null : gpu.total - median(entry.outside)
+  }
+
+  /** True while a run tells what its allocator holds on this GPU: then the device's own figure says less. */
+  covers(gpu: string, at: number): boolean {
+    for (const rank of this.ranks.values())
+      if (rank.gpu === gpu && Math.abs(at - rank.lastAt) <= Math.max(FRESH_MS, FRESH_STEPS * rank.every)) return true
+    return false
+  }
+
+  /** Keys (see rankKey) of the runs that were seen on this GPU. */
+  ranksOn(gpu: string): string[] {
+    return [...this.ranks].filter(([, rank]) => rank.gpu === gpu).map(([key]) => key)
+  }
+
+  gpuOf(run: string, rank: number): string | null {
+    return this.ranks.get(rankKey(run, rank))?.gpu ?? null
+  }
+
+  label(gpu: string): string {
+    const known = this.gpus.get(gpu)
+    return `GPU ${known === undefined || known.label === '' ? gpu : known.label}`
+  }
+
+  index(gpu: string): number | null {
+    const known = this.gpus.get(gpu)
+    return known === undefined || known.index < 0 ? null : known.index
+  }
+
+  snapshot(): RunMapState {
+    return structuredClone({ gpus: [...this.gpus], ranks: [...this.ranks], runs: [...this.runs] })
+  }
+
+  restore(state: RunMapState): void {
+    const copy = structuredClone(state)
+    this.gpus = new Map(copy.gpus)
+    this.ranks = new Map(copy.ranks)
+    this.runs = new Map(copy.runs)
+  }
+
+  private gpu(id: string): Gpu {
+    const known = this.gpus.get(id)
+    if (known !== undefined) return known
+    const made: Gpu = { label: '', index: -1, total: null, used: null, pids: [] }
+    put(this.gpus, id, made, GPU_CAP)
+    return made
+  }
+
+  private find(step: TrainingStep): string | null {
+    const facts = this.runs.get(step.run)
+    if (facts !== undefined && facts.gpus.length > 0) return facts.gpus[step.rank % facts.gpus.length] ?? null
+    const pid = facts?.pid ?? null
+    if (pid !== null) {
+      const holding = [...this.gpus].filter(([, gpu]) => gpu.pids.includes(pid))
+      if (holding.length > 0) return holding[step.rank % holding.length]?.[0] ?? null
+    }
+    if (this.gpus.size === 1) return this.gpus.keys().next().value ?? null
+    return this.nearest(step.memoryReservedBytes, this.ranks.get(rankKey(step.run, step.rank))?.gpu ?? null)
+  }
+
+  /** The GPU whose use fits what the allocator reserved; the one that fitted before stays while it still does. */
+  private nearest(reserved: Reading, before: string | null): string | null {
+    if (reserved === null) return before
+    let best: string | null = null
+    let smallest = CONTEXT_BYTES
+    for (const [id, gpu] of this.gpus) {
+      if (gpu.used === null) continue
+      const more = Math.abs(gpu.used - reserved)
+      if (id === before && more < CONTEXT_BYTES) return id
+      if (more < smallest) {
+        smallest = more
+        best = id
+      }
+    }
+    return best ?? before
+  }
+}
+
+function put<V>(map: Map<string, V>, key: string, value: V, cap: number): void {
+  if (!map.has(key) && map.size >= cap) {
+    const oldest = map.keys().next()
+    if (!oldest.done) map.delete(oldest.value)
+  }
+  map.set(key, value)
+}

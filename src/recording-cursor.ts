@@ -1,0 +1,117 @@
+/** Goes through the lines of one file of a recording in the order of time, parsed, and keeps count of what it could not use. */
+import type { GpuEvent, HostSample, TrainingStep } from './model.ts'
+import { type FileFault, type LineBlock, type RecordingFile, type RecordingKind, readLines } from './recording-file.ts'
+import { type GpuLine, parseGpuLine } from './recording-gpu.ts'
+import type { Parsed, SkipReason } from './recording-json.ts'
+import { type DeviceLine, parseDeviceLine, parseEventLine, parseHostLine, parseStepLine } from './recording-line.ts'
+
+export type RecordingLine = GpuLine | DeviceLine | HostSample | GpuEvent | TrainingStep
+
+/** How far back a late line may be put into its place, in lines of its file. */
+export const REORDER_LINES = 64
+
+export interface FileStats {
+  readonly path: string
+  readonly kind: RecordingKind
+  /** Lines that were read, skipped ones among them; blank lines do not count. */
+  lines: number
+  readonly skipped: Record<SkipReason, number>
+  fault: FileFault | null
+}
+
+function parserOf(kind: RecordingKind, run: string): (line: string) => Parsed<RecordingLine> {
+  switch (kind) {
+    case 'gpu_metrics':
+      return parseGpuLine
+    case 'gpu_devices':
+      return parseDeviceLine
+    case 'gpu_events':
+      return parseEventLine
+    case 'host_metrics':
+      return parseHostLine
+    case 'training_metrics':
+      return (line) => parseStepLine(line, run)
+  }
+}
+
+export class RecordingCursor {
+  readonly stats: FileStats
+  readonly firstAt: number
+  readonly #blocks: AsyncGenerator<LineBlock>
+  readonly #parse: (line: string) => Parsed<RecordingLine>
+  #lines: RecordingLine[] = []
+  #next = 0
+  /** Lines before this one have their place for good; those after it wait for late ones. */
+  #settled = 0
+  #ended = false
+
+  constructor(file: RecordingFile, run: string) {
+    this.stats = {
+      path: file.path,
+      kind: file.kind,
+      lines: 0,
+      skipped: { not_json: 0, not_an_object: 0, no_timestamp: 0, wrong_type: 0, too_long: 0, torn: 0 },
+      fault: null,
+    }
+    this.firstAt = file.firstAt
+    this.#parse = parserOf(file.kind, run)
+    this.#blocks = readLines(file.path, (fault) => {
+      this.stats.fault = fault
+    })
+  }
+
+  /** The line that is next, without taking it; undefined: fill() first, or there are no more. */
+  peek(): RecordingLine | undefined {
+    return this.#next < this.#settled ? this.#lines[this.#next] : undefined
+  }
+
+  take(): void {
+    this.#next++
+  }
+
+  get exhausted(): boolean {
+    return this.#ended && this.#next >= this.#settled
+  }
+
+  /** Reads on until there is a line to take or the file has ended. */
+  async fill(): Promise<void> {
+    while (this.#next >= this.#settled && !this.#ended) {
+      this.#lines = this.#lines.slice(this.#next)
+      this.#next = 0
+      const { value: block, done } = await this.#blocks.next()
+      if (done) this.#ended = true
+      else this.#accept(block)
+      this.#settled = this.#ended ? this.#lines.length : Math.max(0, this.#lines.length - REORDER_LINES)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#ended = true
+    this.#settled = this.#next
+    await this.#blocks.return(undefined)
+  }
+
+  #accept(block: LineBlock): void {
+    const { stats } = this
+    stats.lines += block.tooLong
+    stats.skipped.too_long += block.tooLong
+    for (const text of block.lines) {
+      const line = this.#parse(text)
+      if (line === 'not_json' && text.trim() === '') continue
+      stats.lines++
+      if (typeof line !== 'string') this.#place(line)
+      else stats.skipped[block.open && line === 'not_json' ? 'torn' : line]++
+    }
+  }
+
+  #place(line: RecordingLine): void {
+    const lines = this.#lines
+    let index = lines.length
+    const first = Math.max(0, index - REORDER_LINES)
+    while (index > first && (lines[index - 1]?.at ?? 0) > line.at) index--
+    // Older than all that may still move: time went back for good (a clock that was set), so the order of the file stands.
+    if (index === first && first > 0 && (lines[index - 1]?.at ?? 0) > line.at) index = lines.length
+    if (index === lines.length) lines.push(line)
+    else lines.splice(index, 0, line)
+  }
+}

@@ -1,0 +1,64 @@
+/** The GPUs of a recording: from their own lines, or made up from what the first metrics line tells. */
+import type { GpuInfo, Vendor } from './model.ts'
+import type { GpuLine } from './recording-gpu.ts'
+
+export class DeviceRoster {
+  readonly #byId = new Map<string, GpuInfo>()
+  #list: readonly GpuInfo[] = []
+
+  /** In the order of their index; a new array object after a change. */
+  devices(): readonly GpuInfo[] {
+    return this.#list
+  }
+
+  set(device: GpuInfo): void {
+    const shown: GpuInfo = { ...device, provenance: 'replay' }
+    const known = this.#byId.get(device.id)
+    if (known !== undefined && JSON.stringify(known) === JSON.stringify(shown)) return
+    this.#byId.set(device.id, shown)
+    this.#list = [...this.#byId.values()].sort((a, b) => a.index - b.index)
+  }
+
+  see(line: GpuLine): void {
+    if (!this.#byId.has(line.sample.gpu)) this.set(deviceOf(line, this.#byId.size))
+  }
+}
+
+function deviceOf(line: GpuLine, position: number): GpuInfo {
+  const index = line.index ?? position
+  return {
+    id: line.sample.gpu,
+    index,
+    label: line.label ?? String(index),
+    vendor: vendorOf(line.name),
+    provenance: 'replay',
+    name: line.name,
+    pciBusId: null,
+    minor: null,
+    serial: null,
+    driverVersion: null,
+    cudaVersion: null,
+    libraryVersion: null,
+    architecture: null,
+    memoryTotalBytes: line.sample.memoryTotalBytes,
+    powerLimitWatts: null,
+    powerLimitMinWatts: null,
+    powerLimitMaxWatts: null,
+    smClockMaxHertz: null,
+    memoryClockMaxHertz: null,
+    temperatureSlowdownCelsius: null,
+    temperatureShutdownCelsius: null,
+    temperatureMaxCelsius: null,
+    memoryTemperatureMaxCelsius: null,
+    pcieGenerationMax: null,
+    pcieWidthMax: null,
+    migMode: null,
+    mig: null,
+    unifiedMemory: false,
+    unavailable: {},
+  }
+}
+
+function vendorOf(name: string | null): Vendor {
+  return name !== null && /\b(AMD|Radeon|Instinct)\b/i.test(name) ? 'amd' : 'nvidia'
+}

@@ -1,0 +1,155 @@
+/** What a `gpu_metrics` line says: the inverse of gpuRecord. Fields that are missing are null, unknown ones are ignored. */
+import type { GpuField, GpuProcess, GpuProcessType, GpuSample, GpuState, ProcessInfo } from './model.ts'
+import { fromColumn, GPU_COLUMNS, type JsonRecord, NO_READINGS, SLOW_FIELDS } from './record.ts'
+import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp, textNumber } from './recording-json.ts'
+
+/** A `gpu_metrics` line: the sample, and what such a line says besides of the device and of who the processes are. */
+export interface GpuLine {
+  readonly kind: 'gpu_line'
+  readonly at: number
+  /** Its slow fields are what this line held; SlowCarry fills in what an earlier line held. */
+  readonly sample: GpuSample
+  readonly index: number | null
+  readonly name: string | null
+  readonly label: string | null
+  /** Processes of which the line says more than the driver does. */
+  readonly infos: readonly ProcessInfo[]
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+const COLUMNS: ReadonlyMap<string, { field: GpuField; scale: Parameters<typeof fromColumn>[1]; slow: boolean }> = new Map(
+  GPU_COLUMNS.map(({ name, field, scale }) => [name, { field, scale, slow: SLOW_FIELDS.has(field) }]),
+)
+const STATES: readonly GpuState[] = ['ok', 'lost', 'reset_required', 'suspended', 'error']
+const PROCESS_TYPES: readonly GpuProcessType[] = ['compute', 'graphics', 'both']
+const NO_INFOS: readonly ProcessInfo[] = []
+
+/** The reader's name for a GPU of a recording that does not tell its identity. */
+export function replayGpuId(index: number): string {
+  return `replay-gpu-${index}`
+}
+
+export function parseGpuLine(line: LineInput): Parsed<GpuLine> {
+  const record = parseObject(line)
+  if (typeof record === 'string') return record
+  const at = parseTimestamp(record.timestamp)
+  if (at === null) return 'no_timestamp'
+  const fields = new Fields(record)
+  const index = fields.finite('gpu_index')
+  const uuid = fields.text('gpu_uuid')
+  if (index === null && uuid === null) return 'wrong_type'
+  const sample: Mutable<GpuSample> = {
+    kind: 'gpu',
+    at,
+    gpu: uuid ?? replayGpuId(index ?? 0),
+    state: record.state === undefined ? 'ok' : fields.choice('state', STATES, 'ok'),
+    stateReason: fields.text('state_reason'),
+    slowAt: null,
+    processes: null,
+    ...NO_READINGS,
+  }
+  if (!readColumns(record, sample)) return 'wrong_type'
+  let infos = NO_INFOS
+  if (record.processes !== undefined && record.processes !== null) {
+    const rows = readProcesses(record.processes)
+    if (rows === null) return 'wrong_type'
+    sample.processes = rows.processes
+    infos = rows.infos
+  }
+  const name = fields.text('gpu_name')
+  const label = fields.text('gpu_label')
+  return fields.bad ? 'wrong_type' : { kind: 'gpu_line', at, sample, index, name, label, infos }
+}
+
+/** Walks the keys that are there instead of the table: a line holds about half of the columns. */
+function readColumns(record: JsonRecord, sample: Mutable<GpuSample>): boolean {
+  for (const name in record) {
+    const column = COLUMNS.get(name)
+    if (column === undefined) continue
+    const value = record[name]
+    if (typeof value === 'number') {
+      // JSON.parse reads 1e999 as Infinity, and that is no reading.
+      if (Number.isFinite(value)) sample[column.field] = fromColumn(value, column.scale)
+    } else if (value !== null && textNumber(value) === undefined) return false
+    if (column.slow) sample.slowAt = sample.at
+  }
+  return true
+}
+
+function readProcesses(value: unknown): { processes: GpuProcess[]; infos: readonly ProcessInfo[] } | null {
+  if (!Array.isArray(value)) return null
+  const processes: GpuProcess[] = []
+  let infos: ProcessInfo[] | null = null
+  for (const row of value) {
+    if (typeof row !== 'object' || row === null) return null
+    const fields = new Fields(row as JsonRecord)
+    const process: GpuProcess = {
+      pid: fields.required('pid'),
+      type: fields.choice('type', PROCESS_TYPES, 'compute'),
+      memoryUsedBytes: fields.bytes('memory_used_mb'),
+      smRatio: fields.ratio('sm_percent'),
+      memoryRatio: fields.ratio('memory_bandwidth_percent'),
+      encoderRatio: fields.ratio('encoder_percent'),
+      decoderRatio: fields.ratio('decoder_percent'),
+    }
+    const info = readProcessInfo(process.pid, fields)
+    if (fields.bad) return null
+    processes.push(process)
+    if (info !== null) {
+      infos ??= []
+      infos.push(info)
+    }
+  }
+  return { processes, infos: infos ?? NO_INFOS }
+}
+
+/** null: the row says nothing beyond what the driver knows. */
+function readProcessInfo(pid: number, fields: Fields): ProcessInfo | null {
+  const info: ProcessInfo = {
+    pid,
+    parentPid: fields.finite('parent_pid'),
+    startedAt: fields.time('started_at'),
+    user: fields.text('user'),
+    uid: fields.finite('uid'),
+    name: fields.text('name'),
+    executable: fields.text('executable'),
+    command: null,
+    state: fields.text('state'),
+    cpuRatio: fields.ratio('cpu_percent'),
+    residentBytes: fields.bytes('host_memory_mb'),
+    container: fields.text('container'),
+    pod: fields.text('pod'),
+    slurmJob: fields.text('slurm_job'),
+  }
+  for (const key in info) if (key !== 'pid' && info[key as keyof ProcessInfo] !== null) return info
+  return null
+}
+
+const SLOW_LIST: readonly GpuField[] = [...SLOW_FIELDS]
+
+/**
+ * Carries slow readings from the line that held them to those that do not, per GPU.
+ * A GPU that could not be read keeps none: after it comes back they are unknown until they are read again.
+ */
+export class SlowCarry {
+  readonly #last = new Map<string, GpuSample>()
+
+  /** Completes the sample in place: it was made for this one reader. */
+  fill(sample: GpuSample): GpuSample {
+    if (sample.slowAt !== null) {
+      this.#last.set(sample.gpu, sample)
+      return sample
+    }
+    const held = this.#last.get(sample.gpu)
+    if (held === undefined) return sample
+    if (sample.state !== 'ok' && sample.state !== 'reset_required') {
+      this.#last.delete(sample.gpu)
+      return sample
+    }
+    const filled: Mutable<GpuSample> = sample
+    for (const field of SLOW_LIST) filled[field] = held[field]
+    filled.slowAt = held.slowAt
+    return filled
+  }
+}

@@ -1,0 +1,180 @@
+/** The lowest layer of reading a recording: JSON with Python's bare NaN, timestamps, and fields whose type is checked. */
+import type { Reading } from './model.ts'
+import type { JsonRecord } from './record.ts'
+
+/** Why a line of a recording is not used. */
+export type SkipReason = 'not_json' | 'not_an_object' | 'no_timestamp' | 'wrong_type' | 'too_long' | 'torn'
+
+/** What a line says, or why it cannot be used. */
+export type Parsed<T> = T | SkipReason
+
+/** A line as text or as an object that was parsed before. */
+export type LineInput = string | JsonRecord
+
+export function parseObject(line: LineInput): Parsed<JsonRecord> {
+  const value = typeof line === 'string' ? parseJson(line) : line
+  if (value === undefined) return 'not_json'
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : 'not_an_object'
+}
+
+/** undefined: not JSON, not even with the bare NaN and Infinity that Python's json.dumps writes. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    if (!text.includes('NaN') && !text.includes('Infinity')) return undefined
+  }
+  try {
+    return JSON.parse(quoteBareNumbers(text))
+  } catch {
+    return undefined
+  }
+}
+
+const BARE_NUMBERS = ['NaN', '-Infinity', 'Infinity'] as const
+
+function quoteBareNumbers(text: string): string {
+  let out = ''
+  let copied = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]
+    if (char === '\\') i++
+    else if (char === '"') inString = !inString
+    else if (!inString && (char === 'N' || char === 'I' || char === '-')) {
+      const token = BARE_NUMBERS.find((candidate) => text.startsWith(candidate, i))
+      if (token === undefined) continue
+      out += `${text.slice(copied, i)}"${token}"`
+      copied = i + token.length
+      i = copied - 1
+    }
+  }
+  return out + text.slice(copied)
+}
+
+const MS_PER_DAY = 86_400_000
+let dayText = ''
+let dayAt = 0
+
+/** Epoch milliseconds of an ISO 8601 text, or of a number in seconds or milliseconds; null when it is neither. */
+export function parseTimestamp(value: unknown): number | null {
+  if (typeof value === 'string') return parseUtc(value) ?? parseAnyIso(value)
+  if (typeof value !== 'number' || !Number.isFinite(value)) return null
+  return Math.round(Math.abs(value) < 1e11 ? value * 1000 : value)
+}
+
+/** `YYYY-MM-DDTHH:MM:SS.mmmZ`, what we write ourselves: four times as fast as Date.parse, which counts at 100,000 lines a second. */
+function parseUtc(text: string): number | null {
+  if (text.length !== 24 || text[10] !== 'T' || text[13] !== ':' || text[16] !== ':' || text[19] !== '.' || text[23] !== 'Z') return null
+  const hour = digit(text, 11) * 10 + digit(text, 12)
+  const minute = digit(text, 14) * 10 + digit(text, 15)
+  const second = digit(text, 17) * 10 + digit(text, 18)
+  const millisecond = digit(text, 20) * 100 + digit(text, 21) * 10 + digit(text, 22)
+  if (!(hour < 24 && minute < 60 && second < 60 && millisecond >= 0)) return null
+  if (!text.startsWith(dayText) || dayText === '') {
+    const day = text.slice(0, 10)
+    const at = Date.parse(`${day}T00:00:00.000Z`)
+    if (Number.isNaN(at) || at % MS_PER_DAY !== 0) return null
+    dayText = day
+    dayAt = at
+  }
+  return dayAt + ((hour * 60 + minute) * 60 + second) * 1000 + millisecond
+}
+
+function digit(text: string, index: number): number {
+  const value = text.charCodeAt(index) - 48
+  return value >= 0 && value <= 9 ? value : Number.NaN
+}
+
+function parseAnyIso(text: string): number | null {
+  if (!/^[+-]?\d{4,6}-\d\d/.test(text)) return null
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? null : at
+}
+
+/** The number that JSON had to write as text, or undefined. */
+export function textNumber(value: unknown): number | undefined {
+  return value === 'NaN' ? Number.NaN : value === 'Infinity' ? Infinity : value === '-Infinity' ? -Infinity : undefined
+}
+
+const MEBIBYTE = 1024 * 1024
+
+/** Reads fields of one object; missing is null, and one field of a wrong type makes the whole object `bad`. */
+export class Fields {
+  bad = false
+  readonly #record: JsonRecord
+
+  constructor(record: JsonRecord) {
+    this.#record = record
+  }
+
+  /** NaN and ±Infinity are values. */
+  number(name: string): Reading {
+    const value = this.#record[name]
+    if (typeof value === 'number') return value
+    if (value === null || value === undefined) return null
+    return textNumber(value) ?? this.#wrong()
+  }
+
+  /** NaN and ±Infinity are no readings: null. */
+  finite(name: string): Reading {
+    const value = this.number(name)
+    return Number.isFinite(value) ? value : null
+  }
+
+  required(name: string): number {
+    return this.finite(name) ?? this.#wrong() ?? 0
+  }
+
+  ratio(name: string): Reading {
+    const value = this.finite(name)
+    return value === null ? null : Math.round(value * 1e4) / 1e6
+  }
+
+  bytes(name: string): Reading {
+    const value = this.finite(name)
+    return value === null ? null : Math.round(value * MEBIBYTE)
+  }
+
+  text(name: string): string | null {
+    const value = this.#record[name]
+    if (typeof value === 'string') return value
+    return value === null || value === undefined ? null : this.#wrong()
+  }
+
+  requiredText(name: string): string {
+    return this.text(name) ?? this.#wrong() ?? ''
+  }
+
+  time(name: string): Reading {
+    const value = this.#record[name]
+    return value === null || value === undefined ? null : (parseTimestamp(value) ?? this.#wrong())
+  }
+
+  choice<T extends string>(name: string, choices: readonly T[], missing: T | null): T {
+    const value = this.#record[name]
+    const chosen = value === null || value === undefined ? missing : choices.find((choice) => choice === value)
+    if (chosen === null || chosen === undefined) this.#wrong()
+    return chosen ?? (choices[0] as T)
+  }
+
+  object(name: string): JsonRecord | null {
+    const value = this.#record[name]
+    if (value === null || value === undefined) return null
+    return typeof value === 'object' && !Array.isArray(value) ? (value as JsonRecord) : this.#wrong()
+  }
+
+  /** Numbers by name, NaN and ±Infinity among them. */
+  numbers(name: string): Readonly<Record<string, number>> | null {
+    const object = this.object(name)
+    if (object === null) return null
+    return Object.fromEntries(
+      Object.entries(object).map(([key, value]) => [key, typeof value === 'number' ? value : (textNumber(value) ?? this.#wrong() ?? 0)]),
+    )
+  }
+
+  #wrong(): null {
+    this.bad = true
+    return null
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Reads a recording (what record.ts defines) back as samples in the order of time, streaming and in bounded memory.
+ *
+ * - The lines of all files are merged by their timestamps; a file is opened when its first line is due, so rotated files
+ *   and files of several ranks both work. Lines of one moment come together.
+ * - Inside a file a late line is put into its place when it is at most REORDER_LINES lines late; later than that it comes
+ *   where it stands in the file, with its own time, and counts as `late`.
+ * - Lines that cannot be used are skipped and counted by file and reason; nothing in a file stops the reading of it.
+ * - Slow readings are carried per GPU from the line that held them; `slowAt` tells its time.
+ * - Who the processes are stands in `gpu_metrics` lines; it comes out as the `processes` of a HostSample, whenever it changes.
+ */
+import type { GpuInfo, Sample } from './model.ts'
+import { type FileStats, RecordingCursor, type RecordingLine } from './recording-cursor.ts'
+import { DeviceRoster } from './recording-devices.ts'
+import { findRecordingFiles, RECORDING_KINDS, recordingName } from './recording-file.ts'
+import { SlowCarry } from './recording-gpu.ts'
+import { HostMerge } from './recording-host.ts'
+import type { SkipReason } from './recording-json.ts'
+
+export { type GpuLine, parseGpuLine, replayGpuId, SlowCarry } from './recording-gpu.ts'
+export type { LineInput, Parsed, SkipReason } from './recording-json.ts'
+export { parseTimestamp } from './recording-json.ts'
+export { type DeviceLine, parseDeviceLine, parseEventLine, parseHostLine, parseStepLine } from './recording-line.ts'
+
+/** What was recorded of one moment. */
+export interface RecordingItem {
+  readonly at: number
+  readonly samples: readonly Sample[]
+  /** Those known by now; a new array object means that something changed. */
+  readonly devices: readonly GpuInfo[]
+}
+
+export interface RecordingStats {
+  readonly lines: number
+  /** Lines that were not used, by reason, over all files; reasons that did not occur are absent. */
+  readonly skipped: Readonly<Partial<Record<SkipReason, number>>>
+  /** Lines that came after younger ones and were used all the same. */
+  readonly late: number
+  readonly firstAt: number | null
+  readonly lastAt: number | null
+  readonly files: readonly Readonly<FileStats>[]
+}
+
+/** One pass over a recording. */
+export interface Recording extends AsyncIterable<RecordingItem> {
+  readonly path: string
+  /** So far; complete when the iteration has ended. */
+  stats(): RecordingStats
+  close(): Promise<void>
+}
+
+/** `path`: a folder with the files of a recording, or one of these files. Throws when there is none, and says what was expected. */
+export async function openRecording(path: string): Promise<Recording> {
+  const files = await findRecordingFiles(path)
+  const run = await recordingName(path)
+  return new MergedRecording(
+    path,
+    files.map((file) => new RecordingCursor(file, run)),
+  )
+}
+
+/** The reasons and numbers of what was not used, in a sentence; null when everything was. */
+export function describeSkipped(stats: RecordingStats): string | null {
+  const parts = stats.files.flatMap((file) => {
+    const reasons = Object.entries(file.skipped).flatMap(([reason, count]) => (count > 0 ? [`${count} ${reason}`] : []))
+    if (file.fault !== null) reasons.push(file.fault)
+    return reasons.length === 0 ? [] : [`${file.path}: ${reasons.join(', ')}`]
+  })
+  return parts.length === 0 ? null : parts.join('; ')
+}
+
+class MergedRecording implements Recording {
+  readonly path: string
+  readonly #cursors: readonly RecordingCursor[]
+  /** In the order in which they will be due; the last is the next. */
+  readonly #waiting: RecordingCursor[]
+  #active: RecordingCursor[] = []
+  readonly #roster = new DeviceRoster()
+  readonly #hosts = new HostMerge()
+  readonly #slow = new SlowCarry()
+  #late = 0
+  #firstAt: number | null = null
+  #lastAt: number | null = null
+
+  constructor(path: string, cursors: readonly RecordingCursor[]) {
+    this.path = path
+    this.#cursors = cursors
+    this.#waiting = cursors.toReversed().sort((a, b) => compareTimes(b.firstAt, a.firstAt))
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<RecordingItem> {
+    let group: Sample[] = []
+    let groupAt = Number.NaN
+    try {
+      for (;;) {
+        const cursor = this.#earliest() ?? (await this.#refill())
+        const line = cursor?.peek()
+        if (line === undefined || line.at !== groupAt) {
+          if (!Number.isNaN(groupAt)) yield this.#close(groupAt, group)
+          if (cursor === undefined || line === undefined) return
+          group = []
+          groupAt = line.at
+        }
+        cursor?.take()
+        this.#note(line, group)
+      }
+    } finally {
+      await this.close()
+    }
+  }
+
+  stats(): RecordingStats {
+    const skipped: Partial<Record<SkipReason, number>> = {}
+    let lines = 0
+    for (const { stats } of this.#cursors) {
+      lines += stats.lines
+      for (const [reason, count] of Object.entries(stats.skipped) as [SkipReason, number][])
+        if (count > 0) skipped[reason] = (skipped[reason] ?? 0) + count
+    }
+    return {
+      lines,
+      skipped,
+      late: this.#late,
+      firstAt: this.#firstAt,
+      lastAt: this.#lastAt,
+      files: this.#cursors.map((cursor) => cursor.stats),
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#cursors.map((cursor) => cursor.close()))
+  }
+
+  /** undefined: some file has to be read on before it can be told. */
+  #earliest(): RecordingCursor | undefined {
+    let best: RecordingCursor | undefined
+    let bestAt = Number.POSITIVE_INFINITY
+    for (const cursor of this.#active) {
+      const line = cursor.peek()
+      if (line === undefined) return undefined
+      if (line.at < bestAt || best === undefined) {
+        best = cursor
+        bestAt = line.at
+      }
+    }
+    const due = this.#waiting.at(-1)
+    return due !== undefined && due.firstAt <= bestAt ? undefined : best
+  }
+
+  /** undefined: there are no more lines. */
+  async #refill(): Promise<RecordingCursor | undefined> {
+    while (this.#active.length > 0 || this.#waiting.length > 0) {
+      for (const cursor of this.#active) await cursor.fill()
+      this.#active = this.#active.filter((cursor) => !cursor.exhausted)
+      const earliest = this.#earliest()
+      if (earliest !== undefined) return earliest
+      const due = this.#waiting.pop()
+      if (due !== undefined)
+        this.#active = [...this.#active, due].sort((a, b) => RECORDING_KINDS.indexOf(a.stats.kind) - RECORDING_KINDS.indexOf(b.stats.kind))
+    }
+    return undefined
+  }
+
+  #note(line: RecordingLine, group: Sample[]): void {
+    if (this.#lastAt !== null && line.at < this.#lastAt) this.#late++
+    else this.#lastAt = line.at
+    this.#firstAt ??= line.at
+    switch (line.kind) {
+      case 'device':
+        this.#roster.set(line.device)
+        break
+      case 'host':
+        this.#hosts.note(line)
+        break
+      case 'gpu_line':
+        this.#roster.see(line)
+        this.#hosts.see(line)
+        group.push(this.#slow.fill(line.sample))
+        break
+      default:
+        group.push(line)
+    }
+  }
+
+  /** The host comes first: it says who the processes of the GPUs are. */
+  #close(at: number, group: Sample[]): RecordingItem {
+    const host = this.#hosts.take(at)
+    if (host !== null) group.unshift(host)
+    return { at, samples: group, devices: this.#roster.devices() }
+  }
+}
+
+function compareTimes(a: number, b: number): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,29 @@
+/** When to tick next, on a grid that does not drift: a tick whose time has passed is skipped and counted, never queued. */
+export class TickClock {
+  readonly #intervalMs: number
+  readonly #startMs: number
+  #tick = 0
+  #skipped = 0
+
+  constructor(intervalMs: number, nowMs: number) {
+    this.#intervalMs = intervalMs
+    this.#startMs = nowMs
+  }
+
+  get tick(): number {
+    return this.#tick
+  }
+
+  get skipped(): number {
+    return this.#skipped
+  }
+
+  /** Moves on to the next tick that lies in the future and says how long it is until then. */
+  advance(nowMs: number): number {
+    const passed = Math.floor((nowMs - this.#startMs) / this.#intervalMs)
+    const next = Math.max(this.#tick + 1, passed + 1)
+    this.#skipped += next - this.#tick - 1
+    this.#tick = next
+    return Math.max(0, this.#startMs + next * this.#intervalMs - nowMs)
+  }
+}

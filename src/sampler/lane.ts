@@ -1,0 +1,144 @@
+/** The agent's end of one sampler process: starts it, listens, notices when it hangs or dies, and never waits for it. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { performance } from 'node:perf_hooks'
+import type { FromSampler, StartMessage, ToSampler } from './messages.ts'
+
+export interface LaneFailure {
+  readonly kind: 'not_responding' | 'crashed'
+  /** The source that was being read when it happened. */
+  readonly culprit: string
+  readonly since: number
+  readonly detail: string
+}
+
+export interface LaneOptions {
+  readonly entry: URL
+  readonly start: StartMessage
+  readonly env: NodeJS.ProcessEnv
+  /** A read that takes longer is a hang. */
+  readonly deadlineMs: number
+  /** Opening a driver may take longer than reading it: cold cards need seconds. */
+  readonly openDeadlineMs: number
+  readonly onMessage: (message: FromSampler, lane: Lane) => void
+  readonly onFailure: (failure: LaneFailure, lane: Lane) => void
+  /** The process is really gone; after a SIGKILL that may take as long as the driver call does. */
+  readonly onExit: (lane: Lane) => void
+}
+
+/** Node's compiler threads and generous heap are wasted on a process that makes a few calls a second. */
+const CHILD_FLAGS = ['--max-old-space-size=96', '--max-semi-space-size=1', '--v8-pool-size=1']
+const STOP_MS = 1000
+
+export class Lane {
+  readonly sources: string[] = []
+  readonly #options: LaneOptions
+  readonly #child: ChildProcess
+  readonly #watchdog: NodeJS.Timeout
+  #opening = new Set<string>()
+  #begun: string | null = null
+  #heardMs = performance.now()
+  #heardAt = Date.now()
+  #checkedMs = performance.now()
+  #over = false
+
+  constructor(options: LaneOptions) {
+    this.#options = options
+    this.#child = fork(options.entry, [], {
+      env: options.env,
+      execArgv: CHILD_FLAGS,
+      serialization: 'json',
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    this.#child.on('message', (message: FromSampler) => this.#hear(message))
+    this.#child.on('error', (error) => this.#fail('crashed', `the sampler process could not be started: ${error.message}`))
+    this.#child.on('exit', (code, signal) => {
+      this.#fail('crashed', signal ? `the sampler process was ended by ${signal}` : `the sampler process exited with code ${code}`)
+      options.onExit(this)
+    })
+    this.#send(options.start)
+    this.#watchdog = setInterval(() => this.#check(), Math.max(20, options.deadlineMs / 2))
+    this.#watchdog.unref()
+  }
+
+  get pid(): number | null {
+    return this.#child.pid ?? null
+  }
+
+  open(source: string): void {
+    this.sources.push(source)
+    this.#opening.add(source)
+    this.#send({ type: 'open', source })
+  }
+
+  forget(source: string): void {
+    const at = this.sources.indexOf(source)
+    if (at >= 0) this.sources.splice(at, 1)
+  }
+
+  watch(pids: readonly number[]): void {
+    this.#send({ type: 'watch', pids })
+  }
+
+  /** Ends the process: politely, then not. Resolves when it is gone or was killed. */
+  async stop(): Promise<void> {
+    if (this.#over) return
+    this.#end()
+    const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()))
+    this.#send({ type: 'stop' })
+    const timer = setTimeout(() => this.kill(), STOP_MS)
+    await Promise.race([gone, new Promise<void>((resolve) => setTimeout(resolve, STOP_MS + 200).unref())])
+    clearTimeout(timer)
+  }
+
+  kill(): void {
+    this.#end()
+    this.#child.kill('SIGKILL')
+    // A process in an uninterruptible driver call dies only when the call returns; nobody waits for that.
+    if (this.#child.connected) this.#child.disconnect()
+    this.#child.unref()
+  }
+
+  #end(): void {
+    this.#over = true
+    clearInterval(this.#watchdog)
+  }
+
+  #send(message: ToSampler): void {
+    if (this.#child.connected) this.#child.send(message, () => undefined)
+  }
+
+  #hear(message: FromSampler): void {
+    if (this.#over) return
+    this.#heardMs = performance.now()
+    this.#heardAt = Date.now()
+    if (message.type === 'begin') {
+      this.#begun = message.source
+      return
+    }
+    if ('source' in message && message.type !== 'log' && message.type !== 'devices') {
+      if (message.source === this.#begun) this.#begun = null
+      this.#opening.delete(message.source)
+    }
+    this.#options.onMessage(message, this)
+  }
+
+  #check(): void {
+    const now = performance.now()
+    const ownDelay = now - this.#checkedMs
+    this.#checkedMs = now
+    // When this process itself was held up, the sampler's messages are still in the pipe: hear them first.
+    if (ownDelay > this.#options.deadlineMs) {
+      this.#heardMs = Math.max(this.#heardMs, now - this.#options.deadlineMs / 2)
+      return
+    }
+    const limit = this.#opening.size > 0 ? Math.max(this.#options.openDeadlineMs, this.#options.deadlineMs) : this.#options.deadlineMs
+    if (now - this.#heardMs > limit) this.#fail('not_responding', `no answer for ${Math.round((now - this.#heardMs) / 100) / 10} s`)
+  }
+
+  #fail(kind: LaneFailure['kind'], detail: string): void {
+    if (this.#over) return
+    const culprit = this.#begun ?? [...this.#opening][0] ?? this.sources[0] ?? 'sampler'
+    this.kill()
+    this.#options.onFailure({ kind, culprit, since: kind === 'crashed' ? Date.now() : this.#heardAt, detail }, this)
+  }
+}

@@ -1,0 +1,52 @@
+/** What the agent and its sampler processes say to each other. Plain JSON over the child's channel. */
+import type { SourceOptions } from '../kinds.ts'
+import type { GpuInfo, Provenance, Sample } from '../model.ts'
+
+export interface StartMessage {
+  readonly type: 'start'
+  readonly root: string
+  readonly intervalMs: number
+  /** How often the child shows that it is alive when it has nothing else to say. */
+  readonly beatMs: number
+  readonly options: SourceOptions
+}
+
+export type ToSampler =
+  | StartMessage
+  | { readonly type: 'open'; readonly source: string }
+  | { readonly type: 'watch'; readonly pids: readonly number[] }
+  | { readonly type: 'stop' }
+
+export interface TickMessage {
+  readonly type: 'tick'
+  readonly source: string
+  readonly at: number
+  readonly samples: readonly Sample[]
+  readonly skippedTicks: number
+  readonly readMs: number
+}
+
+export type FromSampler =
+  | {
+      readonly type: 'opened'
+      readonly source: string
+      readonly provenance: Provenance
+      readonly intervalMs: number
+      readonly devices: readonly GpuInfo[]
+    }
+  | { readonly type: 'absent'; readonly source: string }
+  /** The source is there but cannot be used; the child has let go of it. */
+  | { readonly type: 'failed'; readonly source: string; readonly message: string }
+  | { readonly type: 'devices'; readonly source: string; readonly devices: readonly GpuInfo[] }
+  /** Sent before reading any but the first source, so that a silence can be blamed on the right one. */
+  | { readonly type: 'begin'; readonly source: string }
+  | TickMessage
+  | { readonly type: 'ended'; readonly source: string }
+  | { readonly type: 'beat'; readonly cpuSeconds: number; readonly residentBytes: number }
+  | {
+      readonly type: 'log'
+      readonly level: 'debug' | 'info' | 'warn' | 'error'
+      readonly source: string
+      readonly message: string
+      readonly detail: object
+    }

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { type Settings, setting } from '../setting.ts'
+
+const SOURCE_FORM = /^(auto|demo|replay:.+|(nvidia|amd)(,(nvidia|amd))*)$/
+
+export const samplerSettings = {
+  source: setting({
+    schema: z.string().regex(SOURCE_FORM, 'expected auto, nvidia, amd, "nvidia,amd", demo or replay:PATH'),
+    default: 'auto',
+    flag: '--source <source>',
+    help: 'where samples come from: auto, nvidia, amd, demo, or replay:PATH',
+  }),
+  interval: setting({
+    schema: z.number().min(0.1).max(86_400),
+    default: 1,
+    flag: '--interval <seconds>',
+    env: 'MONITORING_INTERVAL',
+    help: 'seconds between samples, from 0.1 (60 when only the MONITORING_INTERVAL family of variables configures it)',
+  }),
+  devices: setting<number[] | null>({
+    schema: z.array(z.number().int().min(0)).nullable(),
+    default: null,
+    flag: '--devices <index...>',
+    help: 'only these GPUs, by index',
+  }),
+  deadline: setting({
+    schema: z.number().min(0.1).max(600),
+    default: 5,
+    flag: '--deadline <seconds>',
+    help: 'a driver that has not answered for this long is "not responding", and its process is replaced',
+  }),
+  open_deadline: setting({
+    schema: z.number().min(0.1).max(600),
+    default: 30,
+    help: 'the same for starting a driver: cold cards without persistence mode need seconds',
+  }),
+  slow_interval: setting({
+    schema: z.number().min(0.5).max(3600),
+    default: 5,
+    help: 'seconds between readings that are dear to make: energy, ECC, remapped rows, process utilisation',
+  }),
+  restart_first: setting({
+    schema: z.number().min(0.05).max(600),
+    default: 1,
+    help: 'seconds before a failed source is started again; doubles with each failure',
+  }),
+  restart_most: setting({
+    schema: z.number().min(0.05).max(3600),
+    default: 60,
+    help: 'longest pause between two starts of a failed source, in seconds',
+  }),
+  nvml: setting<string | null>({ schema: z.string().min(1).nullable(), default: null, help: 'another NVML library file' }),
+  wake: setting({ schema: z.boolean(), default: false, flag: '--wake', help: 'also read GPUs that are asleep, which wakes them' }),
+  root: setting({
+    schema: z.string().min(1),
+    default: '/',
+    help: 'prefix of /sys, /proc and /dev, for containers that mount them elsewhere',
+  }),
+  'demo.gpus': setting<number | null>({
+    schema: z.number().int().min(1).max(64).nullable(),
+    default: null,
+    flag: '--demo-gpus <count>',
+    help: 'simulated GPUs, 1 to 64 (2 when not given)',
+  }),
+  'demo.scenario': setting({
+    schema: z.enum(['healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'lost', 'all']),
+    default: 'healthy',
+    flag: '--demo-scenario <name>',
+    help: 'what happens to them: healthy, leak, oom, intruder, overheat, stall, lost or all',
+  }),
+  'demo.seed': setting({ schema: z.number().int(), default: 1, flag: '--seed <number>', help: 'the same seed gives the same simulation' }),
+  'replay.speed': setting<number | 'max'>({
+    schema: z.union([z.literal('max'), z.number().positive()]),
+    default: 1,
+    flag: '--speed <factor>',
+    help: 'how fast a recording is played: 1, 10, …, or max',
+  }),
+} satisfies Settings

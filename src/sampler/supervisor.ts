@@ -1,0 +1,334 @@
+/**
+ * Keeps sources alive. All run in one sampler process while they behave; one that hangs or crashes is moved to a process
+ * of its own and started again with growing pauses, so that it cannot take the others with it.
+ */
+import type { SourceOptions } from '../kinds.ts'
+import type { GpuInfo, Provenance, Reading, Sample, SourceHealth, SourceState } from '../model.ts'
+import { Lane, type LaneFailure } from './lane.ts'
+import type { FromSampler } from './messages.ts'
+
+export interface SourceTickReport {
+  readonly source: string
+  readonly provenance: Provenance
+  readonly at: number
+  readonly samples: readonly Sample[]
+}
+
+export interface SupervisorOptions {
+  readonly entry: URL
+  readonly root: string
+  readonly env: NodeJS.ProcessEnv
+  readonly intervalMs: number
+  readonly deadlineMs: number
+  readonly openDeadlineMs: number
+  readonly options: SourceOptions
+  readonly backoffMs: { readonly first: number; readonly most: number }
+  readonly onDevices: (source: string, devices: readonly GpuInfo[]) => void
+  readonly onTick: (report: SourceTickReport) => void
+  readonly onHealth: (health: readonly SourceHealth[]) => void
+  readonly onEnded: (source: string) => void
+  readonly onLog: (level: 'debug' | 'info' | 'warn' | 'error', message: string, detail: object) => void
+}
+
+/** What became of a source that was asked for. */
+export type Opening = { readonly source: string; readonly result: 'opened' | 'absent' | 'failed'; readonly message: string | null }
+
+/** Processes that the kernel has not let go of yet: starting more of them would only pile up. */
+const MOST_UNDEAD = 2
+/** A source that ran this long is trusted again. */
+const TRUSTED_AFTER_MS = 60_000
+
+interface SourceRecord {
+  readonly source: string
+  state: SourceState
+  since: number
+  message: string | null
+  provenance: Provenance
+  lastSampleAt: Reading
+  samples: number
+  skippedTicks: number
+  skippedBefore: number
+  restarts: number
+  nextStartAt: Reading
+  intervalMs: number
+  readMs: Reading
+  lane: Lane | null
+  backoffMs: number
+  okSince: number
+  timer: NodeJS.Timeout | null
+  answer: ((opening: Opening) => void) | null
+}
+
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #records = new Map<string, SourceRecord>()
+  readonly #usage = new Map<Lane, { cpuSeconds: number; residentBytes: number }>()
+  readonly #lanes = new Set<Lane>()
+  readonly #undead = new Set<Lane>()
+  #main: Lane | null = null
+  #watched: readonly number[] = []
+  #cpuSecondsBefore = 0
+  #stopped = false
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+  }
+
+  /** Opens a source in the common process. Resolves when it answered, failed or hung; it is retried only if it is there. */
+  open(source: string): Promise<Opening> {
+    return new Promise((resolve) => {
+      const record = this.#record(source)
+      record.answer = resolve
+      this.#main ??= this.#startLane()
+      this.#openIn(this.#main, record)
+    })
+  }
+
+  health(): readonly SourceHealth[] {
+    return [...this.#records.values()].map((record) => {
+      const usage = record.lane ? this.#usage.get(record.lane) : undefined
+      return {
+        source: record.source,
+        state: record.state,
+        since: record.since,
+        message: record.message,
+        provenance: record.provenance,
+        lastSampleAt: record.lastSampleAt,
+        samples: record.samples,
+        skippedTicks: record.skippedBefore + record.skippedTicks,
+        restarts: record.restarts,
+        nextStartAt: record.nextStartAt,
+        pid: record.lane?.pid ?? null,
+        intervalMs: record.intervalMs,
+        deadlineMs: this.#options.deadlineMs,
+        cpuSeconds: usage?.cpuSeconds ?? null,
+        residentBytes: usage?.residentBytes ?? null,
+        readMs: record.readMs,
+      }
+    })
+  }
+
+  /** CPU seconds and resident bytes of the sampler processes together, ended ones included. */
+  usage(): { readonly cpuSeconds: number; readonly residentBytes: number } {
+    let cpuSeconds = this.#cpuSecondsBefore
+    let residentBytes = 0
+    for (const usage of this.#usage.values()) {
+      cpuSeconds += usage.cpuSeconds
+      residentBytes += usage.residentBytes
+    }
+    return { cpuSeconds, residentBytes }
+  }
+
+  watch(pids: readonly number[]): void {
+    this.#watched = pids
+    for (const lane of this.#lanes) if (lane.sources.includes('host')) lane.watch(pids)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const record of this.#records.values()) if (record.timer) clearTimeout(record.timer)
+    await Promise.all([...this.#lanes].map((lane) => lane.stop()))
+  }
+
+  #record(source: string): SourceRecord {
+    const known = this.#records.get(source)
+    if (known) return known
+    const record: SourceRecord = {
+      source,
+      state: 'starting',
+      since: Date.now(),
+      message: null,
+      provenance: 'live',
+      lastSampleAt: null,
+      samples: 0,
+      skippedTicks: 0,
+      skippedBefore: 0,
+      restarts: 0,
+      nextStartAt: null,
+      intervalMs: this.#options.intervalMs,
+      readMs: null,
+      lane: null,
+      backoffMs: this.#options.backoffMs.first,
+      okSince: Number.POSITIVE_INFINITY,
+      timer: null,
+      answer: null,
+    }
+    this.#records.set(source, record)
+    return record
+  }
+
+  #startLane(): Lane {
+    const { entry, root, env, intervalMs, deadlineMs, openDeadlineMs, options } = this.#options
+    const lane = new Lane({
+      entry,
+      env,
+      deadlineMs,
+      openDeadlineMs,
+      start: { type: 'start', root, intervalMs, beatMs: Math.max(20, Math.min(1000, deadlineMs / 4)), options },
+      onMessage: (message, from) => this.#hear(message, from),
+      onFailure: (failure, from) => this.#laneFailed(failure, from),
+      onExit: (from) => this.#undead.delete(from),
+    })
+    this.#lanes.add(lane)
+    return lane
+  }
+
+  #openIn(lane: Lane, record: SourceRecord): void {
+    record.lane = lane
+    record.nextStartAt = null
+    lane.open(record.source)
+    if (record.source === 'host' && this.#watched.length > 0) lane.watch(this.#watched)
+    this.#publishHealth()
+  }
+
+  #hear(message: FromSampler, lane: Lane): void {
+    if (message.type === 'beat') {
+      this.#usage.set(lane, message)
+      return
+    }
+    if (message.type === 'log') {
+      this.#options.onLog(message.level, message.message, { source: message.source, ...message.detail })
+      return
+    }
+    const record = this.#records.get(message.source)
+    if (!record || record.lane !== lane) return
+    switch (message.type) {
+      case 'tick':
+        record.samples++
+        record.lastSampleAt = message.at
+        record.skippedTicks = message.skippedTicks
+        record.readMs = message.readMs
+        this.#recovered(record)
+        this.#options.onTick({ source: record.source, provenance: record.provenance, at: message.at, samples: message.samples })
+        break
+      case 'devices':
+        this.#options.onDevices(record.source, message.devices)
+        break
+      case 'opened':
+        record.provenance = message.provenance
+        record.intervalMs = message.intervalMs
+        this.#options.onDevices(record.source, message.devices)
+        this.#answer(record, 'opened', null)
+        break
+      case 'absent':
+        this.#release(record)
+        if (record.restarts === 0) this.#records.delete(record.source)
+        else this.#retry(record, 'failed', `the ${record.source} driver no longer shows any GPU`)
+        this.#answer(record, 'absent', null)
+        this.#publishHealth()
+        break
+      case 'failed':
+        this.#release(record)
+        this.#retry(record, 'failed', message.message)
+        this.#answer(record, 'failed', message.message)
+        break
+      case 'ended':
+        this.#release(record)
+        this.#setState(record, 'ended', null)
+        this.#options.onEnded(record.source)
+        break
+      case 'begin':
+        break
+    }
+  }
+
+  #answer(record: SourceRecord, result: Opening['result'], message: string | null): void {
+    record.answer?.({ source: record.source, result, message })
+    record.answer = null
+  }
+
+  #recovered(record: SourceRecord): void {
+    if (record.state !== 'ok') {
+      record.okSince = Date.now()
+      this.#setState(record, 'ok', null)
+    } else if (record.backoffMs > this.#options.backoffMs.first && Date.now() - record.okSince > TRUSTED_AFTER_MS) {
+      record.backoffMs = this.#options.backoffMs.first
+    }
+  }
+
+  #setState(record: SourceRecord, state: SourceState, message: string | null, since = Date.now()): void {
+    if (record.state !== state) {
+      record.state = state
+      record.since = since
+    }
+    record.message = message
+    this.#publishHealth()
+  }
+
+  #publishHealth(): void {
+    if (!this.#stopped) this.#options.onHealth(this.health())
+  }
+
+  /** Takes a source out of its process; a process with nothing left to read is ended. */
+  #release(record: SourceRecord): void {
+    const lane = record.lane
+    record.lane = null
+    record.skippedBefore += record.skippedTicks
+    record.skippedTicks = 0
+    if (!lane) return
+    lane.forget(record.source)
+    if (lane.sources.length === 0 && lane !== this.#main) {
+      this.#retire(lane)
+      void lane.stop()
+    }
+  }
+
+  #retire(lane: Lane): void {
+    this.#lanes.delete(lane)
+    this.#cpuSecondsBefore += this.#usage.get(lane)?.cpuSeconds ?? 0
+    this.#usage.delete(lane)
+  }
+
+  #laneFailed(failure: LaneFailure, lane: Lane): void {
+    const sources = [...lane.sources]
+    this.#retire(lane)
+    this.#undead.add(lane)
+    if (lane === this.#main) this.#main = null
+    this.#options.onLog('error', `source ${failure.culprit}: ${failure.detail}; its process is replaced`, {
+      source: failure.culprit,
+      kind: failure.kind,
+    })
+    for (const source of sources) {
+      const record = this.#records.get(source)
+      if (!record) continue
+      record.lane = null
+      record.skippedBefore += record.skippedTicks
+      record.skippedTicks = 0
+      if (source !== failure.culprit) continue
+      const what = failure.kind === 'crashed' ? 'crashed' : 'is not responding'
+      this.#retry(record, failure.kind, `the ${source} driver ${what}: ${failure.detail}`, failure.since)
+      this.#answer(record, 'failed', record.message)
+    }
+    const innocent = sources.filter((source) => source !== failure.culprit)
+    if (this.#stopped || innocent.length === 0) return
+    this.#main ??= this.#startLane()
+    for (const source of innocent) {
+      const record = this.#records.get(source)
+      if (!record) continue
+      record.restarts++
+      this.#openIn(this.#main, record)
+    }
+  }
+
+  #retry(record: SourceRecord, state: SourceState, message: string, since = Date.now()): void {
+    record.restarts++
+    record.nextStartAt = Date.now() + record.backoffMs
+    record.timer = setTimeout(() => this.#startAgain(record), record.backoffMs)
+    record.timer.unref()
+    record.backoffMs = Math.min(record.backoffMs * 2, this.#options.backoffMs.most)
+    this.#setState(record, state, message, since)
+  }
+
+  #startAgain(record: SourceRecord): void {
+    if (this.#stopped) return
+    if (this.#undead.size >= MOST_UNDEAD) {
+      record.message = `${record.message ?? ''} (the kernel has not released ${this.#undead.size} earlier processes)`.trim()
+      record.nextStartAt = Date.now() + record.backoffMs
+      record.timer = setTimeout(() => this.#startAgain(record), record.backoffMs)
+      record.timer.unref()
+      this.#publishHealth()
+      return
+    }
+    this.#openIn(this.#startLane(), record)
+  }
+}

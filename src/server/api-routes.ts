@@ -1,0 +1,150 @@
+/** The routes that say what the agent knows at this moment. */
+import { z } from 'zod'
+import type { AgentState, History } from '../kinds.ts'
+import { VERSION } from '../version.ts'
+import { type MetricsFormat, metricsFormat } from './accept.ts'
+import { findGpu, historyRoute, knownGpus } from './history-route.ts'
+import { readiness, reasonOf } from './readiness.ts'
+import { type Route, route } from './route.ts'
+import { type Health, SCHEMAS } from './schemas.ts'
+import type { Stream } from './stream.ts'
+import { streamRoute } from './stream-route.ts'
+
+export interface MetricsText {
+  render(format: MetricsFormat): string
+  contentType(format: MetricsFormat): string
+}
+
+export interface ApiOptions {
+  readonly state: AgentState
+  readonly history: History
+  readonly metrics: MetricsText
+  readonly stream: Stream
+  readonly extraHealth: () => Readonly<Record<string, unknown>>
+}
+
+const nothing = z.strictObject({})
+
+export const aliveRoute: Route = route({
+  method: 'GET',
+  path: '/healthz',
+  summary: 'Whether the process serves, and what it is',
+  answer: SCHEMAS.Alive,
+  open: true,
+  handler: () => ({ status: 'ok', name: 'gpuwarden', version: VERSION }),
+})
+
+export function metricsRoute(metrics: MetricsText): Route {
+  return route({
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Metrics for Prometheus, in its text format or in OpenMetrics',
+    answer: z.string(),
+    answerType: 'text/plain',
+    handler({ header, reply }) {
+      const format = metricsFormat(header('accept'))
+      return reply({ type: metrics.contentType(format), body: metrics.render(format), headers: { vary: 'Accept' } })
+    },
+  })
+}
+
+export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiOptions): readonly Route[] {
+  return [
+    aliveRoute,
+    route({
+      method: 'GET',
+      path: '/readyz',
+      summary: 'Whether current readings are there; status 503 with the reasons when not',
+      answer: SCHEMAS.Readiness,
+      open: true,
+      handler({ reply }) {
+        const answer = readiness(state.health(), state.now())
+        if (answer.status === 'ready') return answer
+        return reply({ status: 503, body: JSON.stringify(answer), expected: true })
+      },
+    }),
+    metricsRoute(metrics),
+    route({
+      method: 'GET',
+      path: '/api/v1/gpus',
+      summary: 'All GPUs with their last readings and how old these are',
+      query: nothing,
+      answer: SCHEMAS.Gpus,
+      handler: () => ({ at: state.now(), gpus: state.gpus() }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/gpus/:label',
+      summary: 'One GPU, by label, index or id',
+      query: nothing,
+      answer: SCHEMAS.GpuView,
+      errors: ['unknown_gpu'],
+      handler({ params: { label = '' }, refuse }) {
+        const gpus = state.gpus()
+        const name = JSON.stringify(label.slice(0, 60))
+        return findGpu(gpus, label) ?? refuse('unknown_gpu', `No GPU has the label, index or id ${name}.`, knownGpus(gpus))
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/processes',
+      summary: 'Processes on the GPUs, with who they are',
+      query: nothing,
+      answer: SCHEMAS.Processes,
+      handler: () => ({ at: state.now(), processes: state.processes() }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/host',
+      summary: 'Processor, memory and disk of this host',
+      query: nothing,
+      answer: SCHEMAS.Host,
+      handler: () => ({ at: state.now(), host: state.host() }),
+    }),
+    historyRoute({ state, history }),
+    route({
+      method: 'GET',
+      path: '/api/v1/health',
+      summary: 'How the sources and the agent itself are doing',
+      query: nothing,
+      answer: SCHEMAS.Health,
+      handler: () => health(state, stream, extraHealth()),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/events',
+      summary: 'Recent events of the GPUs (XIDs, ECC errors, lost cards), oldest first',
+      query: nothing,
+      answer: SCHEMAS.Events,
+      handler: () => ({ at: state.now(), events: state.events() }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/findings',
+      summary: 'What the detectors have found and is not over',
+      query: nothing,
+      answer: SCHEMAS.Findings,
+      handler: () => ({ at: state.now(), findings: state.findings() }),
+    }),
+    streamRoute({ state, stream }),
+  ]
+}
+
+function health(state: AgentState, stream: Stream, rooms: Readonly<Record<string, unknown>>): Health {
+  const at = state.now()
+  const sources = state.health()
+  const degraded = sources.length === 0 || sources.some((source) => source.state !== 'ended' && reasonOf(source, at) !== null)
+  return {
+    status: degraded ? 'degraded' : 'ok',
+    at,
+    hostname: state.hostname,
+    sources: sources.map((source) => ({
+      ...source,
+      ageMs: source.lastSampleAt === null ? null : Math.max(0, at - source.lastSampleAt),
+    })),
+    sinks: [...state.sinks()],
+    self: state.self(),
+    stream: stream.health(),
+    rooms: { ...rooms },
+  }
+}

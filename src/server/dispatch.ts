@@ -1,0 +1,117 @@
+/** What happens to every request, in this order: host, origin, token, query, body, handler, answer, log. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Log } from '../kinds.ts'
+import { readBody } from './body.ts'
+import { crossSiteReason } from './cross-site.ts'
+import { ERRORS, type ErrorCode, errorBody } from './errors.ts'
+import { toJson } from './event-ring.ts'
+import type { Gate } from './gate.ts'
+import { checkQuery, parseQuery } from './query.ts'
+import { isReply, type Reply, type Route, type RouteContext, reply, TAKEN } from './route.ts'
+import { commonHeaders, send } from './send.ts'
+import { traceOf } from './trace.ts'
+
+export interface DispatchOptions {
+  readonly log: Log
+  readonly gate: Gate
+  readonly allowsHost: (header: string | undefined) => boolean
+}
+
+export interface Exchange {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+  readonly path: string
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** A route, or what answers in place of one (404, 405, files of the dashboard). */
+export type Target = Pick<Route, 'handler'> & Partial<Route>
+
+export type Dispatch = (target: Target, exchange: Exchange) => Promise<void>
+
+const LONGEST_PATH = 200
+
+export function createDispatch({ log, gate, allowsHost }: DispatchOptions): Dispatch {
+  function check({ open }: Target, { incoming }: Exchange): Reply | null {
+    const { headers, method = 'GET', socket } = incoming
+    if (!allowsHost(headers.host)) {
+      const hint = 'Ask for localhost or this host by name, or add the name to server.allowed_hosts.'
+      return refuse('forbidden_host', 'The Host header does not name this server.', hint)
+    }
+    const reason = crossSiteReason(method, headers)
+    if (reason !== null)
+      return refuse('cross_site', `Requests from pages of other sites are refused: ${reason}.`, 'Open the dashboard of this server itself.')
+    if (open) return null
+    const verdict = gate.check(socket.remoteAddress ?? '', headers.authorization)
+    if (verdict.ok) return null
+    if (verdict.code === 'too_many_attempts') {
+      const retryAfter = String(Math.ceil(verdict.waitMs / 1000))
+      return refuse(verdict.code, 'Too many wrong tokens came from this address.', `Wait ${retryAfter} s.`, { 'retry-after': retryAfter })
+    }
+    const message = verdict.code === 'missing_token' ? 'This server asks for a token.' : 'The token is not the right one.'
+    const hint = 'Send the header "Authorization: Bearer <token>"; a token in the URL is not taken.'
+    return refuse(verdict.code, message, hint, { 'www-authenticate': 'Bearer realm="gpuwarden"' })
+  }
+
+  return async (target, exchange) => {
+    const startedMs = performance.now()
+    const { incoming, outgoing, path, params } = exchange
+    const trace = traceOf(incoming.headers.traceparent?.toString())
+    const requestLog = log.child({ request_id: trace.spanId, trace_id: trace.traceId })
+    const headers = commonHeaders(trace)
+    const context: Omit<RouteContext, 'query' | 'body'> = {
+      requestId: trace.spanId,
+      traceId: trace.traceId,
+      address: incoming.socket.remoteAddress ?? '',
+      params,
+      log: requestLog,
+      header: (name) => incoming.headers[name.toLowerCase()]?.toString(),
+      reply,
+      refuse,
+      raw: { incoming, outgoing, headers, taken: TAKEN },
+    }
+    let answer: Reply
+    let fault: unknown
+    try {
+      answer = check(target, exchange) ?? (await run(target, context, incoming))
+    } catch (error) {
+      fault = error
+      answer = refuse('internal', 'A fault in gpuwarden kept it from answering.', `Look for ${trace.spanId} in its log.`)
+    }
+    const status = answer === TAKEN ? outgoing.statusCode : (answer.status ?? 200)
+    try {
+      if (answer !== TAKEN) await send(incoming, outgoing, answer, headers)
+    } catch (error) {
+      requestLog.error({ err: error, path: path.slice(0, LONGEST_PATH) }, 'an answer could not be sent')
+      outgoing.destroy()
+      return
+    }
+    const fields = {
+      method: incoming.method,
+      path: path.slice(0, LONGEST_PATH),
+      status,
+      ms: Math.round((performance.now() - startedMs) * 100) / 100,
+    }
+    if (status < 500 || answer.expected) requestLog.debug(fields, 'request')
+    else requestLog.warn(fault === undefined ? fields : { ...fields, err: fault }, 'request failed')
+  }
+}
+
+async function run(target: Target, context: Omit<RouteContext, 'query' | 'body'>, incoming: IncomingMessage): Promise<Reply> {
+  const query = checkQuery(parseQuery(incoming.url ?? ''), target.query)
+  if (!query.ok) return refuse(query.code, query.message, query.hint)
+  let body: unknown
+  if (target.body) {
+    const read = await readBody(incoming, target.body, target)
+    // What is left of a body that was not read to its end must not be taken for the next request.
+    if (!read.ok) return refuse(read.code, read.message, read.hint, { connection: 'close' })
+    body = read.value
+  }
+  const value = await target.handler({ ...context, query: query.value, body })
+  return isReply(value) ? value : reply({ body: toJson(value) })
+}
+
+/** The table gives the status. */
+export function refuse(code: ErrorCode, message: string, hint?: string, headers?: Readonly<Record<string, string>>): Reply {
+  return reply({ status: ERRORS[code].status, body: JSON.stringify(errorBody(code, message, hint)), ...(headers ? { headers } : {}) })
+}

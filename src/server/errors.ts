@@ -1,0 +1,39 @@
+/** Every error code that the server answers with. A code never changes its meaning; messages may. */
+export const ERRORS = {
+  malformed_request: { status: 400, meaning: 'The request line or the Host header cannot be understood.' },
+  missing_parameter: { status: 400, meaning: 'A query parameter that this route needs is not there.' },
+  unknown_parameter: { status: 400, meaning: 'This route has no such query parameter.' },
+  invalid_parameter: { status: 400, meaning: 'A query parameter has a value that does not fit.' },
+  invalid_gpu: { status: 400, meaning: 'The parameter names no GPU of this host.' },
+  invalid_field: { status: 400, meaning: 'The parameter names no reading of a GPU.' },
+  invalid_time: { status: 400, meaning: 'A time is neither epoch milliseconds, nor ISO 8601, nor relative.' },
+  invalid_range: { status: 400, meaning: '`from` is not before `to`.' },
+  invalid_step: { status: 400, meaning: '`step` is no number of seconds, or too small for the range.' },
+  invalid_body: { status: 400, meaning: 'The body is not what this route takes.' },
+  missing_token: { status: 401, meaning: 'A token is configured and the request has none.' },
+  wrong_token: { status: 401, meaning: 'The token of the request is not the configured one.' },
+  forbidden_host: { status: 403, meaning: 'The Host header names somebody else (protection against DNS rebinding).' },
+  cross_site: { status: 403, meaning: 'A page of another site made the request.' },
+  not_found: { status: 404, meaning: 'There is no such path.' },
+  unknown_gpu: { status: 404, meaning: 'There is no such GPU on this host.' },
+  unknown_run: { status: 404, meaning: 'There is no such training run.' },
+  method_not_allowed: { status: 405, meaning: 'The path exists, with other methods; see the Allow header.' },
+  conflict: { status: 409, meaning: 'The request contradicts what is already there.' },
+  body_too_large: { status: 413, meaning: 'The body is larger than this route takes.' },
+  unsupported_media_type: { status: 415, meaning: 'The body has a type or an encoding that this route does not take.' },
+  too_many_attempts: { status: 429, meaning: 'Too many wrong tokens from this address; wait as long as Retry-After says.' },
+  too_many_requests: { status: 429, meaning: 'More requests than this route takes; wait as long as Retry-After says.' },
+  internal: { status: 500, meaning: 'A fault in gpuwarden; its log has the request id.' },
+  too_many_clients: { status: 503, meaning: 'The live stream has as many clients as it takes.' },
+  unavailable: { status: 503, meaning: 'Not possible at this moment; try again.' },
+} as const satisfies Readonly<Record<string, { readonly status: number; readonly meaning: string }>>
+
+export type ErrorCode = keyof typeof ERRORS
+
+export interface ErrorBody {
+  readonly error: { readonly code: ErrorCode; readonly message: string; readonly hint: string | null }
+}
+
+export function errorBody(code: ErrorCode, message: string, hint: string | null = null): ErrorBody {
+  return { error: { code, message, hint } }
+}

@@ -1,0 +1,100 @@
+/** The last events, for clients that were away for a moment. Bounded in number and bytes; an event becomes text when somebody wants it. */
+import type { HubEvent } from '../kinds.ts'
+
+export interface RingEntry {
+  readonly seq: number
+  readonly event: HubEvent
+  /** As sent to every client without a GPU filter; null while nobody has asked for it. */
+  frame: Buffer | null
+  /** Of the frame; guessed while there is none. */
+  bytes: number
+}
+
+export interface EventRing {
+  push(event: HubEvent): RingEntry
+  /** undefined: too old, or not there yet. */
+  get(seq: number): RingEntry | undefined
+  frame(entry: RingEntry): Buffer
+  /** Of the newest event; 0 before the first. */
+  readonly lastSeq: number
+  readonly length: number
+  readonly bytes: number
+}
+
+export interface RingOptions {
+  readonly boot: string
+  readonly maxEvents: number
+  readonly maxBytes: number
+}
+
+export function createEventRing({ boot, maxEvents, maxBytes }: RingOptions): EventRing {
+  const entries: RingEntry[] = []
+  let lastSeq = 0
+  let total = 0
+  return {
+    push(event) {
+      lastSeq++
+      const entry: RingEntry = { seq: lastSeq, event, frame: null, bytes: guessBytes(event) }
+      entries.push(entry)
+      total += entry.bytes
+      while (entries.length > maxEvents || (total > maxBytes && entries.length > 1)) total -= entries.shift()?.bytes ?? 0
+      return entry
+    },
+    get(seq) {
+      const first = entries[0]
+      return first ? entries[seq - first.seq] : undefined
+    },
+    frame(entry) {
+      if (entry.frame === null) {
+        entry.frame = encodeFrame(entry.event.type, entry.event, `${boot}-${entry.seq}`)
+        // An entry may be sent after it left the ring; then its size no longer counts.
+        if (this.get(entry.seq) === entry) total += entry.frame.length - entry.bytes
+        entry.bytes = entry.frame.length
+      }
+      return entry.frame
+    },
+    get lastSeq() {
+      return lastSeq
+    },
+    get length() {
+      return entries.length
+    },
+    get bytes() {
+      return total
+    },
+  }
+}
+
+/** One server-sent event. JSON has no line breaks, so one `data:` line is enough. */
+export function encodeFrame(name: string, data: unknown, id: string | null, retryMs?: number): Buffer {
+  // Ticks hold readings, which are finite or null; the replacer would triple what they cost.
+  const json = name === 'tick' ? JSON.stringify(data) : toJson(data)
+  const retry = retryMs === undefined ? '' : `retry: ${retryMs}\n`
+  return Buffer.from(`${id === null ? '' : `id: ${id}\n`}event: ${name}\n${retry}data: ${json}\n\n`)
+}
+
+/** NaN and ±Infinity as strings: a loss that is NaN must not arrive as "unknown". */
+export function toJson(value: unknown): string {
+  return JSON.stringify(value, (_, item: unknown) => (typeof item === 'number' && !Number.isFinite(item) ? String(item) : item))
+}
+
+/** Close enough: a tick of 8 GPUs with 8 processes and every reading present is 15.7 KB of JSON, here guessed as 17.5. */
+function guessBytes(event: HubEvent): number {
+  switch (event.type) {
+    case 'tick':
+      return (
+        300 +
+        event.tick.gpus.length * 1700 +
+        event.tick.processes.length * 450 +
+        (event.tick.host ? 500 + event.tick.host.processes.length * 400 : 0)
+      )
+    case 'devices':
+      return 100 + event.devices.length * 1300
+    case 'health':
+      return 100 + event.health.length * 450
+    case 'steps':
+      return 100 + event.steps.length * 550
+    default:
+      return 1000
+  }
+}

@@ -1,0 +1,52 @@
+/** Slows down who guesses tokens: a few tries at once, then one every few seconds, per address. */
+import { isIP } from 'node:net'
+
+export interface FailedTriesOptions {
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  readonly burst?: number
+  readonly refillMs?: number
+  readonly maxAddresses?: number
+}
+
+export interface FailedTries {
+  /** How long this address has to wait before it may try again; 0 when it need not. */
+  waitMs(address: string): number
+  count(address: string): void
+  readonly size: number
+}
+
+export function createFailedTries({ now, burst = 10, refillMs = 6000, maxAddresses = 1024 }: FailedTriesOptions): FailedTries {
+  // The value is when all tries of this address are forgiven; each try puts it off by refillMs.
+  const forgivenAt = new Map<string, number>()
+  return {
+    waitMs(address) {
+      const until = forgivenAt.get(network(address))
+      return until === undefined ? 0 : Math.max(0, until - now() - (burst - 1) * refillMs)
+    },
+    count(address) {
+      const key = network(address)
+      const until = Math.max(forgivenAt.get(key) ?? 0, now()) + refillMs
+      forgivenAt.delete(key)
+      if (forgivenAt.size >= maxAddresses) {
+        const oldest = forgivenAt.keys().next()
+        if (!oldest.done) forgivenAt.delete(oldest.value)
+      }
+      forgivenAt.set(key, until)
+    },
+    get size() {
+      return forgivenAt.size
+    },
+  }
+}
+
+/** One subscriber of IPv6 holds a whole /64, so that is what counts as an address. */
+function network(address: string): string {
+  const plain = address.startsWith('::ffff:') ? address.slice(7) : address
+  if (isIP(plain) !== 6) return plain
+  const [head = '', tail] = plain.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  while (tail !== undefined && groups.length + after.length < 8) groups.push('0')
+  return [...groups, ...after].slice(0, 4).join(':')
+}

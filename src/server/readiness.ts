@@ -1,0 +1,32 @@
+import type { SourceHealth } from '../model.ts'
+
+export interface Readiness {
+  readonly status: 'ready' | 'not_ready'
+  readonly reasons: string[]
+}
+
+/** The host's own figures go on when the GPUs' driver does not: they do not make a GPU monitor ready. */
+const BESIDE_THE_GPUS = 'host'
+
+/** Ready once a GPU source is ok and its last sample is not overdue: younger than one interval and the deadline of a read. */
+export function readiness(sources: readonly SourceHealth[], now: number): Readiness {
+  const reasons = sources.filter(({ source }) => source !== BESIDE_THE_GPUS).map((source) => reasonOf(source, now))
+  if (reasons.includes(null)) return { status: 'ready', reasons: [] }
+  if (reasons.length === 0) return { status: 'not_ready', reasons: ['no source has reported yet'] }
+  return { status: 'not_ready', reasons: reasons.filter((reason) => reason !== null) }
+}
+
+/** Why this source does not deliver; null when it does. */
+export function reasonOf(
+  { source, state, since, message, lastSampleAt, intervalMs, deadlineMs }: SourceHealth,
+  now: number,
+): string | null {
+  if (state !== 'ok') {
+    const detail = message === null ? '' : `: ${message}`
+    return `${source} is ${state} since ${new Date(since).toISOString()}${detail}`
+  }
+  if (lastSampleAt === null) return `${source} has not delivered a sample yet`
+  const ageMs = now - lastSampleAt
+  if (ageMs <= intervalMs + deadlineMs) return null
+  return `the last sample of ${source} is ${Math.round(ageMs / 1000)} s old, expected at most ${(intervalMs + deadlineMs) / 1000} s`
+}

@@ -1,0 +1,268 @@
+/** The shapes of the answers. Strict here, so that a test sees a field nobody described; open in /openapi.json, so that fields can be added. */
+import { z } from 'zod'
+import type { GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../kinds.ts'
+import type {
+  Finding,
+  GpuEvent,
+  GpuField,
+  GpuInfo,
+  GpuProcess,
+  GpuSample,
+  HostSample,
+  ProcessInfo,
+  ProcessView,
+  SourceHealth,
+} from '../model.ts'
+import { GPU_FIELDS } from '../record.ts'
+import { ERRORS, type ErrorBody, type ErrorCode } from './errors.ts'
+
+const reading = z.number().nullable()
+const text = z.string().nullable()
+const at = z.number().describe('Epoch milliseconds')
+const provenance = z.enum(['live', 'simulated', 'replay'])
+
+export const gpuField = z.enum(GPU_FIELDS as [GpuField, ...GpuField[]])
+
+const gpuInfo: z.ZodType<GpuInfo> = z.strictObject({
+  id: z.string(),
+  index: z.number().int(),
+  label: z.string(),
+  vendor: z.enum(['nvidia', 'amd']),
+  provenance,
+  name: text,
+  pciBusId: text,
+  minor: reading,
+  serial: text,
+  driverVersion: text,
+  cudaVersion: text,
+  libraryVersion: text,
+  architecture: text,
+  memoryTotalBytes: reading,
+  powerLimitWatts: reading,
+  powerLimitMinWatts: reading,
+  powerLimitMaxWatts: reading,
+  smClockMaxHertz: reading,
+  memoryClockMaxHertz: reading,
+  temperatureSlowdownCelsius: reading,
+  temperatureShutdownCelsius: reading,
+  temperatureMaxCelsius: reading,
+  memoryTemperatureMaxCelsius: reading,
+  pcieGenerationMax: reading,
+  pcieWidthMax: reading,
+  migMode: z.enum(['enabled', 'disabled']).nullable(),
+  mig: z
+    .strictObject({
+      parentId: z.string(),
+      gpuInstanceId: z.number().int(),
+      computeInstanceId: z.number().int().nullable(),
+      profile: text,
+    })
+    .nullable(),
+  unifiedMemory: z.boolean(),
+  unavailable: z.record(z.string(), z.string()),
+})
+
+const gpuProcessShape = {
+  pid: z.number().int(),
+  type: z.enum(['compute', 'graphics', 'both']),
+  memoryUsedBytes: reading,
+  smRatio: reading,
+  memoryRatio: reading,
+  encoderRatio: reading,
+  decoderRatio: reading,
+}
+const gpuProcess: z.ZodType<GpuProcess> = z.strictObject(gpuProcessShape)
+
+const readings = Object.fromEntries(GPU_FIELDS.map((field) => [field, reading])) as Record<GpuField, typeof reading>
+
+const gpuSample: z.ZodType<GpuSample> = z.strictObject({
+  kind: z.literal('gpu'),
+  at,
+  gpu: z.string(),
+  state: z.enum(['ok', 'lost', 'reset_required', 'suspended', 'error']),
+  stateReason: text,
+  slowAt: reading,
+  ...readings,
+  processes: z.array(gpuProcess).nullable(),
+})
+
+const gpuView: z.ZodType<GpuView> = z.strictObject({
+  info: gpuInfo,
+  sample: gpuSample.nullable(),
+  ageMs: reading,
+  live: z.boolean(),
+})
+
+const processInfo: z.ZodType<ProcessInfo> = z.strictObject({
+  pid: z.number().int(),
+  parentPid: reading,
+  startedAt: reading,
+  user: text,
+  uid: reading,
+  name: text,
+  executable: text,
+  command: z.array(z.string()).nullable(),
+  state: text,
+  cpuRatio: reading,
+  residentBytes: reading,
+  container: text,
+  pod: text,
+  slurmJob: text,
+})
+
+const processView: z.ZodType<ProcessView> = z.strictObject({ ...gpuProcessShape, gpu: z.string(), info: processInfo.nullable() })
+
+const hostSample: z.ZodType<HostSample> = z.strictObject({
+  kind: z.literal('host'),
+  at,
+  hostname: z.string(),
+  cpuRatio: reading,
+  cpuCount: reading,
+  load1: reading,
+  load5: reading,
+  load15: reading,
+  memoryTotalBytes: reading,
+  memoryUsedBytes: reading,
+  memoryAvailableBytes: reading,
+  swapTotalBytes: reading,
+  swapUsedBytes: reading,
+  diskTotalBytes: reading,
+  diskFreeBytes: reading,
+  processes: z.array(processInfo),
+  processesReason: text,
+})
+
+const gpuEvent: z.ZodType<GpuEvent> = z.strictObject({
+  kind: z.literal('event'),
+  at,
+  gpu: text,
+  event: z.enum(['xid', 'ecc_corrected', 'ecc_uncorrected', 'gpu_unavailable', 'recovery_action', 'lost', 'recovered']),
+  code: reading,
+  message: z.string(),
+  origin: z.string(),
+})
+
+const sourceHealth = z.strictObject({
+  source: z.string(),
+  state: z.enum(['starting', 'ok', 'not_responding', 'crashed', 'failed', 'ended']),
+  since: at,
+  message: text,
+  provenance,
+  lastSampleAt: reading,
+  samples: z.number(),
+  skippedTicks: z.number(),
+  restarts: z.number(),
+  nextStartAt: reading,
+  pid: reading,
+  intervalMs: z.number(),
+  deadlineMs: z.number(),
+  cpuSeconds: reading,
+  residentBytes: reading,
+  readMs: reading,
+}) satisfies z.ZodType<SourceHealth>
+
+const finding: z.ZodType<Finding> = z.strictObject({
+  fingerprint: z.string(),
+  detector: z.string(),
+  provenance: z.enum(['live', 'simulated', 'replay']),
+  subject: z.strictObject({
+    host: text,
+    gpu: text,
+    gpuIndex: reading,
+    pid: reading,
+    user: text,
+    run: text,
+    rank: reading,
+  }),
+  severity: z.enum(['info', 'warning', 'critical']),
+  state: z.enum(['active', 'resolved']),
+  at,
+  since: at,
+  message: z.string(),
+  evidence: z.record(z.string(), z.union([z.number(), z.string(), z.boolean(), z.null()])),
+  confidence: z.number(),
+  advice: z.array(z.string()),
+  predictedAt: reading,
+  predictedEarliestAt: reading,
+  predictedLatestAt: reading,
+  riskLevel: z.enum(['low', 'medium', 'high', 'critical']).nullable(),
+})
+
+const column = z.array(reading)
+
+const historyAnswer: z.ZodType<HistoryAnswer> = z.strictObject({
+  gpu: z.string(),
+  fields: z.array(gpuField),
+  stepMs: z.number().describe('0: every sample as it was taken'),
+  data: z.array(column).describe('Times (epoch milliseconds) first, then one column per field; null is a gap'),
+  min: z.array(column).nullable(),
+  max: z.array(column).nullable(),
+})
+
+const sinkHealth: z.ZodType<SinkHealth> = z.strictObject({ name: z.string(), dropped: z.number(), reason: text })
+
+const selfUsage: z.ZodType<SelfUsage> = z.strictObject({
+  version: z.string(),
+  startedAt: at,
+  runId: z.string(),
+  pid: z.number().int(),
+  cpuSeconds: z.number(),
+  residentBytes: z.number(),
+})
+
+const streamHealth = z.strictObject({
+  clients: z.number().int(),
+  maxClients: z.number().int(),
+  droppedClients: z.number().int(),
+  bufferedEvents: z.number().int(),
+  bufferedBytes: z.number().int(),
+  lastEventId: z.string(),
+})
+export type StreamHealth = z.infer<typeof streamHealth>
+
+const health = z.strictObject({
+  status: z.enum(['ok', 'degraded']),
+  at,
+  hostname: z.string(),
+  sources: z.array(sourceHealth.extend({ ageMs: reading })),
+  sinks: z.array(sinkHealth),
+  self: selfUsage,
+  stream: streamHealth,
+  rooms: z.record(z.string(), z.unknown()).describe('What other parts say of themselves, such as the store'),
+})
+export type Health = z.infer<typeof health>
+
+const errorAnswer: z.ZodType<ErrorBody> = z.strictObject({
+  error: z.strictObject({
+    code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+    message: z.string(),
+    hint: text,
+  }),
+})
+
+/** By the name they have in /openapi.json. */
+export const SCHEMAS = {
+  GpuInfo: gpuInfo,
+  GpuProcess: gpuProcess,
+  GpuSample: gpuSample,
+  GpuView: gpuView,
+  ProcessInfo: processInfo,
+  ProcessView: processView,
+  HostSample: hostSample,
+  GpuEvent: gpuEvent,
+  SourceHealth: sourceHealth,
+  Finding: finding,
+  HistoryAnswer: historyAnswer,
+  SinkHealth: sinkHealth,
+  SelfUsage: selfUsage,
+  StreamHealth: streamHealth,
+  Health: health,
+  Error: errorAnswer,
+  Alive: z.strictObject({ status: z.literal('ok'), name: z.literal('gpuwarden'), version: z.string() }),
+  Readiness: z.strictObject({ status: z.enum(['ready', 'not_ready']), reasons: z.array(z.string()) }),
+  Gpus: z.strictObject({ at, gpus: z.array(gpuView) }),
+  Processes: z.strictObject({ at, processes: z.array(processView) }),
+  Host: z.strictObject({ at, host: z.strictObject({ sample: hostSample, ageMs: z.number(), live: z.boolean() }).nullable() }),
+  Events: z.strictObject({ at, events: z.array(gpuEvent) }),
+  Findings: z.strictObject({ at, findings: z.array(finding) }),
+} as const satisfies Readonly<Record<string, z.ZodType>>

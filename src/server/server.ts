@@ -1,0 +1,170 @@
+/** The HTTP server: the API, the live stream, /metrics and, where given, the dashboard's files. */
+import { randomBytes } from 'node:crypto'
+import { getRequestListener, type HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { type Context, Hono } from 'hono'
+import { z } from 'zod'
+import type { AgentState, History, Log, Sink } from '../kinds.ts'
+import { aliveRoute, apiRoutes, type MetricsText, metricsRoute } from './api-routes.ts'
+import { type Assets, assetReply } from './assets.ts'
+import { createDispatch, type Dispatch, type Target } from './dispatch.ts'
+import { errorBody } from './errors.ts'
+import { createGate } from './gate.ts'
+import { createHostCheck } from './host-check.ts'
+import { indexPage } from './index-page.ts'
+import { type Address, type Listener, openListener } from './listener.ts'
+import { openApiDocument } from './openapi.ts'
+import { type Route, route } from './route.ts'
+import { JSON_TYPE } from './send.ts'
+import type { ServerSettings } from './settings.ts'
+import { createStream, type StreamLimits } from './stream.ts'
+import { loadToken } from './token.ts'
+
+export interface ServerOptions {
+  readonly state: AgentState
+  readonly history: History
+  readonly metrics: MetricsText
+  readonly settings: ServerSettings
+  readonly log: Log
+  readonly version: string
+  /** What other parts say of themselves, by name: `{ store: … }`. */
+  readonly extraHealth?: () => Readonly<Record<string, unknown>>
+  /** Routes of other rooms. */
+  readonly routes?: readonly Route[]
+  readonly assets?: Assets
+  readonly streamLimits?: Partial<StreamLimits>
+}
+
+export interface GpuwardenServer {
+  /** Opens server.port. Throws when it is taken, or when others could reach it without a token. */
+  listen(): Promise<Address>
+  /** Opens a second port with nothing but /metrics and /healthz. */
+  metricsListen(port: number): Promise<Address>
+  /** Ends the streams, and every connection within two seconds. */
+  close(): Promise<void>
+  readonly sink: Sink
+  readonly routes: readonly Route[]
+}
+
+export function createServer(options: ServerOptions): GpuwardenServer {
+  const { state, history, metrics, settings, version, assets } = options
+  const log = options.log.child({ room: 'server' })
+  const boot = randomBytes(6).toString('hex')
+  const stream = createStream({
+    state,
+    boot,
+    version,
+    maxClients: settings['server.max_clients'],
+    log,
+    ...(options.streamLimits ? { limits: options.streamLimits } : {}),
+  })
+  const extraHealth = options.extraHealth ?? (() => ({}))
+  const routes: readonly Route[] = [
+    ...apiRoutes({ state, history, metrics, stream, extraHealth }),
+    ...(options.routes ?? []),
+    ...selfDescription(() => routes, version, assets),
+  ]
+  const listeners: Listener[] = []
+  let ready: Promise<Dispatch> | null = null
+
+  function prepare(): Promise<Dispatch> {
+    ready ??= loadToken(settings, log).then((token) => {
+      const names = { boundHost: settings['server.host'], hostname: state.hostname, allowedHosts: settings['server.allowed_hosts'] }
+      return createDispatch({ log, gate: createGate(token), allowsHost: createHostCheck(names) })
+    })
+    return ready
+  }
+
+  async function open(served: readonly Route[], port: number, flag: string, files?: Assets): Promise<Address> {
+    const host = settings['server.host']
+    const app = createRouter(served, await prepare(), files)
+    const onRequest = getRequestListener(app.fetch, { hostname: 'localhost', overrideGlobalObjects: false, errorHandler: malformed })
+    const listener = await openListener({ host, port, flag, onRequest, log })
+    listeners.push(listener)
+    log.info({ url: listener.address.url }, 'listening')
+    return listener.address
+  }
+
+  return {
+    listen: () => open(routes, settings['server.port'], '--port', assets),
+    metricsListen: (port) => open([aliveRoute, metricsRoute(metrics)], port, '--prometheus-port'),
+    async close() {
+      await stream.sink.close()
+      await Promise.all(listeners.splice(0).map((listener) => listener.close()))
+    },
+    sink: stream.sink,
+    routes,
+  }
+}
+
+type Env = { Bindings: HttpBindings }
+
+/** Hono chooses the route; the answer goes out through Node's own response, which says how much of it is still waiting. */
+function createRouter(routes: readonly Route[], dispatch: Dispatch, files: Assets | undefined): Hono<Env> {
+  const app = new Hono<Env>()
+  const serve = (target: Target) => async (context: Context<Env>) => {
+    const { incoming, outgoing } = context.env
+    await dispatch(target, { incoming, outgoing, path: context.req.path, params: context.req.param() })
+    return RESPONSE_ALREADY_SENT
+  }
+  for (const entry of routes) app.on(entry.method, entry.path, serve(entry))
+  for (const path of new Set(routes.map((entry) => entry.path))) {
+    const methods = routes.filter((entry) => entry.path === path).map((entry) => entry.method)
+    app.all(path, serve(wrongMethod(methods)))
+  }
+  app.notFound(serve(fileOrNothing(files)))
+  return app
+}
+
+function wrongMethod(methods: readonly string[]): Target {
+  const allow = methods.includes('GET') ? ['HEAD', ...methods] : methods
+  return {
+    handler: ({ refuse, raw }) => {
+      const method = JSON.stringify(raw.incoming.method?.slice(0, 20))
+      return refuse('method_not_allowed', `${method} is not possible here.`, `Use ${allow.join(' or ')}.`, { allow: allow.join(', ') })
+    },
+  }
+}
+
+function fileOrNothing(files: Assets | undefined): Target {
+  return {
+    handler: ({ refuse, raw: { incoming } }) => {
+      const path = incoming.url?.split('?', 1)[0] ?? '/'
+      const asset = incoming.method === 'GET' || incoming.method === 'HEAD' ? files?.(path) : null
+      return asset ? assetReply(asset) : refuse('not_found', 'There is nothing at this path.', 'See / or /openapi.json for what there is.')
+    },
+  }
+}
+
+function selfDescription(routes: () => readonly Route[], version: string, assets: Assets | undefined): readonly Route[] {
+  let document: string | null = null
+  return [
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      summary: 'This API in OpenAPI 3.1',
+      answer: z.record(z.string(), z.unknown()),
+      handler: ({ reply }) => {
+        document ??= JSON.stringify(openApiDocument(routes(), version))
+        return reply({ body: document })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/',
+      summary: 'The dashboard, or the list of what can be asked for',
+      answer: z.string(),
+      answerType: 'text/html',
+      handler: ({ reply }) => {
+        const page = assets?.('/')
+        return page ? assetReply(page) : reply({ type: 'text/html; charset=utf-8', body: indexPage(routes(), version) })
+      },
+    }),
+  ]
+}
+
+/** For what is no request at all, such as a Host header that is none. */
+function malformed(): Response {
+  const body = errorBody('malformed_request', 'The request line or the Host header cannot be understood.', null)
+  return new Response(JSON.stringify(body), { status: 400, headers: { 'content-type': JSON_TYPE, 'x-content-type-options': 'nosniff' } })
+}

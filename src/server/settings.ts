@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { type Settings, setting, type ValuesOf } from '../setting.ts'
+
+const port = z.number().int().min(0).max(65_535)
+
+export const serverSettings = {
+  'server.enabled': setting<boolean>({
+    schema: z.boolean(),
+    default: true,
+    help: 'Serve the HTTP API, the live stream and /metrics.',
+  }),
+  'server.host': setting<string>({
+    schema: z.string().min(1),
+    default: '127.0.0.1',
+    help: 'Address to listen on; any other than a loopback one needs a token.',
+    flag: '--host <address>',
+  }),
+  'server.port': setting<number>({
+    schema: port,
+    default: 4780,
+    help: 'Port of the HTTP server; 0 takes any free one.',
+    flag: '--port <port>',
+  }),
+  'server.token': setting<string | null>({
+    schema: z.string().min(8, 'has to be at least 8 characters long').nullable(),
+    default: null,
+    help: 'Token that every request has to bring as `Authorization: Bearer`; other users may see it in the process list, so prefer --token-file.',
+    flag: '--token <token>',
+    secret: true,
+  }),
+  'server.token_file': setting<string | null>({
+    schema: z.string().min(1).nullable(),
+    default: null,
+    help: 'File that holds the token; made with a random one, readable by you alone, when it does not exist.',
+    flag: '--token-file <file>',
+  }),
+  'server.prometheus_port': setting<number | null>({
+    schema: port.nullable(),
+    default: null,
+    help: 'A second port that serves only /metrics and /healthz.',
+    flag: '--prometheus-port <port>',
+  }),
+  'server.allowed_hosts': setting<readonly string[]>({
+    schema: z.array(z.string().min(1)),
+    default: [],
+    help: 'Names besides localhost and this host under which the server may be asked; a leading dot allows every name below it.',
+  }),
+  'server.max_clients': setting<number>({
+    schema: z.number().int().min(1).max(10_000),
+    default: 64,
+    help: 'How many clients may listen to the live stream at the same time.',
+  }),
+} satisfies Settings
+
+export type ServerSettings = ValuesOf<typeof serverSettings>

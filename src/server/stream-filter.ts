@@ -1,0 +1,69 @@
+/** What one client of the stream wants to hear of. */
+import type { GpuView, HubEvent } from '../kinds.ts'
+
+export const EVENT_TYPES: readonly HubEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'run', 'steps']
+
+export interface StreamFilter {
+  /** null: all. */
+  readonly types: ReadonlySet<string> | null
+  /** Labels, indices or ids; null: all. */
+  readonly gpus: readonly string[] | null
+  /** Clients with the same key hear the same of every event. */
+  readonly key: string
+}
+
+export function createFilter(types: readonly string[] | null, gpus: readonly string[] | null): StreamFilter {
+  return { types: types && new Set(types), gpus, key: gpus === null ? '' : [...gpus].sort().join(',') }
+}
+
+export function namesGpu({ info }: GpuView, name: string): boolean {
+  return info.label === name || info.id === name || String(info.index) === name
+}
+
+/** Remembers which GPUs a filter means, until the devices change. */
+export class GpuMatcher {
+  readonly #gpus: () => readonly GpuView[]
+  readonly #names: readonly string[]
+  readonly #known = new Map<string, boolean>()
+
+  constructor(names: readonly string[], gpus: () => readonly GpuView[]) {
+    this.#names = names
+    this.#gpus = gpus
+  }
+
+  forget(): void {
+    this.#known.clear()
+  }
+
+  matches(id: string): boolean {
+    const known = this.#known.get(id)
+    if (known !== undefined) return known
+    const view = this.#gpus().find(({ info }) => info.id === id)
+    if (!view) return this.#names.includes(id)
+    const match = this.#names.some((name) => namesGpu(view, name))
+    this.#known.set(id, match)
+    return match
+  }
+}
+
+/** The event without what concerns other GPUs; the same object when nothing was left out, null when nothing is left. */
+export function narrow(event: HubEvent, wants: (gpu: string) => boolean): HubEvent | null {
+  switch (event.type) {
+    case 'tick': {
+      const { tick } = event
+      const gpus = tick.gpus.filter(({ gpu }) => wants(gpu))
+      const events = tick.events.filter(({ gpu }) => gpu === null || wants(gpu))
+      if (gpus.length === tick.gpus.length && events.length === tick.events.length) return event
+      if (gpus.length === 0 && events.length === 0 && tick.host === null) return null
+      return { type: 'tick', tick: { ...tick, gpus, events, processes: tick.processes.filter(({ gpu }) => wants(gpu)) } }
+    }
+    case 'devices': {
+      const devices = event.devices.filter(({ id }) => wants(id))
+      return devices.length === event.devices.length ? event : { type: 'devices', devices }
+    }
+    case 'finding':
+      return event.finding.subject.gpu === null || wants(event.finding.subject.gpu) ? event : null
+    default:
+      return event
+  }
+}

@@ -1,0 +1,94 @@
+/** Reading the small files of sysfs and procfs. */
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+
+const buffer = Buffer.allocUnsafe(64 * 1024)
+
+/** `ENOENT`, `EACCES` …; what is not a system error is a fault of ours and goes on. */
+export function errorCode(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (typeof code !== 'string') throw error
+  return code
+}
+
+/** The whole of a small file; throws the system's error. */
+export function readSmallFile(path: string): string {
+  const fd = openSync(path, 'r')
+  try {
+    return buffer.toString('utf8', 0, readSync(fd, buffer, 0, buffer.length, 0))
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** The text, or null when the file cannot be read, for facts that a card may simply not have. */
+export function tryReadSmallFile(path: string): string | null {
+  try {
+    return readSmallFile(path)
+  } catch (error) {
+    errorCode(error)
+    return null
+  }
+}
+
+/** The entries, or null when there is no such folder (or it is not ours to list). */
+export function tryList(path: string): string[] | null {
+  try {
+    return readdirSync(path)
+  } catch (error) {
+    errorCode(error)
+    return null
+  }
+}
+
+/** Failures cost an exception each: a file that failed is asked again only after this long. */
+const RETRY_MS = 5000
+
+/**
+ * One sysfs file that is read again and again. The descriptor is kept: reading at offset 0 makes the kernel produce the value anew,
+ * and an open sysfs file, unlike an open device node, does not keep the card from going to sleep.
+ */
+export class Attribute {
+  readonly path: string
+  /** The system's code when the last read failed. */
+  code: string | null = null
+  #fd = -1
+  #retryAt = Number.NEGATIVE_INFINITY
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  readText(monotonicMs: number): string | null {
+    const length = this.#fill(monotonicMs)
+    return length === null ? null : buffer.toString('latin1', 0, length)
+  }
+
+  /** A view of shared memory: use it before the next read. */
+  readBytes(monotonicMs: number): Buffer | null {
+    const length = this.#fill(monotonicMs)
+    return length === null ? null : buffer.subarray(0, length)
+  }
+
+  close(): void {
+    if (this.#fd >= 0) closeSync(this.#fd)
+    this.#fd = -1
+  }
+
+  #fill(monotonicMs: number): number | null {
+    if (monotonicMs < this.#retryAt) return null
+    const kept = this.#fd >= 0
+    try {
+      if (!kept) this.#fd = openSync(this.path, 'r')
+      const length = readSync(this.#fd, buffer, 0, buffer.length, 0)
+      this.code = null
+      return length
+    } catch (error) {
+      this.code = errorCode(error)
+      this.close()
+      // After the driver was loaded anew the old descriptor is dead but the path may be alive.
+      if (kept && this.code === 'ENODEV') return this.#fill(monotonicMs)
+      this.#retryAt = monotonicMs + RETRY_MS
+      return null
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  countCpus,
+  cpuRatioBetween,
+  parseBootTime,
+  parseCommand,
+  parseCpuTimes,
+  parseKernelUnits,
+  parseLoad,
+  parseMemory,
+  parsePasswd,
+  parseProcessStat,
+  parseUid,
+} from './parse.ts'
+
+describe('/proc/stat', () => {
+  it('adds up the times, guest time once', () => {
+    expect(parseCpuTimes('cpu  10 1 20 60 5 2 1 1 7 0\ncpu0 1 1 1\n')).toEqual({ total: 100, idle: 65 })
+    expect(parseCpuTimes('cpu  10 0 20 60\n')).toEqual({ total: 90, idle: 60 })
+    expect(parseCpuTimes('')).toBe(null)
+    expect(parseCpuTimes('cpu a b c d e')).toBe(null)
+  })
+
+  it('counts processors and knows the start', () => {
+    const stat = 'cpu  1 1 1 1\ncpu0 1\ncpu1 1\nintr 5\nbtime 1760000000\n'
+    expect(countCpus(stat)).toBe(2)
+    expect(countCpus('')).toBe(null)
+    expect(parseBootTime(stat)).toBe(1760000000)
+    expect(parseBootTime('cpu 1')).toBe(null)
+  })
+
+  it('gives a share between 0 and 1 for any two readings', () => {
+    const times = fc.record({ total: fc.nat(), idle: fc.nat() })
+    fc.assert(
+      fc.property(times, times, (before, now) => {
+        const ratio = cpuRatioBetween(before, now)
+        return now.total <= before.total ? ratio === null : ratio !== null && ratio >= 0 && ratio <= 1
+      }),
+    )
+    expect(cpuRatioBetween({ total: 100, idle: 60 }, { total: 200, idle: 85 })).toBe(0.75)
+  })
+})
+
+describe('load and memory', () => {
+  it('reads them', () => {
+    expect(parseLoad('3.52 2.10 1.04 2/1312 4242\n')).toEqual([3.52, 2.1, 1.04])
+    expect(parseLoad('')).toEqual([null, null, null])
+    expect(parseMemory('MemTotal:  100 kB\nMemAvailable:   40 kB\nSwapTotal:  10 kB\nSwapFree: 4 kB\n')).toEqual({
+      memoryTotalBytes: 102400,
+      memoryUsedBytes: 61440,
+      memoryAvailableBytes: 40960,
+      swapTotalBytes: 10240,
+      swapUsedBytes: 6144,
+    })
+    expect(parseMemory('MemTotal:  100 kB\n')).toMatchObject({ memoryTotalBytes: 102400, memoryUsedBytes: null, swapUsedBytes: null })
+  })
+})
+
+const statLine = (name: string, fields: Record<number, string | number> = {}) => {
+  const rest = Array.from({ length: 50 }, (_, index) => String(fields[index + 3] ?? 0))
+  return `42 (${name}) ${rest.join(' ')}\n`
+}
+
+describe('/proc/PID/stat', () => {
+  it('reads the fields that matter', () => {
+    expect(parseProcessStat(statLine('python', { 3: 'R', 4: 7, 14: 120, 15: 30, 22: 5555, 24: 99 }))).toEqual({
+      name: 'python',
+      state: 'R',
+      parentPid: 7,
+      cpuTicks: 150,
+      startTicks: 5555,
+      residentPages: 99,
+    })
+  })
+
+  it('is not fooled by any name', () => {
+    const numbers = fc.record({ parent: fc.nat(), start: fc.nat(), user: fc.nat() })
+    const name = fc.oneof(fc.string({ maxLength: 15 }), fc.constantFrom('(sd) pam) x', ') R 1 1', '((', '))', ' ', ''))
+    fc.assert(
+      fc.property(name, numbers, (comm, { parent, start, user }) => {
+        const stat = parseProcessStat(statLine(comm, { 3: 'S', 4: parent, 14: user, 22: start }))
+        expect(stat).toMatchObject({ name: comm, state: 'S', parentPid: parent, cpuTicks: user, startTicks: start })
+      }),
+    )
+  })
+
+  it('takes nothing from a line that is cut', () => {
+    const line = statLine('python', { 3: 'S' })
+    expect(parseProcessStat(line.slice(0, 40))).toBe(null)
+    expect(parseProcessStat('')).toBe(null)
+    fc.assert(fc.property(fc.string(), (text) => parseProcessStat(text) === null || text.includes('(')))
+  })
+})
+
+describe('who', () => {
+  it('reads the real user', () => {
+    expect(parseUid('Name:\tx\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n')).toBe(1000)
+    expect(parseUid('Name:\tUid: 5\n')).toBe(null)
+  })
+
+  it('splits commands, and only so many arguments of them', () => {
+    expect(parseCommand('python\0train.py\0\0--x\0')).toEqual(['python', 'train.py', '', '--x'])
+    expect(parseCommand('nginx: worker process\0\0\0\0')).toEqual(['nginx: worker process'])
+    expect(parseCommand('')).toEqual([])
+    expect(parseCommand('a\0'.repeat(1000))).toHaveLength(64)
+  })
+
+  it('reads any passwd file: the first name for a number counts', () => {
+    const name = fc.stringMatching(/^[a-z_][a-z0-9_-]{0,15}$/)
+    const users = fc.array(fc.record({ name, uid: fc.nat(70_000) }), { maxLength: 30 })
+    fc.assert(
+      fc.property(
+        users,
+        fc.array(fc.string({ maxLength: 20 }).filter((line) => !/^[^:]+:[^:]*:\d+/.test(line) && !line.includes('\n'))),
+        (list, noise) => {
+          const lines = list.map((user) => `${user.name}:x:${user.uid}:100::/home/${user.name}:/bin/sh`)
+          const names = parsePasswd([...noise, ...lines, ''].join('\n'))
+          for (const { uid } of list) expect(names.get(uid)).toBe(list.find((user) => user.uid === uid)?.name)
+          expect(names.size).toBe(new Set(list.map((user) => user.uid)).size)
+        },
+      ),
+    )
+  })
+})
+
+describe('kernel units', () => {
+  const auxv = (...words: (readonly [bigint, bigint])[]) => {
+    const bytes = Buffer.alloc(words.length * 16)
+    for (const [index, [key, value]] of words.entries()) {
+      bytes.writeBigUInt64LE(key, index * 16)
+      bytes.writeBigUInt64LE(value, index * 16 + 8)
+    }
+    return bytes
+  }
+
+  it('come from the kernel, else are what they are nearly everywhere', () => {
+    expect(parseKernelUnits(auxv([33n, 1n], [6n, 65536n], [17n, 250n], [0n, 0n]))).toEqual({ pageBytes: 65536, ticksPerSecond: 250 })
+    expect(parseKernelUnits(Buffer.alloc(0))).toEqual({ pageBytes: 4096, ticksPerSecond: 100 })
+    expect(parseKernelUnits(auxv([6n, 0n], [17n, 0n]).subarray(0, 30))).toEqual({ pageBytes: 4096, ticksPerSecond: 100 })
+  })
+})

@@ -1,0 +1,44 @@
+/** NVIDIA GPUs, through the driver's own library (NVML). */
+import type { Source, SourceEnv, SourceKind } from '../../kinds.ts'
+import { AsleepSource } from './asleep.ts'
+import { CODE, initFault } from './codes.ts'
+import { initialise, type Nvml, openLibrary } from './library.ts'
+import { listCards, type PciCard } from './pci-cards.ts'
+import { NvidiaSource } from './source.ts'
+
+export const nvidia: SourceKind = {
+  name: 'nvidia',
+  async open(env) {
+    const cards = listCards(env.root)
+    const closeCards = () => {
+      for (const card of cards) card.close()
+    }
+    try {
+      const nvml = await openLibrary(env, cards.length)
+      const source = nvml === null ? null : openSource(env, nvml, cards)
+      if (source === null) closeCards()
+      return source
+    } catch (fault) {
+      closeCards()
+      throw fault
+    }
+  },
+}
+
+function openSource(env: SourceEnv, nvml: Nvml, cards: readonly PciCard[]): Source | null {
+  const mayWake = env.options.wake === true
+  if (!mayWake && cards.length > 0 && cards.every((card) => card.suspended()))
+    return new AsleepSource(cards, () => startSource(env, nvml, cards))
+  return startSource(env, nvml, cards)
+}
+
+function startSource(env: SourceEnv, nvml: Nvml, cards: readonly PciCard[]): Source | null {
+  if (!initialise(nvml, env.root)) return null
+  const count = Buffer.alloc(4)
+  const code = nvml.functions.nvmlDeviceGetCount_v2?.(count) ?? CODE.functionNotFound
+  const gpus = count.readUInt32LE(0)
+  if (code === CODE.ok && gpus > 0) return new NvidiaSource(env, nvml, gpus, cards)
+  nvml.functions.nvmlShutdown?.()
+  if (code === CODE.ok) return null
+  throw new Error(initFault(code, nvml.path))
+}

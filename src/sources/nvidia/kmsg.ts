@@ -1,0 +1,102 @@
+/** XIDs from the kernel's log: NVML misses some (79, 119, 120 on some drivers). Only what is written after the start counts. */
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SourceEnv } from '../../kinds.ts'
+import { normaliseBusId } from './layouts.ts'
+
+export interface KernelXid {
+  /** `00000000:3B:00.0` */
+  readonly pciBusId: string | null
+  readonly code: number
+  /** What the kernel's line says after the number. */
+  readonly detail: string
+}
+
+const MARK = 'NVRM: Xid'
+const LINE = /NVRM: Xid \(PCI:([0-9a-fA-F:.]+)[^)]*\): (\d+)(?:,\s*(.*))?/
+const RECORD_BYTES = 8192
+const MAX_RECORDS_PER_READ = 256
+const MAX_RECORDS_AT_OPEN = 200_000
+const MAX_DETAIL = 200
+
+/** null: a line about something else. */
+export function parseXidLine(line: string): KernelXid | null {
+  if (!line.includes(MARK)) return null
+  const match = LINE.exec(line)
+  if (!match) return null
+  const [, address = '', code = '', detail = ''] = match
+  return { pciBusId: normaliseBusId(address), code: Number(code), detail: detail.trim().slice(0, MAX_DETAIL) }
+}
+
+export class KernelLog {
+  readonly #file: number
+  /** null: a device that gives one record per read; else where to go on in a regular file. */
+  #position: number | null
+  readonly #bytes = Buffer.alloc(RECORD_BYTES)
+  #rest = ''
+  #open = true
+
+  constructor(file: number) {
+    this.#file = file
+    const stat = fstatSync(file)
+    this.#position = stat.isFile() ? stat.size : null
+    if (this.#position === null) for (let i = 0; i < MAX_RECORDS_AT_OPEN && this.#readRecord() !== null; i++);
+  }
+
+  /** XIDs since the last call; bounded, the rest comes with the next one. */
+  read(): KernelXid[] {
+    const found: KernelXid[] = []
+    for (let i = 0; this.#open && i < MAX_RECORDS_PER_READ; i++) {
+      const text = this.#position === null ? this.#readRecord() : this.#readFile(this.#position)
+      if (text === null) break
+      if (!text.includes(MARK)) continue
+      for (const line of text.split('\n')) {
+        const xid = parseXidLine(line)
+        if (xid !== null) found.push(xid)
+      }
+    }
+    return found
+  }
+
+  close(): void {
+    if (this.#open) closeSync(this.#file)
+    this.#open = false
+  }
+
+  /** One record; '' for one that was overwritten before it was read; null when there is none. */
+  #readRecord(): string | null {
+    try {
+      const length = readSync(this.#file, this.#bytes, 0, RECORD_BYTES, null)
+      return length === 0 ? null : this.#bytes.toString('latin1', 0, length)
+    } catch (fault) {
+      const code = (fault as NodeJS.ErrnoException).code
+      if (code === 'EPIPE' || code === 'EINVAL') return ''
+      if (code === 'EAGAIN') return null
+      throw fault
+    }
+  }
+
+  /** Whole lines of what was appended. */
+  #readFile(position: number): string | null {
+    const length = readSync(this.#file, this.#bytes, 0, RECORD_BYTES, position)
+    if (length === 0) return null
+    this.#position = position + length
+    const text = this.#rest + this.#bytes.toString('latin1', 0, length)
+    const end = text.lastIndexOf('\n') + 1
+    this.#rest = text.slice(end).slice(-RECORD_BYTES)
+    return text.slice(0, end)
+  }
+}
+
+/** null, said once in the log, where the kernel's log is not ours to read. */
+export function openKernelLog(env: SourceEnv): KernelLog | null {
+  const path = join(env.root, 'dev/kmsg')
+  try {
+    return new KernelLog(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
+  } catch (fault) {
+    const { code, message } = fault as NodeJS.ErrnoException
+    if (code === undefined) throw fault
+    env.log('info', `the kernel log ${path} cannot be read, so XIDs come from the driver alone`, { reason: message })
+    return null
+  }
+}

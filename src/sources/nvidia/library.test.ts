@@ -1,0 +1,80 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { fake } from '../../../test/fake-nvml/open-fake.ts'
+import { sourceEnv } from '../source.contract.ts'
+import { initFault } from './codes.ts'
+import { nvidia } from './index.ts'
+import { SYMBOLS } from './symbols.ts'
+
+describe('opening', () => {
+  it.each([
+    [18, /different versions.*reboot/],
+    [4, /no permission.*\/dev\/nvidiactl/],
+    [15, /fallen off the bus.*Xid 79/],
+    [17, /operating system.*cgroup/],
+    [999, /unknown error.*dmesg/],
+    [12, /reinstall/],
+    [1, /not initialised/],
+    [77, /does not know.*77/],
+  ])('says what to do when nvmlInit answers %i', async (code, words) => {
+    const { env } = fake({ script: { init: code } })
+    await expect(nvidia.open(env)).rejects.toThrow(words)
+  })
+
+  it('gives each code words of its own', () => {
+    const codes = [1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 23, 999]
+    expect(new Set(codes.map((code) => initFault(code, 'x').replace(/\d+/g, ''))).size).toBe(codes.length)
+  })
+
+  it('is null when the driver is not loaded and left no trace, an error when it did', async () => {
+    const { env, write } = fake({ script: { init: 9 } })
+    expect(await nvidia.open(env)).toBe(null)
+    write('dev/nvidiactl', '')
+    await expect(nvidia.open(env)).rejects.toThrow(/not loaded.*modprobe/)
+  })
+
+  it('is null when the driver knows of no GPU', async () => {
+    expect(await nvidia.open(fake({ script: { gpus: 0 } }).env)).toBe(null)
+  })
+
+  it('names a library that is not there, by option or by variable', async () => {
+    await expect(nvidia.open(sourceEnv({ options: { nvmlPath: '/nowhere/libnvidia-ml.so' } }))).rejects.toThrow('/nowhere/libnvidia-ml.so')
+    await expect(nvidia.open(sourceEnv({ env: { GPUWARDEN_NVML: '/nowhere/nvml.so' } }))).rejects.toThrow('/nowhere/nvml.so')
+  })
+
+  it('names a file that is not a library', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'no-library-')), 'text.so')
+    writeFileSync(path, 'this is not ELF')
+    await expect(nvidia.open(sourceEnv({ options: { nvmlPath: path } }))).rejects.toThrow(path)
+  })
+
+  it('names a library that is something else', async () => {
+    await expect(nvidia.open(sourceEnv({ options: { nvmlPath: 'libm.so.6' } }))).rejects.toThrow(/libm\.so\.6.*not NVML/)
+  })
+
+  it('takes the variable when there is no option', async () => {
+    const { env, library } = fake()
+    const source = await nvidia.open({ ...env, options: {}, env: { GPUWARDEN_NVML: library } })
+    expect(source?.devices()).toHaveLength(2)
+    await source?.close()
+  })
+
+  it('says that the library is missing where the driver is there', async () => {
+    const { env, write } = fake()
+    write('proc/driver/nvidia/version', 'NVRM version')
+    await expect(nvidia.open({ ...env, options: {} })).rejects.toThrow(/libnvidia-ml\.so\.1 was not found.*GPUWARDEN_NVML/)
+  })
+
+  it('is null for a card that another driver has', async () => {
+    const { env, write } = fake()
+    write('sys/bus/pci/devices/0000:10:00.0/vendor', '0x10de\n')
+    write('sys/bus/pci/devices/0000:10:00.0/class', '0x030000\n')
+    expect(await nvidia.open({ ...env, options: {} })).toBe(null)
+  })
+
+  it('does not even look up the throughput call that sleeps', () => {
+    expect(Object.keys(SYMBOLS)).not.toContain('nvmlDeviceGetPcieThroughput')
+  })
+})

@@ -1,0 +1,125 @@
+/** Finds and loads the driver's library. koffi itself is loaded here, and only when there is a library to open. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type Koffi from 'koffi'
+import type { SourceEnv } from '../../kinds.ts'
+import { CODE, initFault } from './codes.ts'
+import { type Parameter, SYMBOLS, type SymbolName } from './symbols.ts'
+
+/** Returns nvmlReturn_t. Handles are addresses, buffers are filled by the driver. */
+export type NvmlFunction = (...values: readonly (bigint | number | Uint8Array | null)[]) => number
+
+export interface Nvml {
+  readonly path: string
+  /** null: this driver does not have it. */
+  readonly functions: Readonly<Record<SymbolName, NvmlFunction | null>>
+}
+
+const NATIVE_TYPES: Readonly<Record<Parameter, string>> = {
+  handle: 'void *',
+  buffer: 'void *',
+  int: 'int32_t',
+  uint: 'uint32_t',
+  uint64: 'uint64_t',
+}
+
+/** By the dynamic linker's rules first, then where WSL, NixOS and GKE keep it. */
+const DEFAULT_NAMES = [
+  'libnvidia-ml.so.1',
+  'libnvidia-ml.so',
+  '/usr/lib/wsl/lib/libnvidia-ml.so.1',
+  '/run/opengl-driver/lib/libnvidia-ml.so.1',
+  '/usr/local/nvidia/lib64/libnvidia-ml.so.1',
+]
+
+/** Device files and folders that only the driver makes. */
+const DRIVER_TRACES = ['proc/driver/nvidia', 'dev/nvidiactl']
+
+export function hasDriver(root: string): boolean {
+  return DRIVER_TRACES.some((path) => existsSync(join(root, path)))
+}
+
+/** Whether a search for the library is worth loading koffi: a driver, a card, or WSL's GPU device. */
+function mayHaveLibrary(env: SourceEnv, cards: number): boolean {
+  return cards > 0 || hasDriver(env.root) || existsSync(join(env.root, 'dev/dxg'))
+}
+
+export function explicitLibrary(env: SourceEnv): string | null {
+  return env.options.nvmlPath || env.env.GPUWARDEN_NVML || null
+}
+
+/** null: there is no library here and nothing that would need one. */
+export async function openLibrary(env: SourceEnv, cards: number): Promise<Nvml | null> {
+  const explicit = explicitLibrary(env)
+  if (explicit !== null) {
+    if (explicit.includes('/') && !existsSync(explicit))
+      throw new Error(`NVIDIA: there is no library at ${explicit}: correct GPUWARDEN_NVML or nvmlPath, or remove it to search the system`)
+    const koffi = await loadKoffi()
+    try {
+      return load(koffi, explicit)
+    } catch (cause) {
+      throw new Error(`NVIDIA: ${explicit} cannot be loaded as a library (${messageOf(cause)}): give the path of a libnvidia-ml.so.1`, {
+        cause,
+      })
+    }
+  }
+  if (!mayHaveLibrary(env, cards)) return null
+  const koffi = await loadKoffi()
+  const faults: string[] = []
+  // A tree of files that stands for another system has no library that this process could load.
+  for (const name of env.root === '/' ? DEFAULT_NAMES : []) {
+    try {
+      return load(koffi, name)
+    } catch (fault) {
+      const message = messageOf(fault)
+      if (!message.includes('No such file')) faults.push(`${name}: ${message}`)
+    }
+  }
+  if (faults.length === 0 && !hasDriver(env.root)) return null
+  const found = faults.length > 0 ? `the library is there but cannot be loaded (${faults.join('; ')})` : 'libnvidia-ml.so.1 was not found'
+  throw new Error(
+    `NVIDIA: the driver is here, but ${found}: install the driver's user-space libraries (package libnvidia-compute or nvidia-driver-libs); in a container set NVIDIA_DRIVER_CAPABILITIES=utility,compute; or name the file in GPUWARDEN_NVML`,
+  )
+}
+
+async function loadKoffi(): Promise<typeof Koffi> {
+  try {
+    return (await import('koffi')).default
+  } catch (cause) {
+    throw new Error(
+      `NVIDIA: koffi, which calls the driver's library, does not load (${messageOf(cause).split('\n')[0]}): install gpuwarden again on this machine, with optional packages`,
+      { cause },
+    )
+  }
+}
+
+function load(koffi: typeof Koffi, path: string): Nvml {
+  const library = koffi.load(path)
+  const functions = {} as Record<SymbolName, NvmlFunction | null>
+  for (const [name, parameters] of Object.entries(SYMBOLS) as [SymbolName, readonly Parameter[]][]) {
+    try {
+      functions[name] = library.func(
+        name,
+        'int32_t',
+        parameters.map((one) => NATIVE_TYPES[one]),
+      ) as unknown as NvmlFunction
+    } catch {
+      functions[name] = null
+    }
+  }
+  if (functions.nvmlInit_v2 === null || functions.nvmlDeviceGetCount_v2 === null || functions.nvmlDeviceGetHandleByIndex_v2 === null)
+    throw new Error('it has no nvmlInit_v2, nvmlDeviceGetCount_v2 or nvmlDeviceGetHandleByIndex_v2, so it is not NVML')
+  return { path, functions }
+}
+
+/** false: the driver is not loaded and has left no trace, so there is nothing to watch. */
+export function initialise(nvml: Nvml, root: string): boolean {
+  const code = nvml.functions.nvmlInit_v2?.() ?? CODE.functionNotFound
+  if (code === CODE.ok) return true
+  if (code === CODE.driverNotLoaded && !hasDriver(root)) return false
+  throw new Error(initFault(code, nvml.path))
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault)
+}

@@ -1,0 +1,157 @@
+/** What happens to closed files: compressed one at a time in the background, deleted when too old or too many. */
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Log } from '../kinds.ts'
+import { compressFile } from './compress.ts'
+import { isPidAlive } from './dir-lock.ts'
+import { LEFTOVER_SUFFIX, type OwnName, parseFileName } from './file-name.ts'
+
+/** A file that we did not close ourselves may still have a writer (an SDK, say): it is left alone until it was quiet this long. */
+const QUIET_MS = 3600_000
+const DAY_MS = 86_400_000
+
+export interface ArchiveRules {
+  readonly dir: string
+  readonly compress: boolean
+  /** 0: no limit. */
+  readonly keepDays: number
+  readonly keepTotalBytes: number
+  readonly log: Log
+  readonly now: () => number
+  /** Names of the files being written. */
+  readonly active: () => readonly string[]
+  /** Whether this process keeps house in the folder. */
+  readonly inCharge: () => boolean
+}
+
+interface Found {
+  readonly name: string
+  readonly own: OwnName
+  readonly bytes: number
+  readonly changedAt: number
+}
+
+export class Archive {
+  readonly #rules: ArchiveRules
+  readonly #closed = new Set<string>()
+  readonly #stop = new AbortController()
+  #running: Promise<void> | null = null
+  #again = false
+  #lastFault: string | null = null
+
+  constructor(rules: ArchiveRules) {
+    this.#rules = rules
+  }
+
+  /** Files that no one writes any more. */
+  add(names: readonly string[]): void {
+    for (const name of names) this.#closed.add(name)
+  }
+
+  /** Closed by us, not compressed yet. */
+  get waiting(): readonly string[] {
+    return [...this.#closed]
+  }
+
+  /** Looks through the folder once; a call during a sweep makes another one follow. */
+  sweep(): Promise<void> {
+    if (this.#running) {
+      this.#again = true
+      return this.#running
+    }
+    this.#running = this.#sweepAll().finally(() => {
+      this.#running = null
+    })
+    return this.#running
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await this.#running
+  }
+
+  async #sweepAll(): Promise<void> {
+    do {
+      this.#again = false
+      if (!this.#rules.inCharge() || this.#stop.signal.aborted) return
+      try {
+        await this.#sweepOnce()
+      } catch (error) {
+        this.#report(error as Error)
+      }
+    } while (this.#again)
+  }
+
+  async #sweepOnce(): Promise<void> {
+    const { dir, compress } = this.#rules
+    const files = await this.#list()
+    if (compress) {
+      for (const file of files) {
+        if (this.#stop.signal.aborted) return
+        if (!file.own.compressed && this.#isClosed(file)) await this.#compress(join(dir, file.name))
+        this.#closed.delete(file.name)
+      }
+    }
+    await this.#deleteOld(compress ? await this.#list() : files)
+  }
+
+  /** One file that cannot be compressed (no room, most of all) must not keep the rest from being deleted. */
+  async #compress(path: string): Promise<void> {
+    try {
+      await compressFile(path, this.#stop.signal)
+    } catch (error) {
+      this.#report(error as Error)
+    }
+  }
+
+  async #list(): Promise<Found[]> {
+    const { dir } = this.#rules
+    const found: Found[] = []
+    for (const name of await readdir(dir)) {
+      if (name.endsWith(LEFTOVER_SUFFIX) && parseFileName(name.slice(0, -LEFTOVER_SUFFIX.length)))
+        await rm(join(dir, name), { force: true })
+      const own = parseFileName(name)
+      const stats = own && (await stat(join(dir, name)).catch(gone))
+      if (own && stats?.isFile()) found.push({ name, own, bytes: stats.size, changedAt: stats.mtimeMs })
+    }
+    return found.sort((a, b) => a.changedAt - b.changedAt || (a.name < b.name ? -1 : 1))
+  }
+
+  async #deleteOld(files: readonly Found[]): Promise<void> {
+    const { dir, keepDays, keepTotalBytes, now, log } = this.#rules
+    let total = files.reduce((sum, file) => sum + file.bytes, 0)
+    for (const file of files) {
+      const tooOld = keepDays > 0 && now() - file.changedAt > keepDays * DAY_MS
+      const tooMany = keepTotalBytes > 0 && total > keepTotalBytes
+      if (!(tooOld || tooMany) || !this.#isClosed(file)) continue
+      await rm(join(dir, file.name), { force: true })
+      this.#closed.delete(file.name)
+      total -= file.bytes
+      log.info(
+        { file: file.name, bytes: file.bytes },
+        tooOld ? 'log file deleted: older than log.keep_days' : 'log file deleted: the logs took more than log.keep_total_mb',
+      )
+    }
+  }
+
+  #isClosed({ name, own, changedAt }: Found): boolean {
+    if (this.#rules.active().includes(name)) return false
+    if (own.compressed || this.#closed.has(name)) return true
+    return this.#rules.now() - changedAt >= QUIET_MS && (own.pid === null || own.pid === process.pid || !isPidAlive(own.pid))
+  }
+
+  /** Once for each kind of fault, not at every sweep. */
+  #report(error: Error): void {
+    if (this.#stop.signal.aborted || this.#lastFault === error.message) return
+    this.#lastFault = error.message
+    this.#rules.log.warn(
+      { err: error, dir: this.#rules.dir },
+      `closed log files could not be tidied up, it will be tried again: ${error.message}`,
+    )
+  }
+}
+
+function gone(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}

@@ -1,0 +1,104 @@
+import type { Log } from '../kinds.ts'
+import type { Gap } from './lines.ts'
+
+/** Whether the disk takes what we write, and what was lost while it did not. Logs a change once, not every failed try. */
+export class DiskState {
+  readonly #dir: string
+  readonly #log: Log
+  readonly #now: () => number
+  #since: number
+  #reason: string | null = null
+  #gap: Gap | null = null
+  #gapCount = 0
+  #dropped = 0
+  #lastLoss: string | null = null
+
+  constructor(dir: string, log: Log, now: () => number) {
+    this.#dir = dir
+    this.#log = log
+    this.#now = now
+    this.#since = now()
+  }
+
+  get reason(): string | null {
+    return this.#reason
+  }
+
+  get since(): number {
+    return this.#since
+  }
+
+  get gapCount(): number {
+    return this.#gapCount
+  }
+
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  get lastLoss(): string | null {
+    return this.#lastLoss
+  }
+
+  failed(fault: Error | string): void {
+    const reason = typeof fault === 'string' ? fault : explainFault(fault, this.#dir)
+    if (this.#reason === null) {
+      this.#since = this.#now()
+      this.#log.error(
+        { dir: this.#dir, ...(typeof fault === 'string' ? {} : { err: fault }) },
+        `the log cannot be written: ${reason}; monitoring goes on, lines wait in memory, writing is tried again`,
+      )
+    }
+    this.#reason = reason
+  }
+
+  succeeded(): void {
+    if (this.#reason === null) return
+    const seconds = Math.round((this.#now() - this.#since) / 1000)
+    this.#log.info({ dir: this.#dir, seconds, dropped: this.#gap?.dropped ?? 0 }, `the log is being written again after ${seconds} s`)
+    this.#reason = null
+    this.#since = this.#now()
+  }
+
+  /** A line that had to make room for newer ones. */
+  lineDropped(at: number): void {
+    this.#dropped += 1
+    this.lost(at, at, 1, this.#reason ?? 'the disk was slower than the samples')
+  }
+
+  lost(from: number, to: number, lines: number, reason: string): void {
+    this.#lastLoss = reason
+    if (!this.#gap) {
+      this.#gap = { from, to, dropped: lines, reason }
+      this.#gapCount += 1
+      return
+    }
+    this.#gap.from = Math.min(this.#gap.from, from)
+    this.#gap.to = Math.max(this.#gap.to, to)
+    this.#gap.dropped += lines
+  }
+
+  /** What was lost and is not written down yet; the caller writes it. */
+  takeGap(): Gap | null {
+    const gap = this.#gap
+    this.#gap = null
+    return gap
+  }
+}
+
+export function explainFault(fault: NodeJS.ErrnoException, dir: string): string {
+  switch (fault.code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return `no space left for ${dir} (${fault.code}): free some, or lower log.keep_total_mb`
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+      return `${dir} may not be written by this user (${fault.code}): change its owner, or set log.dir to another folder`
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return `${dir} is not a folder (${fault.code}): remove what is in its place, or set log.dir to another folder`
+    default:
+      return fault.message
+  }
+}

@@ -1,0 +1,294 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { mkdir, open as openFile, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import {
+  eventually,
+  filesOf,
+  finding,
+  gpuInfo,
+  gpuSample,
+  NOON,
+  type RecordedLog,
+  recordedLog,
+  records,
+  SETTINGS,
+  temporaryDir,
+  textLines,
+  tickEvent,
+} from './sink.contract.ts'
+import { createStore, type Store, type StoreOptions } from './store.ts'
+
+const SECOND = 1000
+
+function open(dir: string, log: RecordedLog, settings: Partial<StoreOptions['settings']> = {}, rest: Partial<StoreOptions> = {}): Store {
+  const timing = { retryFirstMs: 20, retryMaxMs: 100, closeMs: 300 }
+  const store = createStore({ dir, settings: { ...SETTINGS, ...settings }, log, now: () => NOON, runId: 'run', timing, ...rest })
+  onTestFinished(() => store.close())
+  return store
+}
+
+function feed(store: Store, from: number, count: number): void {
+  for (let second = from; second < from + count; second++) {
+    store.accept(tickEvent(NOON + second * SECOND, [gpuSample(NOON + second * SECOND, { powerWatts: second })]))
+  }
+}
+
+const levels = (log: RecordedLog) => log.messages.map(({ level }) => level)
+
+/** The lines of a stream that are JSON, and how many are not. */
+async function wholeAndTorn(dir: string, stream: string): Promise<{ whole: Record<string, unknown>[]; torn: number }> {
+  const whole: Record<string, unknown>[] = []
+  let torn = 0
+  for (const line of await textLines(dir, stream)) {
+    try {
+      whole.push(JSON.parse(line) as Record<string, unknown>)
+    } catch {
+      torn += 1
+    }
+  }
+  return { whole, torn }
+}
+
+function mountTmpfs(dir: string, sizeKib: number): boolean {
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', dir]).status === 0
+  if (mounted) onTestFinished(() => void spawnSync('umount', ['-l', dir]))
+  return mounted
+}
+
+describe('a disk that is full', () => {
+  it('keeps the monitor going, says so once, goes on when there is room, and tells what is missing', async (context) => {
+    const dir = await temporaryDir()
+    if (!mountTmpfs(dir, 128)) context.skip('mounting a tmpfs is not permitted here')
+    const log = recordedLog()
+    const store = open(dir, log, { 'log.buffer_mb': 0.06 })
+    store.accept({ type: 'devices', devices: [gpuInfo()] })
+    feed(store, 0, 20)
+    await store.flush()
+    expect(store.health().state).toBe('ok')
+    const ballast = join(dir, 'ballast')
+    fill(ballast)
+    let fed = 20
+    while (store.dropped().count < 50) {
+      feed(store, fed, 10)
+      fed += 10
+      await store.flush()
+    }
+    expect(store.health()).toMatchObject({ state: 'degraded', gaps: 1, reason: expect.stringContaining('ENOSPC') as string })
+    expect(levels(log)).toEqual(['error'])
+    await rm(ballast)
+    await eventually(() => store.health().state === 'ok')
+    feed(store, fed, 5)
+    fed += 5
+    await store.flush()
+    expect(levels(log)).toEqual(['error', 'info'])
+    const { whole, torn } = await wholeAndTorn(dir, 'gpu_metrics')
+    expect(torn).toBeLessThanOrEqual(1)
+    expect(whole.length + store.dropped().count).toBe(fed)
+    const gap = (await records(dir, 'gpu_events')).find((record) => record.event === 'log_gap')
+    expect(gap).toMatchObject({ dropped: store.dropped().count, reason: expect.stringContaining('no space left') as string })
+    const present = new Set(whole.map((record) => record.timestamp))
+    for (let second = 0; second < fed; second++) {
+      const time = new Date(NOON + second * SECOND).toISOString()
+      if (!present.has(time)) expect(time >= String(gap?.from) && time <= String(gap?.to), time).toBe(true)
+    }
+  })
+
+  it('ends a line that was torn before it goes on in the same file', async (context) => {
+    const dir = await temporaryDir()
+    if (!mountTmpfs(dir, 64)) context.skip('mounting a tmpfs is not permitted here')
+    const store = open(dir, recordedLog(), { 'log.buffer_mb': 1 })
+    feed(store, 0, 1)
+    await store.flush()
+    const ballast = join(dir, 'ballast')
+    fill(ballast)
+    feed(store, 1, 40)
+    await store.flush()
+    expect(store.health().state).toBe('degraded')
+    const [name = ''] = await filesOf(dir, 'gpu_metrics')
+    expect((await readFile(join(dir, name), 'utf8')).endsWith('\n')).toBe(false)
+    await rm(ballast)
+    await eventually(() => store.health().state === 'ok')
+    const { whole, torn } = await wholeAndTorn(dir, 'gpu_metrics')
+    expect(await filesOf(dir, 'gpu_metrics')).toEqual([name])
+    expect(torn).toBe(1)
+    expect(whole.map((record) => record.power_draw_watts)).toEqual(Array.from({ length: 41 }, (_, second) => second))
+  })
+})
+
+/** Takes all the room there is, to the last page. */
+function fill(path: string): void {
+  const file = openSync(path, 'w')
+  try {
+    for (;;) writeFileSync(file, Buffer.alloc(4096))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  } finally {
+    closeSync(file)
+  }
+}
+
+describe('a folder that is in trouble', () => {
+  it('waits while something else is in its place, then writes everything', async () => {
+    const dir = join(await temporaryDir(), 'logs')
+    await writeFile(dir, 'a file')
+    const log = recordedLog()
+    const store = open(dir, log)
+    for (let round = 0; round < 4; round++) {
+      feed(store, round * 5, 5)
+      await store.flush()
+    }
+    expect(store.health()).toMatchObject({
+      state: 'degraded',
+      pendingLines: 20,
+      reason: expect.stringContaining('is not a folder') as string,
+    })
+    expect(levels(log)).toEqual(['error'])
+    await rm(dir)
+    await eventually(() => store.health().state === 'ok')
+    expect(await records(dir, 'gpu_metrics')).toHaveLength(20)
+    expect(store.dropped().count).toBe(0)
+  })
+
+  it('makes the folder and the files again when they were deleted, and says what went with them', async () => {
+    const dir = join(await temporaryDir(), 'logs')
+    const log = recordedLog()
+    const store = open(dir, log)
+    store.accept({ type: 'devices', devices: [gpuInfo()] })
+    feed(store, 0, 5)
+    await store.flush()
+    await rm(dir, { recursive: true })
+    feed(store, 5, 3)
+    await store.flush()
+    expect((await records(dir, 'gpu_metrics')).map((record) => record.power_draw_watts)).toEqual([5, 6, 7])
+    expect(await records(dir, 'gpu_devices')).toHaveLength(1)
+    expect(await records(dir, 'gpu_events')).toMatchObject([
+      { event: 'log_gap', dropped: expect.any(Number) as number, reason: expect.stringContaining('was removed') as string },
+    ])
+    expect(store.health()).toMatchObject({ state: 'ok', gaps: 1, dropped: 0 })
+    expect(await readFile(join(dir, 'gpuwarden.lock'), 'utf8')).toContain(`"pid":${process.pid}`)
+  })
+
+  it('notices a folder that was moved away under it', async () => {
+    const dir = join(await temporaryDir(), 'logs')
+    const store = open(dir, recordedLog())
+    feed(store, 0, 1)
+    await store.flush()
+    await rename(dir, `${dir}.old`)
+    feed(store, 1, 1)
+    await store.flush()
+    expect((await records(dir, 'gpu_metrics')).map((record) => record.power_draw_watts)).toEqual([1])
+  })
+
+  it('reports a link into nowhere instead of throwing', async () => {
+    const dir = join(await temporaryDir(), 'logs')
+    await symlink('/proc/nowhere', dir)
+    const store = open(dir, recordedLog())
+    feed(store, 0, 1)
+    await store.flush()
+    expect(store.health()).toMatchObject({ state: 'degraded', pendingLines: 1 })
+  })
+})
+
+describe('a disk that hangs', () => {
+  it('never holds up accept or close, drops the oldest samples, and recovers', async () => {
+    const dir = await temporaryDir()
+    const release = hang(dir)
+    const log = recordedLog()
+    let now = NOON
+    const store = open(dir, log, { 'log.buffer_mb': 0.03 }, { now: () => now })
+    store.accept({ type: 'finding', finding: finding(NOON) })
+    feed(store, 0, 100)
+    void store.flush()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    now += 11 * SECOND
+    feed(store, 100, 100)
+    expect(store.health()).toMatchObject({ state: 'degraded', reason: expect.stringContaining('not answered for 11 s') as string })
+    expect(levels(log)).toEqual(['error'])
+    expect(store.dropped().count).toBeGreaterThan(50)
+    expect(store.health().pendingBytes).toBeLessThanOrEqual(0.03 * 2 ** 20)
+    await release()
+    await store.flush()
+    expect(store.health()).toMatchObject({ state: 'ok', pendingLines: 0, gaps: 1 })
+    expect(await records(dir, 'findings')).toHaveLength(1)
+    expect((await records(dir, 'gpu_metrics')).at(-1)).toMatchObject({ power_draw_watts: 199 })
+  })
+
+  it('closes within its time and says how much was lost', async () => {
+    const dir = await temporaryDir()
+    const release = hang(dir)
+    const log = recordedLog()
+    const store = open(dir, log)
+    feed(store, 0, 10)
+    await store.close()
+    expect(log.messages.at(-1)).toMatchObject({ level: 'error', message: expect.stringContaining('10 lines unwritten') as string })
+    await release()
+    await eventually(async () => store.health().pendingLines === 0 && !(await readdir(dir)).includes('gpuwarden.lock'))
+  })
+})
+
+/** Reading a pipe that nobody writes hangs just as a dead network disk does. Returns what ends it. */
+function hang(dir: string): () => Promise<void> {
+  const pipe = join(dir, 'gpuwarden.lock')
+  execFileSync('mkfifo', [pipe])
+  return async () => {
+    const writer = await openFile(pipe, 'w')
+    await rm(pipe)
+    await writer.close()
+  }
+}
+
+describe('a writer that is killed', () => {
+  it('leaves files that can be read, and the next run compresses them and begins its own', async () => {
+    const dir = join(await temporaryDir(), 'logs')
+    const writer = await startWriter(dir)
+    await eventually(async () => (await textLines(dir, 'gpu_metrics').catch(() => [])).length > 200)
+    writer.kill('SIGKILL')
+    await once(writer, 'exit')
+    const left = await filesOf(dir, 'gpu_metrics')
+    const { whole, torn } = await wholeAndTorn(dir, 'gpu_metrics')
+    expect(torn).toBeLessThanOrEqual(1)
+    expect(whole.length).toBeGreaterThan(200)
+    const watts = whole.map((record) => Number(record.power_draw_watts))
+    expect(watts).toEqual(watts.map((_, index) => index))
+    const store = open(dir, recordedLog(), {}, { now: Date.now })
+    feed(store, 0, 1)
+    await store.flush()
+    expect(left).not.toContain(store.health().currentFiles[0])
+    expect(store.health().soleWriter).toBe(true)
+    await eventually(async () => (await filesOf(dir, 'gpu_metrics')).includes(`${left[0]}.gz`))
+    expect((await wholeAndTorn(dir, 'gpu_metrics')).whole).toHaveLength(whole.length + 1)
+  })
+})
+
+/** A process that writes a sample every millisecond with the compiled store. */
+async function startWriter(dir: string) {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const out = await temporaryDir()
+  await mkdir(join(out, 'js'))
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  const flags =
+    '--ignoreConfig --noCheck --target es2023 --module nodenext --types node --skipLibCheck --rewriteRelativeImportExtensions'.split(' ')
+  execFileSync(process.execPath, [compiler, ...flags, '--rootDir', 'src', '--outDir', join(out, 'js'), 'src/store/store.ts'], { cwd: root })
+  await writeFile(join(out, 'js', 'package.json'), '{"type":"module"}')
+  await symlink(join(root, 'node_modules'), join(out, 'node_modules'))
+  const script = `
+    import { createStore } from './store/store.js'
+    import { NO_READINGS } from './record.js'
+    const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
+    const settings = ${JSON.stringify({ ...SETTINGS, 'log.batch_samples': 3 })}
+    const store = createStore({ dir: ${JSON.stringify(dir)}, settings, log, now: Date.now, runId: 'killed' })
+    let watts = 0
+    setInterval(() => {
+      const at = Date.now()
+      const sample = { kind: 'gpu', at, gpu: 'GPU-1', state: 'ok', stateReason: null, slowAt: null, processes: [], ...NO_READINGS, powerWatts: watts++ }
+      store.accept({ type: 'tick', tick: { seq: watts, at, source: 'test', provenance: 'live', gpus: [sample], processes: [], host: null, events: [] } })
+    }, 1)`
+  await writeFile(join(out, 'js', 'writer.js'), script)
+  const child = spawn(process.execPath, [join(out, 'js', 'writer.js')], { stdio: 'inherit' })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}

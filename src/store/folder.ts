@@ -1,0 +1,75 @@
+import type { Log } from '../kinds.ts'
+import { Archive, type ArchiveRules } from './archive.ts'
+import { DirLock, HEARTBEAT_MS } from './dir-lock.ts'
+
+const SWEEP_MS = 10 * HEARTBEAT_MS
+
+/** The folder of the files: who is in charge of it, and what happens to files that are closed. */
+export class Folder {
+  readonly #dir: string
+  readonly #log: Log
+  readonly #now: () => number
+  readonly #active: () => readonly string[]
+  readonly #lock: DirLock
+  readonly #archive: Archive
+  #lastSweepAt = Number.NEGATIVE_INFINITY
+  #shared = false
+  #described = ''
+
+  constructor(rules: Omit<ArchiveRules, 'inCharge'>, runId: string) {
+    this.#dir = rules.dir
+    this.#log = rules.log
+    this.#now = rules.now
+    this.#active = rules.active
+    this.#lock = new DirLock(rules.dir, runId)
+    this.#archive = new Archive({ ...rules, inCharge: () => this.#lock.held })
+  }
+
+  /** Another gpuwarden writes here too. */
+  get shared(): boolean {
+    return this.#shared
+  }
+
+  /** Keeps the lock, or takes it when it has become free. Throws when the disk does not let us. */
+  async enter(): Promise<void> {
+    if (this.#lock.held && (await this.#lock.heartbeat())) return
+    const outcome = await this.#lock.acquire()
+    this.#described = ''
+    if (outcome.held) this.#archive.add(outcome.leftFiles)
+    else if (!this.#shared) {
+      const who = outcome.holder ? `process ${outcome.holder.pid} (${outcome.holder.place})` : 'another process'
+      this.#log.warn(
+        { dir: this.#dir, holder: outcome.holder },
+        `${who} writes its log to ${this.#dir} too: files of this process carry _p${process.pid} in their names, and are compressed and deleted by the other one; give each its own log.dir`,
+      )
+    }
+    this.#shared = !outcome.held
+  }
+
+  /** Names the files in use in the lock, so that the next run knows which ones a crash has left behind. */
+  async describe(): Promise<void> {
+    if (!this.#lock.held) return
+    const files = [...this.#active(), ...this.#archive.waiting]
+    const text = files.join()
+    if (text === this.#described) return
+    await this.#lock.describe(files)
+    this.#described = text
+  }
+
+  fileClosed(name: string): void {
+    this.#archive.add([name])
+    void this.#archive.sweep()
+  }
+
+  /** From time to time: files of others that have become quiet, and retention. */
+  sweepWhenDue(): void {
+    if (!this.#lock.held || this.#now() - this.#lastSweepAt < SWEEP_MS) return
+    this.#lastSweepAt = this.#now()
+    void this.#archive.sweep()
+  }
+
+  async leave(): Promise<void> {
+    await this.#archive.close()
+    await this.#lock.release()
+  }
+}

@@ -1,0 +1,120 @@
+import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileName, type StreamName } from './file-name.ts'
+import type { Line } from './line-queue.ts'
+
+const NEWLINE = 10
+const NAMES_TO_TRY = 1000
+
+export interface WriteOutcome {
+  /** How many of the lines are on disk in full. */
+  readonly written: number
+  readonly fault: Error | null
+}
+
+/** A file of one stream, open for appending. It is ours alone: it did not exist before. */
+export class LogFile {
+  readonly name: string
+  readonly openedAt: number
+  readonly #path: string
+  readonly #handle: FileHandle
+  readonly #inode: number
+  readonly #device: number
+  #bytes = 0
+  #lines = 0
+  #firstAt: number | null = null
+  #lastAt: number | null = null
+  #torn = false
+
+  private constructor(dir: string, name: string, openedAt: number, handle: FileHandle, inode: number, device: number) {
+    this.name = name
+    this.openedAt = openedAt
+    this.#path = join(dir, name)
+    this.#handle = handle
+    this.#inode = inode
+    this.#device = device
+  }
+
+  static async create(dir: string, stream: StreamName, at: number, pid: number | null): Promise<LogFile> {
+    await mkdir(dir, { recursive: true, mode: 0o750 })
+    for (let attempt = 1; attempt <= NAMES_TO_TRY; attempt++) {
+      const name = fileName(stream, at, pid, attempt)
+      const handle = await open(join(dir, name), 'ax', 0o640).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'EEXIST') return null
+        throw error
+      })
+      if (!handle) continue
+      if (await exists(join(dir, `${name}.gz`))) {
+        await handle.close()
+        await rm(join(dir, name))
+        continue
+      }
+      const { ino, dev } = await handle.stat()
+      return new LogFile(dir, name, at, handle, ino, dev)
+    }
+    throw new Error(`${NAMES_TO_TRY} files named ${fileName(stream, at, pid, 1)} and so on exist already in ${dir}: remove some of them`)
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** What this file holds, for saying what is lost when it is removed. */
+  get content(): { readonly lines: number; readonly from: number | null; readonly to: number | null } {
+    return { lines: this.#lines, from: this.#firstAt, to: this.#lastAt }
+  }
+
+  /** False when somebody removed, moved or replaced the file: what is written to it then, nobody finds. */
+  async inPlace(): Promise<boolean> {
+    const found = await stat(this.#path).catch(absent)
+    return found !== null && found.ino === this.#inode && found.dev === this.#device
+  }
+
+  /** One write, continued where the system took less; a line torn by an earlier fault is ended first. */
+  async write(lines: readonly Line[]): Promise<WriteOutcome> {
+    const healed = this.#torn ? '\n' : ''
+    const buffer = Buffer.from(healed + lines.map((line) => line.text).join(''))
+    let offset = 0
+    let fault: Error | null = null
+    while (offset < buffer.length && !fault) {
+      try {
+        const { bytesWritten } = await this.#handle.write(buffer, offset, buffer.length - offset)
+        offset += bytesWritten
+        if (bytesWritten === 0) fault = new Error(`the system took 0 of ${buffer.length - offset} bytes for ${this.#path}`)
+      } catch (error) {
+        fault = error as Error
+      }
+    }
+    this.#bytes += offset
+    if (offset > 0) this.#torn = buffer[offset - 1] !== NEWLINE
+    let written = 0
+    for (let end = healed.length; written < lines.length; written++) {
+      const line = lines[written]
+      if (!line) break
+      end += line.bytes
+      if (end > offset) break
+      this.#firstAt ??= line.at
+      this.#lastAt = line.at
+    }
+    this.#lines += written
+    return { written, fault }
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#handle.sync()
+    } finally {
+      await this.#handle.close()
+    }
+  }
+}
+
+/** The name of a file that was compressed is free again, but compressing a second one of that name would replace the first. */
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(absent)) !== null
+}
+
+function absent(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+  throw error
+}

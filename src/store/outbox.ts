@@ -1,0 +1,78 @@
+import type { JsonRecord } from '../record.ts'
+import { STREAMS, type StreamName } from './file-name.ts'
+import type { LineQueue } from './line-queue.ts'
+import { LogStream, type StreamRules } from './stream.ts'
+
+export interface OutboxTotals {
+  readonly bytesWritten: number
+  readonly filesOpened: number
+  readonly pendingLines: number
+  readonly pendingBytes: number
+}
+
+/** All streams, and the one bound on what waits in them. */
+export class Outbox {
+  readonly #streams: Readonly<Record<StreamName, LogStream>>
+  readonly #bufferBytes: number
+  readonly #onDrop: (at: number) => void
+
+  constructor(rules: StreamRules, bufferBytes: number, onDrop: (at: number) => void) {
+    this.#streams = Object.fromEntries(STREAMS.map((name) => [name, new LogStream(name, rules)])) as Record<StreamName, LogStream>
+    this.#bufferBytes = bufferBytes
+    this.#onDrop = onDrop
+  }
+
+  push(stream: StreamName, record: JsonRecord, at: number): void {
+    this.#streams[stream].queue.push(`${JSON.stringify(record)}\n`, at)
+    let waiting = 0
+    for (const name of STREAMS) waiting += this.#streams[name].pendingBytes
+    while (waiting > this.#bufferBytes) {
+      const line = this.#longestQueue().shift()
+      if (!line) return
+      waiting -= line.bytes
+      this.#onDrop(line.at)
+    }
+  }
+
+  /** Forgets what waits in one stream. */
+  discard(stream: StreamName): void {
+    this.#streams[stream].queue.clear()
+  }
+
+  /** One stream after the other; the first fault, when there was one. */
+  async drain(): Promise<Error | null> {
+    let fault: Error | null = null
+    for (const name of STREAMS) {
+      const own = await this.#streams[name].drain()
+      fault ??= own
+    }
+    return fault
+  }
+
+  async closeFiles(): Promise<void> {
+    for (const name of STREAMS) await this.#streams[name].rotate()
+  }
+
+  isEmpty(): boolean {
+    return STREAMS.every((name) => this.#streams[name].queue.length === 0)
+  }
+
+  currentFiles(): readonly string[] {
+    return STREAMS.flatMap((name) => this.#streams[name].currentFile ?? [])
+  }
+
+  totals(): OutboxTotals {
+    const sum = (value: (stream: LogStream) => number) => STREAMS.reduce((total, name) => total + value(this.#streams[name]), 0)
+    return {
+      bytesWritten: sum((stream) => stream.bytesWritten),
+      filesOpened: sum((stream) => stream.filesOpened),
+      pendingLines: sum((stream) => stream.pendingLines),
+      pendingBytes: sum((stream) => stream.pendingBytes),
+    }
+  }
+
+  /** The samples make room, so that the rare lines (events, findings, devices) survive a long fault. */
+  #longestQueue(): LineQueue {
+    return STREAMS.map((name) => this.#streams[name].queue).reduce((longest, queue) => (queue.bytes > longest.bytes ? queue : longest))
+  }
+}

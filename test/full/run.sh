@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The tests that need more than Node.js: installs what they need where it can, then runs them. Each is skipped visibly, with
+# the reason, where it cannot.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+missing=()
+command -v promtool >/dev/null || missing+=(prometheus)
+command -v tmux >/dev/null || missing+=(tmux)
+if [ "${#missing[@]}" -gt 0 ]; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  else
+    echo "test:full: ${missing[*]} not installed and cannot be installed from here (needs root and apt-get): their tests will be skipped"
+  fi
+fi
+GPUWARDEN_TEST_FULL=1 npx vitest run
