@@ -5,16 +5,12 @@ import { channelKind } from './channel-kind.ts'
 import { lineOptions, openSocket } from './email-connection.ts'
 import { outcomeOf, refusals, transcript, unreachable } from './email-outcome.ts'
 import { secretText } from './http-delivery.ts'
+import { ADDRESS, mailAddress } from './mail-address.ts'
 import { PartialDeliveries } from './partial-deliveries.ts'
 import { oneLine } from './plain-text.ts'
-import { isReference, type Redact, redactor } from './secrets.ts'
+import { type Redact, redactor } from './secrets.ts'
 
 const TIME_LIMIT_MS = 60_000
-const ADDRESS = /^[^@\s<>,;:"()[\]\\]+@[^@\s<>,;:"()[\]\\]+$/
-
-export const mailAddress = z
-  .string()
-  .refine((text) => ADDRESS.test(text) || isReference(text), 'expected an e-mail address such as gpu@example.org')
 
 const schema = z.strictObject({
   server: z.string().regex(/^[\w.:-]+$/, 'expected the name or address of a server, such as smtp.example.org'),

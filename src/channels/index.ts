@@ -1,7 +1,8 @@
 /** Every kind of channel, and how the configured ones are opened. A new kind is one file and one line here. */
+import { EXIT, Failure } from '../failure.ts'
 import type { Channel } from '../kinds.ts'
 import { alertmanager } from './alertmanager.ts'
-import type { ChannelEnv, ChannelKind } from './channel-kind.ts'
+import { type ChannelEnv, type ChannelKind, describeIssue } from './channel-kind.ts'
 import { command } from './command.ts'
 import { discord } from './discord.ts'
 import { email } from './email.ts'
@@ -42,7 +43,21 @@ export interface ChannelSurroundings extends ChannelEnv {
   readonly push?: PushSubscriptions
 }
 
+/** Refuses an option that can never work, by its name: a wrong configuration stops the start. */
+export function checkChannels({ channels }: ChannelValues): void {
+  for (const [name, { type, enabled: _, ...options }] of Object.entries(channels)) {
+    const checked = CHANNEL_KINDS.find((kind) => kind.name === type)?.written.safeParse(options)
+    if (checked?.success !== false) continue
+    throw new Failure(`channels.${describeIssue(name, checked.error.issues[0])}`, {
+      exitCode: EXIT.usage,
+      hint: `The options of type ${type} are in docs/channels.md.`,
+    })
+  }
+}
+
+/** Throws as checkChannels does; what only fails here and now is a problem of one channel. */
 export function openChannels(values: ChannelValues, surroundings: ChannelSurroundings): OpenedChannels {
+  checkChannels(values)
   const channels: Channel[] = []
   const problems: string[] = []
   const attempt = (name: string, open: () => Channel) => {

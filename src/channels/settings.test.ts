@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { message } from './alert-message.fixture.ts'
 import { openHttpServer } from './http-stand.fixture.ts'
-import { CHANNEL_KINDS, openChannels } from './index.ts'
+import { CHANNEL_KINDS, checkChannels, openChannels } from './index.ts'
 import { PushSubscriptions } from './push-subscriptions.ts'
 import { maskSecrets, redactor } from './secrets.ts'
-import { type ChannelValues, channelSettings } from './settings.ts'
+import { CHANNEL_TYPES, type ChannelValues, channelSettings } from './settings.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-channels-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
@@ -45,18 +45,38 @@ describe('the channels setting', () => {
 
   it.each([
     [{ team: { type: 'slak', url: 'https://x' } }, /^team\.type: expected one of email, slack/],
-    [{ team: { type: 'slack', url: 'hooks.slack.com/T0pSecret' } }, /^team\.url: expected an address/],
-    [{ team: { type: 'slack', url: 'https://x', chanel: 'T0pSecret' } }, /^team: Unrecognized key: "chanel"/],
-    [{ team: { type: 'slack' } }, /^team\.url: /],
     [{ 'bad name': { type: 'slack', url: 'https://x' } }, /name has 1 to 40/],
     [{ team: 'slack' }, /^team: /],
     [['slack'], /expected channels by name/],
     ['slack', /expected channels by name/],
-    [{ c: { type: 'command', command: 'T0pSecret' } }, /^c\.command: /],
   ])('refuses %j by name and without repeating it', (value, expected) => {
     const result = parse(value)
     expect(result.error?.issues[0]?.message).toMatch(expected)
     expect(result.error?.issues[0]?.message).not.toContain('T0pSecret')
+  })
+})
+
+describe('checkChannels', () => {
+  it('knows the types that the settings name', () => {
+    expect(CHANNEL_KINDS.map(({ name }) => name)).toEqual([...CHANNEL_TYPES])
+  })
+
+  it.each([
+    [{ team: { type: 'slack', url: 'hooks.slack.com/T0pSecret' } }, /^channels\.team\.url: expected an address/],
+    [{ team: { type: 'slack', url: 'https://x', chanel: 'T0pSecret' } }, /^channels\.team: Unrecognized key: "chanel"/],
+    [{ team: { type: 'slack' } }, /^channels\.team\.url: /],
+    [{ c: { type: 'command', command: 'T0pSecret' } }, /^channels\.c\.command: /],
+    [{ m: { type: 'email', to: ['T0pSecret'] } }, /^channels\.m\.to\.0: expected an e-mail address/],
+  ])('refuses %j by name and without repeating it', (channels, expected) => {
+    let said = ''
+    try {
+      openChannels({ ...defaults, channels }, surroundings)
+    } catch (error) {
+      said = (error as Error).message
+    }
+    expect(said).toMatch(expected)
+    expect(said).not.toContain('T0pSecret')
+    expect(() => checkChannels({ ...defaults, channels })).toThrow(expected)
   })
 })
 

@@ -52,8 +52,9 @@ function bar(share: number | null): string {
   return '█'.repeat(filled) + '░'.repeat(BAR_CELLS - filled)
 }
 
-function findingLine({ severity, message, detector }: Finding): string {
-  return `${severity === 'info' ? '·' : '!'} ${severity} ${detector}: ${printable(message)}`
+function findingLine({ severity, message, detector, provenance }: Finding): string {
+  const mark = provenance === 'simulated' ? 'SIMULATED ' : ''
+  return `${severity === 'info' ? '·' : '!'} ${mark}${severity} ${detector}: ${printable(message)}`
 }
 
 function troubleLine(source: SourceHealth, now: number): string {

@@ -84,7 +84,8 @@ export class RecordRatio {
       const against = Math.max(record, this.#options.least)
       ratio = Math.max(ratio, against > 0 ? Math.log2(size / against) : TOP / 2)
     }
-    return this.#isNews(number, Math.min(TOP, ratio)) && ratio > -1 ? Math.min(TOP, ratio) : null
+    // Below half the record nothing is ever news, nor does it keep anything else from being so.
+    return ratio > -1 && this.#isNews(number, Math.min(TOP, ratio)) ? Math.min(TOP, ratio) : null
   }
 
   /** Mean of the newest window: the level as it is now. */

@@ -1,0 +1,53 @@
+/** What is kept of each trouble: the state of the engine for one fingerprint. Plain and JSON-safe. */
+import type { Finding, Reading, Severity } from '../model.ts'
+
+export type AlertPhase = 'pending' | 'firing' | 'resolved'
+
+export interface Acknowledgement {
+  readonly at: number
+  readonly until: number
+  readonly by: string
+  /** A trouble that gets worse than this is told of again. */
+  readonly severity: Severity
+}
+
+/** Fields ending in `Ms` are in the engine's observed time, those ending in `At` are epoch milliseconds. */
+export interface AlertRecord {
+  readonly fingerprint: string
+  phase: AlertPhase
+  /** The latest statement; once firing, the latest that said it was there. */
+  finding: Finding
+  /** What was said when it cleared. */
+  cleared: Finding | null
+  /** Not from live hardware: a simulation or a recording. */
+  readonly simulated: boolean
+  pendingMs: number
+  firedAt: Reading
+  resolvedAt: Reading
+  resolvedMs: Reading
+  /** Since when it is clear while it is still held as firing. */
+  clearMs: Reading
+  /** When it came back lately: many mean that it flaps. */
+  turnsMs: number[]
+  acknowledged: Acknowledgement | null
+  /** From before the restart, and not confirmed since. */
+  unconfirmed: boolean
+}
+
+export const SEVERITY_RANK: Readonly<Record<Severity, number>> = { info: 0, warning: 1, critical: 2 }
+
+export function worst(severities: Iterable<Severity>): Severity {
+  let found: Severity = 'info'
+  for (const severity of severities) if (SEVERITY_RANK[severity] > SEVERITY_RANK[found]) found = severity
+  return found
+}
+
+/** NaN and ±Infinity are real values of evidence, and JSON has none of them. */
+export function jsonSafe(finding: Finding): Finding {
+  const entries = Object.entries(finding.evidence)
+  if (entries.every(([, value]) => typeof value !== 'number' || Number.isFinite(value))) return finding
+  const evidence = Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === 'number' && !Number.isFinite(value) ? String(value) : value]),
+  )
+  return { ...finding, evidence }
+}

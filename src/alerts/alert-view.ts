@@ -1,0 +1,53 @@
+/** How the alerts stand, for people and for /metrics. */
+import type { AlertRecord } from './alert-record.ts'
+import type { AlertsHealth, AlertView } from './alerts-api.ts'
+import type { Dispatch } from './dispatch.ts'
+import type { AlertEngine } from './engine.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import type { Journal } from './journal.ts'
+import type { Outbox } from './outbox.ts'
+
+export interface Parts {
+  readonly engine: AlertEngine
+  readonly dispatch: Dispatch
+  readonly outbox: Outbox
+  readonly journal: Journal
+  readonly heartbeat: Heartbeat | null
+  readonly now: () => number
+}
+
+export function viewOf(record: AlertRecord, { engine, dispatch, outbox, now }: Parts): AlertView {
+  const { fingerprint, phase, finding, firedAt, resolvedAt, simulated, acknowledged } = record
+  const muted = phase === 'resolved' ? null : dispatch.muted(record)
+  return {
+    ...{ fingerprint, state: phase, finding, firedAt, resolvedAt, simulated },
+    flapping: engine.isFlapping(record),
+    acknowledged: acknowledged !== null && acknowledged.until > now() ? acknowledged : null,
+    mutedBy: muted?.by ?? null,
+    silence: muted?.by === 'silence' ? muted.silence.id : null,
+    told: [...outbox.queues.values()].filter((queue) => queue.told(fingerprint)?.sent).map((queue) => queue.name),
+  }
+}
+
+export function healthOf({ engine, dispatch, outbox, journal, heartbeat }: Parts): AlertsHealth {
+  const alerts = { pending: 0, firing: 0, resolved: 0, silenced: 0, acknowledged: 0 }
+  for (const record of engine.records()) {
+    alerts[record.phase]++
+    if (record.phase !== 'firing') continue
+    const muted = dispatch.muted(record)
+    if (muted?.by === 'silence') alerts.silenced++
+    else if (muted?.by === 'acknowledged') alerts.acknowledged++
+  }
+  const channels = outbox.health()
+  const ages = channels.flatMap((channel) => channel.oldestAgeMs ?? [])
+  return {
+    alerts,
+    channels,
+    spoolDepth: channels.reduce((sum, channel) => sum + channel.depth, 0),
+    spoolOldestAgeMs: ages.length === 0 ? null : Math.max(...ages),
+    fault: journal.fault,
+    corruptFiles: journal.corrupt,
+    refusedFindings: engine.refused,
+    heartbeat: heartbeat?.health() ?? null,
+  }
+}

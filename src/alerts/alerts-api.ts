@@ -1,0 +1,97 @@
+/** What the alert engine needs, and what the agent, the commands and the routes may ask of it. */
+import type { AgentState, Channel, Delivery, History, Log, Sink } from '../kinds.ts'
+import type { Finding, Reading } from '../model.ts'
+import type { Acknowledgement, AlertPhase } from './alert-record.ts'
+import type { DeliveryResult } from './courier.ts'
+import type { Muted } from './dispatch.ts'
+import type { EngineLimits } from './engine.ts'
+import type { HeartbeatHealth } from './heartbeat.ts'
+import type { Matcher } from './matcher.ts'
+import type { PastAlert } from './past-alerts.ts'
+import type { AlertValues } from './settings.ts'
+import type { Silence } from './silences.ts'
+
+export interface AlertsOptions {
+  /** Where alerts are kept; null: only in memory. */
+  readonly dir: string | null
+  /** By name. They are closed with the alerts. */
+  readonly channels: ReadonlyMap<string, Channel>
+  /** Configured, but could not be opened: a route may name them, nothing goes there. */
+  readonly unusableChannels?: readonly string[]
+  readonly settings: AlertValues
+  readonly state: AgentState
+  readonly log: Log
+  readonly now: () => number
+  /** For the charts in messages. */
+  readonly history?: History
+  /** `anomaly.threshold`: from this share of memory in use on. */
+  readonly memoryThresholdRatio?: number
+  /** Names of the detectors that run: a level rule that one of them covers stands back. */
+  readonly detectors?: readonly string[]
+  readonly random?: () => number
+  /** How often timers are looked at; 0 leaves it to sweep(). */
+  readonly sweepMs?: number
+  readonly deliveryTimeoutMs?: number
+  readonly closeGraceMs?: number
+  /** How soon a disk that failed is tried again. */
+  readonly diskRetryMs?: number
+  readonly limits?: EngineLimits
+}
+
+/** An alert as a person looks at it. */
+export interface AlertView {
+  readonly fingerprint: string
+  readonly state: AlertPhase
+  readonly finding: Finding
+  readonly firedAt: Reading
+  readonly resolvedAt: Reading
+  readonly flapping: boolean
+  readonly simulated: boolean
+  readonly acknowledged: Acknowledgement | null
+  /** Why nobody is told of it at present. */
+  readonly mutedBy: Muted['by'] | null
+  readonly silence: string | null
+  /** Channels that were told that it fires. */
+  readonly told: readonly string[]
+}
+
+export interface ChannelHealth {
+  readonly channel: string
+  readonly results: Readonly<Record<DeliveryResult, number>>
+  /** Notices and messages that wait. */
+  readonly depth: number
+  readonly oldestAgeMs: Reading
+  /** Tries of the message at the head that failed. */
+  readonly attempts: number
+  readonly lastFault: string | null
+}
+
+export interface AlertsHealth {
+  readonly alerts: Readonly<Record<AlertPhase | 'silenced' | 'acknowledged', number>>
+  readonly channels: readonly ChannelHealth[]
+  readonly spoolDepth: number
+  readonly spoolOldestAgeMs: Reading
+  /** Why alerts are not kept on disk at present. */
+  readonly fault: string | null
+  readonly corruptFiles: readonly string[]
+  readonly refusedFindings: number
+  readonly heartbeat: HeartbeatHealth | null
+}
+
+export interface Alerts extends Sink {
+  list(): readonly AlertView[]
+  history(): readonly PastAlert[]
+  silence(matchers: readonly Matcher[], until: number, comment: string, by: string): Silence
+  /** False: there is no such silence. */
+  unsilence(id: string): boolean
+  silences(): readonly Silence[]
+  /** Null: there is no such alert. */
+  acknowledge(fingerprint: string, until: number, by: string): AlertView | null
+  test(channel: string): Promise<Delivery>
+  channels(): readonly string[]
+  health(): AlertsHealth
+  /** Everything taken so far is on disk (true), or the disk does not take it. */
+  flush(): Promise<boolean>
+  /** Does what is due at this moment, deliveries too. */
+  sweep(): Promise<void>
+}

@@ -1,0 +1,265 @@
+/**
+ * The queue of one channel. A trouble is in it once: what happens to it while it waits changes what is waiting, so that an hour
+ * without a mail server ends in a few messages that say how things stand, and none that is out of date.
+ */
+import type { Alert } from '../kinds.ts'
+import { SEVERITY_RANK } from './alert-record.ts'
+import type { Journal } from './journal.ts'
+import type { Notice, SpooledMessage, Told } from './notice.ts'
+
+const MOST_WAITING = 200
+
+export class ChannelQueue {
+  readonly name: string
+  readonly #journal: Journal
+  /** By fingerprint; `|late` is added for an earlier, finished episode of a trouble that is there again. In the order they came. */
+  readonly #waiting = new Map<string, Notice>()
+  readonly #told = new Map<string, Told>()
+  #current: SpooledMessage | null
+  #inFlight = false
+  #overflow = 0
+
+  constructor(name: string, journal: Journal) {
+    this.name = name
+    this.#journal = journal
+    for (const [key, value] of journal.entries(this.#key('waiting')))
+      this.#waiting.set(key.slice(this.#key('waiting').length), value as Notice)
+    for (const [key, value] of journal.entries(this.#key('told'))) this.#told.set(key.slice(this.#key('told').length), value as Told)
+    this.#current = (journal.get(this.#key('current')) as SpooledMessage | undefined) ?? null
+    this.#overflow = (journal.get(this.#key('overflow')) as number | undefined) ?? 0
+    // It may have been on its way when we were killed: nobody knows whether it arrived.
+    if (this.#current) this.#current = { ...this.#current, attempts: Math.max(1, this.#current.attempts), nextMs: 0 }
+  }
+
+  get waiting(): ReadonlyMap<string, Notice> {
+    return this.#waiting
+  }
+
+  get current(): SpooledMessage | null {
+    return this.#current
+  }
+
+  /** How many had to make room and are to be mentioned as "N more". */
+  get overflow(): number {
+    return this.#overflow
+  }
+
+  told(fingerprint: string): Told | undefined {
+    return this.#told.get(fingerprint)
+  }
+
+  /** Troubles of which this channel was told, or that were left out. */
+  toldFingerprints(): string[] {
+    return [...this.#told.keys()]
+  }
+
+  /** Whether the news that this trouble is there waits or is on its way. */
+  announces(fingerprint: string): boolean {
+    const waiting = this.#waiting.get(fingerprint)
+    if (waiting && isOpen(waiting.alert)) return true
+    // A "cleared" behind a message on its way: that message no longer counts.
+    return !waiting && this.#inCurrent(fingerprint) !== undefined
+  }
+
+  /** The trouble is there (again, still, or worse). */
+  announce(notice: Notice): void {
+    const { fingerprint } = notice.alert
+    const before = this.#waiting.get(fingerprint)
+    if (before?.alert.status === 'late') {
+      this.#put(lateKey(fingerprint), joined(this.#waiting.get(lateKey(fingerprint)), before))
+      this.#remove(fingerprint)
+    }
+    // An older notice of the same trouble keeps its place in the queue.
+    const queuedMs = before && isOpen(before.alert) ? before.queuedMs : notice.queuedMs
+    this.#put(fingerprint, { ...notice, queuedMs })
+    if (this.#waiting.size > MOST_WAITING) this.#makeRoom()
+  }
+
+  /** The trouble is over: `alert` says so. What is still waiting is changed; what was told is taken back. */
+  clear(notice: Notice): void {
+    const { fingerprint } = notice.alert
+    const wasTold = this.#told.get(fingerprint)?.sent ?? false
+    const before = this.#waiting.get(fingerprint)
+    if (before && isOpen(before.alert)) {
+      if (wasTold) this.#put(fingerprint, { ...notice, thread: before.thread, queuedMs: before.queuedMs })
+      else {
+        const late = { ...before, alert: lateOf(before.alert, notice.alert.resolvedAt) }
+        this.#put(fingerprint, joined(this.#waiting.get(lateKey(fingerprint)), late))
+        this.#remove(lateKey(fingerprint))
+      }
+      return
+    }
+    if (before) return
+    if (this.#inCurrent(fingerprint)) {
+      this.#put(fingerprint, notice)
+      if (!this.#inFlight) this.#fold()
+    } else if (wasTold) this.#put(fingerprint, notice)
+    else this.#forget(fingerprint)
+  }
+
+  /** Nobody wants to hear of it for now. */
+  withdraw(fingerprint: string): void {
+    const waiting = this.#waiting.get(fingerprint)
+    if (waiting && isOpen(waiting.alert)) this.#remove(fingerprint)
+  }
+
+  hold(key: string, notice: Notice): void {
+    this.#put(key, { ...notice, held: true })
+  }
+
+  /** Takes notices out of the queue and into the message made of them; `leftOut` are the "N more". */
+  begin(spooled: SpooledMessage, taken: readonly string[], leftOut: readonly string[], nowMs: number): void {
+    for (const key of taken) this.#remove(key)
+    for (const key of leftOut) {
+      const notice = this.#waiting.get(key)
+      if (notice && isOpen(notice.alert)) this.#tell(notice.alert, spooled.message.threadId, nowMs, this.#told.get(key)?.sent ?? false)
+      this.#remove(key)
+    }
+    this.#setOverflow(0)
+    this.#current = spooled
+    this.#journal.set(this.#key('current'), spooled)
+  }
+
+  /** From now on until the outcome is known, the current message is not changed. */
+  takeOff(): void {
+    this.#inFlight = true
+  }
+
+  delivered(nowMs: number): void {
+    this.#finish(nowMs, true)
+  }
+
+  /** Refused for good, or too old: nobody was told, and so nobody is told that it is over. */
+  givenUp(nowMs: number): void {
+    this.#finish(nowMs, false)
+  }
+
+  retryLater(nextMs: number, reason: string): void {
+    this.#inFlight = false
+    if (!this.#current) return
+    this.#current = { ...this.#current, attempts: this.#current.attempts + 1, nextMs, lastReason: reason }
+    this.#journal.set(this.#key('current'), this.#current)
+    this.#fold()
+  }
+
+  /** What nobody will be told of any more: the trouble is over for long, or unknown after a restart. */
+  forget(fingerprint: string): void {
+    if (!this.announces(fingerprint) && !this.#waiting.has(fingerprint)) this.#forget(fingerprint)
+  }
+
+  /** Everything of this channel that is on disk. */
+  static keysOf(name: string): string {
+    return `channel/${encodeURIComponent(name)}/`
+  }
+
+  #finish(nowMs: number, sent: boolean): void {
+    this.#inFlight = false
+    const spooled = this.#current
+    if (!spooled) return
+    this.#current = null
+    this.#journal.delete(this.#key('current'))
+    const { alerts, threadId } = spooled.message
+    for (const alert of alerts) if (!isOpen(alert)) this.#forget(alert.fingerprint)
+    for (const alert of alerts)
+      if (isOpen(alert)) this.#tell(alert, threadId, nowMs, sent || (this.#told.get(alert.fingerprint)?.sent ?? false))
+    if (sent) return
+    for (const { fingerprint } of alerts)
+      if (this.#waiting.get(fingerprint)?.alert.status === 'resolved' && !this.#told.get(fingerprint)?.sent) {
+        this.#remove(fingerprint)
+        this.#forget(fingerprint)
+      }
+  }
+
+  /** Lets what cleared meanwhile into a message that has not been delivered: one late message instead of two. */
+  #fold(): void {
+    const spooled = this.#current
+    if (!spooled) return
+    let isChanged = false
+    const alerts = spooled.message.alerts.map((alert) => {
+      const over = this.#waiting.get(alert.fingerprint)
+      if (!isOpen(alert) || over?.alert.status !== 'resolved') return alert
+      isChanged = true
+      this.#remove(alert.fingerprint)
+      return this.#told.get(alert.fingerprint)?.sent ? over.alert : lateOf(alert, over.alert.resolvedAt)
+    })
+    if (!isChanged) return
+    const revision = spooled.revision + 1
+    // Another content under the same id would be taken for a repetition and dropped by a receiver that got the first.
+    const id = `${spooled.message.id.replace(/-r\d+$/, '')}-r${revision}`
+    this.#current = { ...spooled, revision, message: { ...spooled.message, id, alerts } }
+    this.#journal.set(this.#key('current'), this.#current)
+  }
+
+  #inCurrent(fingerprint: string): Alert | undefined {
+    return this.#current?.message.alerts.find((alert) => alert.fingerprint === fingerprint && isOpen(alert))
+  }
+
+  /** The least severe makes room, of these the oldest; never the news that something told is over. */
+  #makeRoom(): void {
+    let victim: string | null = null
+    let lowest = Number.POSITIVE_INFINITY
+    for (const [key, notice] of this.#waiting) {
+      if (notice.alert.status === 'resolved') continue
+      const rank = SEVERITY_RANK[notice.severity]
+      if (rank < lowest) {
+        victim = key
+        lowest = rank
+      }
+    }
+    const notice = victim === null ? undefined : this.#waiting.get(victim)
+    if (victim === null || !notice) return
+    if (isOpen(notice.alert)) this.#tell(notice.alert, '', notice.queuedMs, this.#told.get(victim)?.sent ?? false)
+    this.#remove(victim)
+    this.#setOverflow(this.#overflow + 1)
+  }
+
+  #tell(alert: Alert, threadId: string, ms: number, sent: boolean): void {
+    const thread = this.#told.get(alert.fingerprint)?.thread || threadId
+    const told: Told = { sent, ms, severity: alert.finding.severity, thread, firedAt: alert.firedAt }
+    this.#told.set(alert.fingerprint, told)
+    this.#journal.set(this.#key('told') + alert.fingerprint, told)
+  }
+
+  #forget(fingerprint: string): void {
+    if (this.#told.delete(fingerprint)) this.#journal.delete(this.#key('told') + fingerprint)
+  }
+
+  #put(key: string, notice: Notice): void {
+    this.#waiting.set(key, notice)
+    this.#journal.set(this.#key('waiting') + key, notice)
+  }
+
+  #remove(key: string): void {
+    if (this.#waiting.delete(key)) this.#journal.delete(this.#key('waiting') + key)
+  }
+
+  #setOverflow(count: number): void {
+    if (count === this.#overflow) return
+    this.#overflow = count
+    this.#journal.set(this.#key('overflow'), count)
+  }
+
+  #key(part: 'waiting' | 'told' | 'current' | 'overflow'): string {
+    return `${ChannelQueue.keysOf(this.name)}${part}${part === 'waiting' || part === 'told' ? '/' : ''}`
+  }
+}
+
+/** Says that the trouble is there, not that it is over. */
+export function isOpen(alert: Alert): boolean {
+  return alert.status === 'firing' || alert.status === 'repeat'
+}
+
+function lateKey(fingerprint: string): string {
+  return `${fingerprint}|late`
+}
+
+/** It keeps saying what the trouble was: nobody has heard of it yet. */
+function lateOf(alert: Alert, resolvedAt: Alert['resolvedAt']): Alert {
+  return { ...alert, status: 'late', resolvedAt, finding: { ...alert.finding, state: 'resolved' } }
+}
+
+/** Two finished episodes of one trouble become one: from the first beginning to the last end. */
+function joined(earlier: Notice | undefined, later: Notice): Notice {
+  if (!earlier) return later
+  return { ...later, at: earlier.at, queuedMs: earlier.queuedMs, alert: { ...later.alert, firedAt: earlier.alert.firedAt } }
+}

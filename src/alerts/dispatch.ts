@@ -1,0 +1,161 @@
+/** Decides who has to be told of which trouble, and hands it to the queue of each channel. Sends nothing itself. */
+import type { AgentState, Alert, AlertStatus } from '../kinds.ts'
+import type { GpuInfo, ProcessView } from '../model.ts'
+import { type AlertRecord, SEVERITY_RANK } from './alert-record.ts'
+import type { ChannelQueue } from './channel-queue.ts'
+import type { MatchSubject } from './matcher.ts'
+import type { Notice } from './notice.ts'
+import { channelsFor, type Route } from './routes.ts'
+import type { Silence, Silences } from './silences.ts'
+import { isInWindow, type TimeWindow } from './time-window.ts'
+
+/** Trouble of these GPUs (all when not given) is expected in this window. */
+export type MaintenanceWindow = TimeWindow & { readonly gpu?: readonly string[] | undefined; readonly comment?: string | undefined }
+
+export interface DispatchOptions {
+  readonly state: AgentState
+  readonly queues: ReadonlyMap<string, ChannelQueue>
+  readonly silences: Silences
+  readonly routes: readonly Route[]
+  readonly maintenance: readonly MaintenanceWindow[]
+  readonly owners: Readonly<Record<string, string>>
+  readonly repeatMs: number
+  readonly deliverSimulated: boolean
+  readonly now: () => number
+  /** Observed time. */
+  readonly nowMs: () => number
+}
+
+/** Why a firing alert is not told of. */
+export type Muted = { readonly by: 'silence'; readonly silence: Silence } | { readonly by: 'maintenance' | 'acknowledged' | 'simulated' }
+
+export class Dispatch {
+  readonly #options: DispatchOptions
+
+  constructor(options: DispatchOptions) {
+    this.#options = options
+  }
+
+  /** Brings every channel's queue in line with one trouble. May be called at any time, as often as one likes. */
+  reconcile(record: AlertRecord): void {
+    if (record.phase === 'pending') return
+    if (record.phase === 'resolved') this.#clear(record)
+    else this.#announce(record)
+  }
+
+  /** A trouble the engine knows no more: nothing of it needs remembering. */
+  forget(record: AlertRecord): void {
+    for (const queue of this.#options.queues.values()) queue.forget(record.fingerprint)
+  }
+
+  muted(record: AlertRecord): Muted | null {
+    const { silences, maintenance, deliverSimulated, now } = this.#options
+    if (record.simulated && !deliverSimulated) return { by: 'simulated' }
+    const subject = this.#subject(record)
+    const silence = silences.covering(subject)
+    if (silence) return { by: 'silence', silence }
+    const at = now()
+    if (maintenance.some((window) => isInWindow(window, at) && concerns(window, subject))) return { by: 'maintenance' }
+    const ack = record.acknowledged
+    if (ack && ack.until > at && SEVERITY_RANK[record.finding.severity] <= SEVERITY_RANK[ack.severity]) return { by: 'acknowledged' }
+    return null
+  }
+
+  #announce(record: AlertRecord): void {
+    const { queues, routes, repeatMs, nowMs } = this.#options
+    // From before a restart: whether it is still there is for its detector to say.
+    if (queues.size === 0 || record.unconfirmed) return
+    const channels = channelsFor(routes, queues.keys(), this.#subject(record))
+    if (channels.size === 0) return
+    let muted: Muted | null | undefined
+    let notice: Notice | null = null
+    for (const name of channels) {
+      const queue = queues.get(name)
+      if (!queue) continue
+      const told = queue.told(record.fingerprint)
+      const waiting = queue.waiting.get(record.fingerprint)
+      const isWorse = SEVERITY_RANK[record.finding.severity] > SEVERITY_RANK[waiting?.severity ?? told?.severity ?? 'critical']
+      const isWanted = queue.announces(record.fingerprint)
+        ? waiting !== undefined && isWorse
+        : told === undefined || isWorse || nowMs() - told.ms >= repeatMs
+      if (!isWanted && !waiting) continue
+      if (muted === undefined) muted = this.muted(record)
+      if (muted) {
+        // Silenced while it waited: it comes back when the silence ends and the trouble has not.
+        queue.withdraw(record.fingerprint)
+        continue
+      }
+      if (!isWanted) continue
+      const status: AlertStatus = told?.sent && !isWorse ? 'repeat' : 'firing'
+      notice ??= this.#notice(record, 'firing')
+      queue.announce({ ...notice, alert: { ...notice.alert, status }, thread: told?.thread || null })
+    }
+  }
+
+  /** Silences and the like hold back what is new, not the end of what was told: a page that was opened has to be closed. */
+  #clear(record: AlertRecord): void {
+    let notice: Notice | null = null
+    for (const queue of this.#options.queues.values()) {
+      const told = queue.told(record.fingerprint)
+      if (!told && !queue.announces(record.fingerprint)) continue
+      notice ??= this.#notice(record, 'resolved')
+      queue.clear({ ...notice, thread: told?.thread || null })
+    }
+  }
+
+  #notice(record: AlertRecord, status: AlertStatus): Notice {
+    const { owners, now, nowMs } = this.#options
+    const alert = this.#alert(record, status)
+    const user = alert.finding.subject.user ?? alert.process?.info?.user ?? null
+    return {
+      alert,
+      severity: record.finding.severity,
+      simulated: record.simulated,
+      owner: user !== null && Object.hasOwn(owners, user) ? (owners[user] ?? null) : null,
+      at: now(),
+      queuedMs: nowMs(),
+      urgent: record.finding.severity === 'critical',
+      held: false,
+      thread: null,
+    }
+  }
+
+  #alert(record: AlertRecord, status: AlertStatus): Alert {
+    const info = this.#info(record)
+    const finding = status === 'resolved' ? (record.cleared ?? { ...record.finding, state: 'resolved' as const }) : record.finding
+    return {
+      fingerprint: record.fingerprint,
+      status,
+      finding,
+      firedAt: record.firedAt ?? record.finding.at,
+      resolvedAt: status === 'resolved' ? record.resolvedAt : null,
+      gpuLabel: info?.label ?? null,
+      gpuName: info?.name ?? null,
+      process: this.#process(record),
+      series: null,
+    }
+  }
+
+  #info({ finding }: AlertRecord): GpuInfo | undefined {
+    const { gpu } = finding.subject
+    return gpu === null ? undefined : this.#options.state.gpus().find((view) => view.info.id === gpu)?.info
+  }
+
+  /** Without the command line: people put passwords there, and a message is read by more than its owner. */
+  #process({ finding }: AlertRecord): ProcessView | null {
+    const { pid, gpu } = finding.subject
+    if (pid === null) return null
+    const found = this.#options.state.processes().find((process) => process.pid === pid && (gpu === null || process.gpu === gpu))
+    return found ? { ...found, info: found.info && { ...found.info, command: null } } : null
+  }
+
+  #subject(record: AlertRecord): MatchSubject {
+    return { finding: record.finding, gpuLabel: this.#info(record)?.label ?? null }
+  }
+}
+
+function concerns(window: MaintenanceWindow, { finding, gpuLabel }: MatchSubject): boolean {
+  if (window.gpu === undefined || window.gpu.length === 0) return true
+  const { gpu, gpuIndex } = finding.subject
+  return window.gpu.some((name) => name === gpu || name === gpuLabel || name === String(gpuIndex))
+}

@@ -1,0 +1,226 @@
+/**
+ * The state machine of alerts: inactive → pending → firing → resolved, one per fingerprint. Pure: time comes with what it is told,
+ * nothing is read or written, the same input gives the same transitions.
+ */
+import type { Finding } from '../model.ts'
+import { type AlertRecord, jsonSafe, SEVERITY_RANK } from './alert-record.ts'
+import { ObservedTime, type ObservedTimeState } from './observed-time.ts'
+
+/** How long a trouble must be there before it fires, and be gone before it is over. */
+export interface Patience {
+  readonly forMs: number
+  readonly keepFiringMs: number
+}
+
+export interface EngineLimits {
+  readonly records: number
+  /** Coming back this often within the window is flapping. */
+  readonly flapTurns: number
+  readonly flapWindowMs: number
+  /** How long a flapping trouble must be clear; doubles with every further turn, up to the window. */
+  readonly flapHoldMs: number
+}
+
+export const ENGINE_LIMITS: EngineLimits = { records: 2000, flapTurns: 3, flapWindowMs: 3_600_000, flapHoldMs: 300_000 }
+
+export type Transition =
+  | { readonly type: 'pending' | 'firing' | 'worse' | 'resolved'; readonly record: AlertRecord }
+  /** Never fired, or was over long ago. */
+  | { readonly type: 'forgotten'; readonly record: AlertRecord }
+
+export interface EngineSnapshot {
+  readonly time: ObservedTimeState
+  readonly records: readonly AlertRecord[]
+}
+
+const NOTHING: readonly Transition[] = Object.freeze([])
+
+export class AlertEngine {
+  readonly #limits: EngineLimits
+  readonly #patienceOf: (finding: Finding) => Patience
+  readonly #time = new ObservedTime()
+  readonly #records = new Map<string, AlertRecord>()
+  /** Of what is being told now. */
+  #at = 0
+  #refused = 0
+
+  constructor(patienceOf: (finding: Finding) => Patience, limits: EngineLimits = ENGINE_LIMITS) {
+    this.#patienceOf = patienceOf
+    this.#limits = limits
+  }
+
+  /** Findings that found no room: so many other troubles at once, and none of them less severe. */
+  get refused(): number {
+    return this.#refused
+  }
+
+  get nowMs(): number {
+    return this.#time.ms
+  }
+
+  get(fingerprint: string): AlertRecord | undefined {
+    return this.#records.get(fingerprint)
+  }
+
+  records(): IterableIterator<AlertRecord> {
+    return this.#records.values()
+  }
+
+  get size(): number {
+    return this.#records.size
+  }
+
+  /** One statement of a detector or a level rule, at its own time. */
+  accept(finding: Finding, at: number, simulated = false): readonly Transition[] {
+    const ms = this.#time.advance(at)
+    this.#at = at
+    return finding.state === 'active' ? this.#active(jsonSafe(finding), ms, simulated) : this.#cleared(jsonSafe(finding), ms)
+  }
+
+  /** Time passes: what was waited for may be due. */
+  advance(at: number): readonly Transition[] {
+    const ms = this.#time.advance(at)
+    this.#at = at
+    let out: Transition[] | null = null
+    for (const record of this.#records.values()) {
+      const transition = this.#due(record, ms)
+      if (transition) {
+        out ??= []
+        out.push(transition)
+      }
+    }
+    return out ?? NOTHING
+  }
+
+  snapshot(): EngineSnapshot {
+    return structuredClone({ time: this.#time.snapshot(), records: [...this.#records.values()] })
+  }
+
+  timeSnapshot(): ObservedTimeState {
+    return this.#time.snapshot()
+  }
+
+  restore(snapshot: EngineSnapshot): void {
+    this.#time.restore(snapshot.time)
+    this.#records.clear()
+    for (const record of snapshot.records) this.#records.set(record.fingerprint, { ...record, unconfirmed: record.phase !== 'resolved' })
+  }
+
+  #active(finding: Finding, ms: number, simulated: boolean): readonly Transition[] {
+    const record = this.#records.get(finding.fingerprint)
+    if (!record || record.phase === 'resolved') return this.#begin(finding, ms, simulated, record)
+    const wasWorse = SEVERITY_RANK[finding.severity] > SEVERITY_RANK[record.finding.severity]
+    record.finding = finding
+    record.unconfirmed = false
+    if (record.phase === 'pending') return asList(this.#due(record, ms))
+    if (record.clearMs !== null) {
+      record.clearMs = null
+      record.cleared = null
+      this.#turn(record, ms)
+    }
+    return wasWorse ? [{ type: 'worse', record }] : NOTHING
+  }
+
+  #begin(finding: Finding, ms: number, simulated: boolean, before: AlertRecord | undefined): readonly Transition[] {
+    const out: Transition[] = []
+    if (!before && this.#records.size >= this.#limits.records) {
+      const victim = this.#leastMissed(finding)
+      if (!victim) {
+        this.#refused++
+        return NOTHING
+      }
+      this.#records.delete(victim.fingerprint)
+      out.push({ type: 'forgotten', record: victim })
+    }
+    const record: AlertRecord = {
+      fingerprint: finding.fingerprint,
+      phase: 'pending',
+      finding,
+      cleared: null,
+      simulated,
+      // The detector may have watched it for a while before it spoke.
+      pendingMs: ms - Math.max(0, finding.at - finding.since),
+      firedAt: null,
+      resolvedAt: null,
+      resolvedMs: null,
+      clearMs: null,
+      turnsMs: before?.turnsMs ?? [],
+      acknowledged: null,
+      unconfirmed: false,
+    }
+    this.#records.set(record.fingerprint, record)
+    const fired = this.#due(record, ms)
+    out.push(fired ?? { type: 'pending', record })
+    return out
+  }
+
+  #cleared(finding: Finding, ms: number): readonly Transition[] {
+    const record = this.#records.get(finding.fingerprint)
+    if (!record || record.phase === 'resolved') return NOTHING
+    record.unconfirmed = false
+    if (record.phase === 'pending') {
+      this.#records.delete(record.fingerprint)
+      return [{ type: 'forgotten', record }]
+    }
+    if (record.clearMs === null) {
+      record.clearMs = ms
+      record.cleared = finding
+    }
+    return asList(this.#due(record, ms))
+  }
+
+  #due(record: AlertRecord, ms: number): Transition | null {
+    if (record.phase === 'pending') {
+      if (ms - record.pendingMs < this.#patienceOf(record.finding).forMs) return null
+      record.phase = 'firing'
+      record.firedAt = this.#at
+      this.#turn(record, ms)
+      return { type: 'firing', record }
+    }
+    if (record.phase === 'firing') {
+      if (record.clearMs === null || ms - record.clearMs < this.#holdMs(record)) return null
+      record.phase = 'resolved'
+      record.resolvedAt = Math.max(record.cleared?.at ?? record.finding.at, record.firedAt ?? 0)
+      record.resolvedMs = ms
+      return { type: 'resolved', record }
+    }
+    if (ms - (record.resolvedMs ?? ms) < this.#limits.flapWindowMs) return null
+    this.#records.delete(record.fingerprint)
+    return { type: 'forgotten', record }
+  }
+
+  #turn(record: AlertRecord, ms: number): void {
+    const { flapWindowMs } = this.#limits
+    record.turnsMs = [...record.turnsMs.filter((turn) => ms - turn < flapWindowMs), ms].slice(-16)
+  }
+
+  isFlapping(record: AlertRecord): boolean {
+    return record.turnsMs.length >= this.#limits.flapTurns
+  }
+
+  #holdMs(record: AlertRecord): number {
+    const { keepFiringMs } = this.#patienceOf(record.finding)
+    const extra = record.turnsMs.length - this.#limits.flapTurns
+    if (extra < 0) return keepFiringMs
+    return Math.max(keepFiringMs, Math.min(this.#limits.flapHoldMs * 2 ** extra, this.#limits.flapWindowMs))
+  }
+
+  /** What makes room: something over, then something that never fired, then something less severe than what comes. */
+  #leastMissed(finding: Finding): AlertRecord | null {
+    let found: AlertRecord | null = null
+    let lowest = 10 + SEVERITY_RANK[finding.severity]
+    for (const record of this.#records.values()) {
+      const worth = record.phase === 'resolved' ? 0 : record.phase === 'pending' ? 1 : 10 + SEVERITY_RANK[record.finding.severity]
+      if (worth < lowest) {
+        found = record
+        lowest = worth
+        if (worth === 0) break
+      }
+    }
+    return found
+  }
+}
+
+function asList(transition: Transition | null): readonly Transition[] {
+  return transition === null ? NOTHING : [transition]
+}

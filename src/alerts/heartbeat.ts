@@ -1,0 +1,70 @@
+/** Dead-man's switch: asks a URL every few minutes, so that somebody else notices when nothing is watching any more. */
+import type { Log } from '../kinds.ts'
+
+export interface HeartbeatOptions {
+  /** Holds a secret as a rule, so that it is never logged. */
+  readonly url: string
+  readonly method: 'GET' | 'POST'
+  readonly everyMs: number
+  readonly host: string
+  readonly log: Log
+  readonly timeoutMs?: number
+}
+
+export interface HeartbeatHealth {
+  readonly sent: number
+  readonly failed: number
+  readonly lastFault: string | null
+}
+
+export class Heartbeat {
+  readonly #options: HeartbeatOptions
+  #dueMs = 0
+  #sent = 0
+  #failed = 0
+  #lastFault: string | null = null
+  #abort: AbortController | null = null
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options
+  }
+
+  health(): HeartbeatHealth {
+    return { sent: this.#sent, failed: this.#failed, lastFault: this.#lastFault }
+  }
+
+  /** Beats when it is time. `isWatching` false: nothing is measured, which is what the other side is to find out. */
+  async beat(nowMs: number, isWatching: boolean): Promise<void> {
+    if (nowMs < this.#dueMs || this.#abort || !isWatching) return
+    this.#dueMs = nowMs + this.#options.everyMs
+    const abort = new AbortController()
+    this.#abort = abort
+    const timer = setTimeout(() => abort.abort(new Error('no answer')), this.#options.timeoutMs ?? 20_000)
+    try {
+      await this.#ask(abort.signal)
+      this.#sent++
+      this.#lastFault = null
+    } catch (error) {
+      this.#failed++
+      const { message, cause } = error as Error
+      const fault = cause instanceof Error && cause.message !== '' ? `${message}: ${cause.message}` : message
+      if (this.#lastFault === null) this.#options.log.warn({ reason: fault }, 'the heartbeat could not be sent; it is tried again')
+      this.#lastFault = fault
+    } finally {
+      clearTimeout(timer)
+      this.#abort = null
+    }
+  }
+
+  close(): void {
+    this.#abort?.abort(new Error('gpuwarden stops'))
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
+    const { url, method, host } = this.#options
+    const body = method === 'POST' ? { body: JSON.stringify({ host }), headers: { 'content-type': 'application/json' } } : {}
+    const answer = await fetch(url, { method, signal, ...body })
+    await answer.body?.cancel()
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
+  }
+}

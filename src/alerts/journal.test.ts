@@ -1,0 +1,189 @@
+import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Journal } from './journal.ts'
+import { decodeJournal, decodeLine, encodeLine } from './journal-line.ts'
+import { type RecordedLog, recordedLog, temporaryDir } from './pretend-world.contract.ts'
+
+const FILE = 'alerts.journal'
+
+function openJournal(dir: string, log: RecordedLog = recordedLog()): Journal {
+  const journal = new Journal({ dir, log, now: () => 1_700_000_000_000, retryMs: 0 })
+  onTestFinished(() => journal.close())
+  return journal
+}
+
+async function filled(dir: string, count: number): Promise<void> {
+  const journal = openJournal(dir)
+  for (let i = 0; i < count; i++) {
+    journal.set(`key/${i}`, { number: i })
+    expect(await journal.commit()).toBe(true)
+  }
+  await journal.close()
+}
+
+describe('the journal', () => {
+  it('keeps what was set, changed and deleted, in order', async () => {
+    const dir = await temporaryDir()
+    const journal = openJournal(dir)
+    for (const key of ['x/1', 'x/2', 'y/1', 'x/3']) journal.set(key, key)
+    await journal.commit()
+    journal.delete('x/2')
+    journal.set('x/1', { changed: true })
+    expect(await journal.commit()).toBe(true)
+    await journal.close()
+    const again = openJournal(dir)
+    expect(again.entries('x/')).toEqual([
+      ['x/1', { changed: true }],
+      ['x/3', 'x/3'],
+    ])
+    expect(again.get('y/1')).toBe('y/1')
+    expect((await stat(join(dir, FILE))).mode & 0o777).toBe(0o600)
+  })
+
+  it('writes many changes at once when they come while it writes', async () => {
+    const dir = await temporaryDir()
+    const journal = openJournal(dir)
+    await journal.commit()
+    const commits: Promise<boolean>[] = []
+    for (let i = 0; i < 100; i++) {
+      journal.set(`k${i}`, i)
+      commits.push(journal.commit())
+    }
+    expect(await Promise.all(commits)).toEqual(commits.map(() => true))
+    const text = await readFile(join(dir, FILE), 'utf8')
+    expect(text.split('\n').length).toBeLessThan(8)
+    expect(decodeJournal(text).entries.size).toBe(101)
+  })
+
+  it('is written anew when most of it is history', async () => {
+    const dir = await temporaryDir()
+    const journal = openJournal(dir)
+    for (let i = 0; i < 100; i++) {
+      journal.set('same', 'x'.repeat(10_000))
+      await journal.commit()
+    }
+    expect((await stat(join(dir, FILE))).size).toBeLessThan(300_000)
+    await journal.close()
+    expect(openJournal(dir).get('same')).toBe('x'.repeat(10_000))
+  })
+
+  it('loses only the torn last line of a write that was killed, silently', async () => {
+    const dir = await temporaryDir()
+    await filled(dir, 3)
+    const text = await readFile(join(dir, FILE), 'utf8')
+    await writeFile(join(dir, FILE), text.slice(0, -5))
+    const log = recordedLog()
+    expect(
+      openJournal(dir, log)
+        .entries('key/')
+        .map(([key]) => key),
+    ).toEqual(['key/0', 'key/1'])
+    expect(log.lines).toEqual([])
+  })
+
+  it('sets a damaged file aside, reports it, and keeps the rest', async () => {
+    const dir = await temporaryDir()
+    await filled(dir, 5)
+    const file = await open(join(dir, FILE), 'r+')
+    const text = (await file.readFile('utf8')).toString()
+    await file.write('#', text.indexOf('"key/2"'))
+    await file.close()
+    const log = recordedLog()
+    const journal = openJournal(dir, log)
+    expect(journal.entries('key/').map(([key]) => key)).toEqual(['key/0', 'key/1', 'key/3', 'key/4'])
+    expect(journal.corrupt).toEqual(['alerts-1700000000000.corrupt'])
+    expect(log.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('1 of its lines cannot be read') }])
+    await journal.commit()
+    await journal.close()
+    expect(await readFile(join(dir, 'alerts-1700000000000.corrupt'), 'utf8')).toContain('#key/2"')
+    const after = recordedLog()
+    expect(openJournal(dir, after).entries('key/').length).toBe(4)
+    expect(after.lines).toEqual([])
+  })
+
+  it.each([
+    ['noise', Buffer.from([0, 1, 2, 250, 10, 13, 10])],
+    ['text', Buffer.from('hello\nworld\n')],
+    ['a later format', Buffer.from(encodeLine([['format', 99]]))],
+  ])('starts anew beside a file that is %s', async (_name, bytes) => {
+    const dir = await temporaryDir()
+    await writeFile(join(dir, FILE), bytes)
+    const log = recordedLog()
+    const journal = openJournal(dir, log)
+    expect(journal.entries('')).toEqual([])
+    expect(log.lines.length).toBe(1)
+    journal.set('a', 1)
+    expect(await journal.commit()).toBe(true)
+    expect((await readdir(dir)).filter((name) => name.endsWith('.corrupt')).length).toBe(1)
+  })
+
+  it('starts anew where something that is not a file is in its place', async () => {
+    const dir = await temporaryDir()
+    await mkdir(join(dir, FILE))
+    const journal = openJournal(dir)
+    journal.set('a', 1)
+    expect(await journal.commit()).toBe(true)
+  })
+
+  it('does not share its folder with another agent, and says who has it', async () => {
+    const dir = await temporaryDir()
+    const first = openJournal(dir)
+    first.set('a', 1)
+    await first.commit()
+    const second = openJournal(dir)
+    second.set('b', 2)
+    expect(await second.commit()).toBe(false)
+    expect(second.fault).toContain(`process ${process.pid}`)
+    await second.close()
+    await first.close()
+    expect(openJournal(dir).entries('')).toEqual([['a', 1]])
+  })
+
+  it('takes over the lock of an agent that was killed', async () => {
+    const dir = await temporaryDir()
+    await writeFile(join(dir, 'alerts.lock'), JSON.stringify({ pid: 2 ** 22 + 1, place: 'elsewhere', started: null }))
+    expect(openJournal(dir).fault).not.toBe(null)
+    const { utimes } = await import('node:fs/promises')
+    await utimes(join(dir, 'alerts.lock'), new Date(0), new Date(0))
+    expect(openJournal(dir).fault).toBe(null)
+  })
+})
+
+describe('a line of the journal', () => {
+  it('comes back as it was, or not at all', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.string(), fc.jsonValue())), fc.nat(), fc.nat(255), (changes, position, byte) => {
+        const line = encodeLine(changes)
+        expect(decodeLine(line.slice(0, -1))).toEqual(JSON.parse(JSON.stringify(changes)))
+        const damaged = Buffer.from(line.slice(0, -1))
+        const index = position % damaged.length
+        if (damaged[index] === byte) return
+        damaged[index] = byte
+        expect(decodeLine(damaged.toString())).toBe(null)
+      }),
+    )
+  })
+
+  it('never throws on what is not ours', () => {
+    fc.assert(fc.property(fc.string(), (text) => void decodeJournal(text)))
+  })
+
+  it('gives, cut off anywhere, what was complete until there', () => {
+    const key = fc.constantFrom('a', 'b', 'c')
+    const batch = fc.array(fc.oneof(fc.tuple(key, fc.nat()), fc.tuple(key)), { minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(fc.array(batch), fc.double({ min: 0, max: 1, noNaN: true }), (batches, share) => {
+        const lines = batches.map(encodeLine)
+        const cut = Math.floor(lines.join('').length * share)
+        let complete = 0
+        for (let length = 0; complete < lines.length && length + (lines[complete]?.length ?? 0) <= cut; complete++)
+          length += lines[complete]?.length ?? 0
+        const wanted = decodeJournal(lines.slice(0, complete).join(''))
+        expect(decodeJournal(lines.join('').slice(0, cut))).toEqual(wanted)
+        expect(wanted.damaged).toBe(0)
+      }),
+    )
+  })
+})

@@ -1,0 +1,52 @@
+/**
+ * Time that was really lived through, made from clock readings. The clock of a machine jumps: forwards, and an hour of waiting
+ * would seem to be over; backwards, and nothing would ever be due. A step counts for a minute at most, a step back for nothing.
+ */
+const LONGEST_STEP_MS = 60_000
+
+export interface ObservedTimeState {
+  readonly ms: number
+  readonly lastAt: number | null
+}
+
+export class ObservedTime {
+  #ms = 0
+  #lastAt: number | null = null
+
+  get ms(): number {
+    return this.#ms
+  }
+
+  /** Several sources report in turn, each with its own small delay: a little back is not a jump and must not be counted twice. */
+  advance(at: number): number {
+    if (this.#lastAt === null || at < this.#lastAt - LONGEST_STEP_MS) this.#lastAt = at
+    else if (at > this.#lastAt) {
+      this.#ms += Math.min(at - this.#lastAt, LONGEST_STEP_MS)
+      this.#lastAt = at
+    }
+    return this.#ms
+  }
+
+  snapshot(): ObservedTimeState {
+    return { ms: this.#ms, lastAt: this.#lastAt }
+  }
+
+  restore(state: ObservedTimeState): void {
+    this.#ms = state.ms
+    this.#lastAt = state.lastAt
+  }
+}
+
+/** The time of events, which goes on when none comes: a recording's from where it is, the live one's with the clock. */
+export class EventTime {
+  #last: { readonly at: number; readonly arrivedMs: number } | null = null
+
+  /** `observedMs`: when it arrived, in observed time. */
+  note(at: number, observedMs: number): void {
+    this.#last = { at, arrivedMs: observedMs }
+  }
+
+  now(clockNow: number, observedMs: number): number {
+    return this.#last === null ? clockNow : this.#last.at + (observedMs - this.#last.arrivedMs)
+  }
+}

@@ -1,0 +1,116 @@
+/** The queues and couriers of all channels. */
+import type { AlertsOptions, ChannelHealth } from './alerts-api.ts'
+import { ChannelQueue } from './channel-queue.ts'
+import { Composer } from './composer.ts'
+import { Courier } from './courier.ts'
+import type { Journal } from './journal.ts'
+import { seriesFor } from './series.ts'
+import { isInWindow } from './time-window.ts'
+
+export interface OutboxOptions {
+  readonly alerts: AlertsOptions
+  readonly journal: Journal
+  readonly commit: () => Promise<boolean>
+  /** Observed time of delivery. */
+  readonly nowMs: () => number
+  /** The time of events, where charts end. */
+  readonly eventTime: () => number
+}
+
+export class Outbox {
+  readonly queues: ReadonlyMap<string, ChannelQueue>
+  readonly #options: OutboxOptions
+  readonly #couriers = new Map<string, Courier>()
+  #hasChartFailed = false
+
+  constructor(options: OutboxOptions) {
+    this.#options = options
+    const { alerts, journal, commit, nowMs } = options
+    const { settings, now, log } = alerts
+    const composer = this.#composer()
+    const queues = new Map<string, ChannelQueue>()
+    for (const [name, channel] of alerts.channels) {
+      const queue = new ChannelQueue(name, journal)
+      queues.set(name, queue)
+      const courier = new Courier({
+        ...{ channel, queue, composer, commit, now, nowMs, log },
+        random: alerts.random ?? Math.random,
+        maxAgeMs: settings['alerts.max_age_hours'] * 3_600_000,
+        perHour: settings['alerts.messages_per_hour'],
+        burst: settings['alerts.burst'],
+        timeoutMs: alerts.deliveryTimeoutMs ?? 60_000,
+      })
+      this.#couriers.set(name, courier)
+    }
+    this.queues = queues
+    this.#dropUnknownChannels()
+  }
+
+  /** Sends what is due; resolves when nothing more is. */
+  async run(): Promise<void> {
+    await Promise.all([...this.#couriers.values()].map((courier) => courier.run()))
+  }
+
+  async close(): Promise<void> {
+    const graceMs = this.#options.alerts.closeGraceMs ?? 5000
+    await Promise.all([...this.#couriers.values()].map((courier) => courier.close(graceMs)))
+  }
+
+  health(): readonly ChannelHealth[] {
+    const now = this.#options.alerts.now()
+    return [...this.queues.values()].map((queue) => {
+      const courier = this.#couriers.get(queue.name)
+      const since = [...queue.waiting.values()].map((notice) => notice.at)
+      if (queue.current) since.push(queue.current.message.at)
+      return {
+        channel: queue.name,
+        results: { ...(courier?.counts ?? { delivered: 0, retried: 0, refused: 0, expired: 0 }) },
+        depth: since.length,
+        oldestAgeMs: since.length === 0 ? null : Math.max(0, now - Math.min(...since)),
+        attempts: queue.current?.attempts ?? 0,
+        lastFault: courier?.lastFault ?? null,
+      }
+    })
+  }
+
+  #composer(): Composer {
+    const { alerts, eventTime } = this.#options
+    const { settings, state, history, log } = alerts
+    return new Composer({
+      groupWaitMs: settings['alerts.group_seconds'] * 1000,
+      dashboardUrl: settings['alerts.dashboard_url'],
+      host: state.hostname,
+      isQuiet: (at) => settings['alerts.quiet_hours'].some((window) => isInWindow(window, at)),
+      seriesOf: (alert) => {
+        if (!history) return null
+        try {
+          const info = state.gpus().find((gpu) => gpu.info.id === alert.finding.subject.gpu)?.info
+          return seriesFor(alert, history, info, eventTime())
+        } catch (error) {
+          // A message without its chart is better than none.
+          if (!this.#hasChartFailed) log.error({ err: error }, 'the chart of an alert could not be made; messages go out without')
+          this.#hasChartFailed = true
+          return null
+        }
+      },
+    })
+  }
+
+  #dropUnknownChannels(): void {
+    const { journal, alerts } = this.#options
+    const left = journal.entries('channel/').filter(([key]) => !this.queues.has(channelOf(key)))
+    if (left.length === 0) return
+    const names = [...new Set(left.map(([key]) => channelOf(key)))]
+    const waiting = left.filter(([key]) => /\/(waiting\/|current$)/.test(key)).length
+    for (const [key] of left) journal.delete(key)
+    if (waiting > 0)
+      alerts.log.warn(
+        { channels: names, waiting },
+        `${waiting} alerts were waiting for channels that are no longer configured (${names.join(', ')}) and are dropped`,
+      )
+  }
+}
+
+function channelOf(key: string): string {
+  return decodeURIComponent(key.split('/')[1] ?? '')
+}

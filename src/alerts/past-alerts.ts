@@ -1,0 +1,51 @@
+/** The latest alerts that are over, for `alerts history`: bounded, and kept over a restart. */
+import type { FindingSubject, Severity } from '../model.ts'
+import type { AlertRecord } from './alert-record.ts'
+import type { Journal } from './journal.ts'
+
+export interface PastAlert {
+  readonly fingerprint: string
+  readonly detector: string
+  readonly subject: FindingSubject
+  readonly severity: Severity
+  readonly message: string
+  readonly firedAt: number
+  readonly resolvedAt: number
+  readonly simulated: boolean
+  readonly acknowledgedBy: string | null
+}
+
+const PREFIX = 'past/'
+const KEPT = 300
+
+export class PastAlerts {
+  readonly #journal: Journal
+  readonly #kept: { readonly key: string; readonly past: PastAlert }[]
+  #count: number
+
+  constructor(journal: Journal) {
+    this.#journal = journal
+    this.#kept = journal.entries(PREFIX).map(([key, value]) => ({ key, past: value as PastAlert }))
+    this.#count = Math.max(0, ...this.#kept.map(({ key }) => Number(key.slice(PREFIX.length)) || 0))
+  }
+
+  add({ fingerprint, finding, firedAt, resolvedAt, simulated, acknowledged }: AlertRecord): void {
+    const { detector, subject, severity, message } = finding
+    const past: PastAlert = {
+      ...{ fingerprint, detector, subject, severity, message, simulated },
+      firedAt: firedAt ?? finding.at,
+      resolvedAt: resolvedAt ?? finding.at,
+      acknowledgedBy: acknowledged?.by ?? null,
+    }
+    const key = `${PREFIX}${++this.#count}`
+    this.#kept.push({ key, past })
+    this.#journal.set(key, past)
+    const old = this.#kept.length > KEPT ? this.#kept.shift() : undefined
+    if (old) this.#journal.delete(old.key)
+  }
+
+  /** Newest first. */
+  list(): readonly PastAlert[] {
+    return this.#kept.map(({ past }) => past).reverse()
+  }
+}

@@ -1,0 +1,85 @@
+/** The chart of an alert: the reading that its detector looked at, around the time of the trouble. */
+import type { Alert, AlertSeries, History } from '../kinds.ts'
+import type { GpuField, GpuInfo, Reading } from '../model.ts'
+
+interface Chart {
+  readonly field: GpuField
+  readonly title: string
+  /** A word for base units; whoever draws it writes them as people do. */
+  readonly unit: 'bytes' | 'ratio' | 'hertz' | 'celsius' | 'count'
+  readonly limit: (alert: Alert, info: GpuInfo | undefined) => Reading
+}
+
+const BEFORE_MS = 30 * 60_000
+const LONGEST_MS = 6 * 3_600_000
+const POINTS = 120
+
+const none = () => null
+const memory: Chart = {
+  field: 'memoryUsedBytes',
+  title: 'GPU memory in use',
+  unit: 'bytes',
+  limit: (_alert, info) => info?.memoryTotalBytes ?? null,
+}
+const utilization: Chart = { field: 'utilizationRatio', title: 'GPU utilization', unit: 'ratio', limit: none }
+const clock: Chart = {
+  field: 'smClockHertz',
+  title: 'SM clock',
+  unit: 'hertz',
+  limit: (_alert, info) => info?.smClockMaxHertz ?? null,
+}
+const heat: Chart = {
+  field: 'temperatureCelsius',
+  title: 'GPU temperature',
+  unit: 'celsius',
+  limit: ({ finding }, info) => {
+    const said = finding.evidence.limit_celsius
+    return typeof said === 'number' ? said : (info?.temperatureSlowdownCelsius ?? null)
+  },
+}
+const count = (field: GpuField, title: string): Chart => ({ field, title, unit: 'count', limit: none })
+
+/** By detector or level rule. What is not here has nothing to draw. */
+const CHARTS: Readonly<Record<string, Chart>> = {
+  memory,
+  memory_pressure: memory,
+  oom: memory,
+  leak: memory,
+  change: memory,
+  intruder: memory,
+  idle_holding: utilization,
+  zombie: memory,
+  stall: utilization,
+  slow_data: utilization,
+  thermal: heat,
+  throttle: clock,
+  power_brake: clock,
+  gpu_lost: utilization,
+  ecc: count('eccUncorrectedVolatileCount', 'Uncorrected ECC errors'),
+  remap: count('remappedUncorrectableRows', 'Rows remapped after uncorrectable errors'),
+}
+
+export function seriesFor(alert: Alert, history: History, info: GpuInfo | undefined, now: number): AlertSeries | null {
+  const chart = CHARTS[alert.finding.detector]
+  const { gpu } = alert.finding.subject
+  if (!chart || gpu === null) return null
+  const to = Math.max(alert.resolvedAt === null ? now : alert.resolvedAt + 60_000, alert.firedAt + 60_000)
+  const from = Math.max(Math.min(alert.finding.since, alert.firedAt) - BEFORE_MS, to - LONGEST_MS)
+  const stepMs = Math.max(1000, Math.ceil((to - from) / POINTS / 1000) * 1000)
+  const answer = history.query({ gpu, fields: [chart.field], from, to, stepMs })
+  const [at, values] = thinned(answer.data[0] ?? [], answer.data[1] ?? [])
+  if (values.filter((value) => value !== null).length < 2) return null
+  return { title: chart.title, unit: chart.unit, at, values, limit: chart.limit(alert, info) }
+}
+
+/** A history may answer finer than it was asked; a mail need not be. */
+function thinned(at: readonly Reading[], values: readonly Reading[]): [number[], Reading[]] {
+  const every = Math.max(1, Math.ceil(at.length / POINTS))
+  const kept: [number[], Reading[]] = [[], []]
+  at.forEach((time, index) => {
+    if (time === null || index % every !== 0) return
+    kept[0].push(time)
+    kept[1].push(values[index] ?? null)
+  })
+  return kept
+}

@@ -1,0 +1,173 @@
+/** What of the alerts can be configured. Lists and maps come from the file, or as JSON text from a variable. */
+import { z } from 'zod'
+import { type Setting, type Settings, setting, type ValuesOf } from '../setting.ts'
+import type { MaintenanceWindow } from './dispatch.ts'
+import type { Route } from './routes.ts'
+import { FINDING_RULE_NAMES, FINDING_RULES, LEVEL_RULE_NAMES, LEVEL_RULES, type RuleChoice, type RuleName } from './rules.ts'
+import { WEEKDAYS, type WeeklyWindow } from './time-window.ts'
+
+const names = z.array(z.string().min(1, 'has to be a name'))
+const gpus = z.array(
+  z.union([z.string().min(1), z.number().int().min(0)], 'expected the index, label or identity of a GPU').transform(String),
+)
+const severity = z.enum(['info', 'warning', 'critical'])
+const clock = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'expected a time of day such as 22:00 (in quotes)')
+const moment = z.string().refine((text) => Number.isFinite(Date.parse(text)), 'expected a time such as 2030-01-31T08:00:00+01:00')
+const days = z.array(z.enum(WEEKDAYS)).min(1).optional()
+
+const route = z.strictObject({
+  channels: names.min(1, 'names no channel'),
+  severity: z.array(severity).min(1).optional(),
+  detector: names.min(1).optional(),
+  gpu: gpus.min(1).optional(),
+  user: names.min(1).optional(),
+})
+const weekly = z.strictObject({ days, from: clock, to: clock })
+const about = { gpu: gpus.min(1).optional(), comment: z.string().optional() }
+const maintenance = z
+  .strictObject({ days, from: clock.optional(), to: clock.optional(), start: moment.optional(), end: moment.optional(), ...about })
+  .refine(
+    ({ days: on, from, to, start, end }) =>
+      from !== undefined && to !== undefined
+        ? start === undefined && end === undefined
+        : start !== undefined && end !== undefined && from === undefined && to === undefined && on === undefined,
+    'expected either from and to (with days, if you like), or start and end',
+  )
+const ruleFields = {
+  for_seconds: z.number().min(0).optional(),
+  keep_firing_seconds: z.number().min(0).optional(),
+  severity: severity.optional(),
+}
+const findingRule = z.union([z.boolean(), z.strictObject(ruleFields)])
+const levelRule = z.union([
+  z.boolean(),
+  z
+    .strictObject({ ...ruleFields, threshold: z.number().min(0).optional(), clear: z.number().min(0).optional() })
+    .refine(({ threshold, clear }) => threshold === undefined || clear === undefined || clear <= threshold, {
+      path: ['clear'],
+      message: 'has to be at or below threshold',
+    }),
+])
+const web = z.string().regex(/^https?:\/\/\S+$/, 'expected an address that begins with http:// or https://')
+
+/** The message of a fault names the place inside the value: `[1].channels: names no channel`. */
+function named<T>(schema: z.ZodType): z.ZodType<T> {
+  const outer = z.unknown().transform((given, context) => {
+    const result = schema.safeParse(typeof given === 'string' ? parsedText(given) : given)
+    if (result.success) return result.data
+    for (const issue of result.error.issues) context.addIssue({ code: 'custom', message: wordsOf(issue) })
+    return z.NEVER
+  })
+  return outer as unknown as z.ZodType<T>
+}
+
+function wordsOf(issue: z.core.$ZodIssue): string {
+  // Of the choices of a union, the one that is an object says what is wrong inside it.
+  const inner = issue.code === 'invalid_union' ? issue.errors.at(-1)?.[0] : undefined
+  if (inner && (inner.path.length > 0 || inner.code === 'unrecognized_keys'))
+    return wordsOf({ ...inner, path: [...issue.path, ...inner.path] })
+  const place = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')
+  return place === '' ? issue.message : `${place.replace(/^\./, '')}: ${issue.message}`
+}
+
+function parsedText(text: string): unknown {
+  try {
+    return /^\s*[[{]/.test(text) ? JSON.parse(text) : text
+  } catch {
+    return text
+  }
+}
+
+type RuleSettingKey = `alerts.rules.${RuleName}`
+
+const ruleSettings = Object.fromEntries([
+  ...FINDING_RULE_NAMES.map((name) => [
+    `alerts.rules.${name}`,
+    setting<RuleChoice>({ schema: named(findingRule), default: true, help: `Alert: ${FINDING_RULES[name].about}; false for none` }),
+  ]),
+  ...LEVEL_RULE_NAMES.map((name) => [
+    `alerts.rules.${name}`,
+    setting<RuleChoice>({ schema: named(levelRule), default: true, help: `Alert: ${LEVEL_RULES[name].about}; false for none` }),
+  ]),
+]) as Readonly<Record<RuleSettingKey, Setting<RuleChoice>>>
+
+export const alertSettings = {
+  'alerts.enabled': setting<boolean>({ schema: z.boolean(), default: true, help: 'turn findings into alerts and deliver them' }),
+  'alerts.dir': setting<string | null>({
+    schema: z.string().min(1).nullable(),
+    default: null,
+    help: 'folder where alerts are kept until they are delivered; alerts in the log folder when not given',
+  }),
+  'alerts.routes': setting<Route[]>({
+    schema: named(z.array(route)),
+    default: [],
+    help: 'which alerts go to which channels: a list of {channels, severity, detector, gpu, user}; without it, every channel from warning on',
+  }),
+  'alerts.owners': setting<Readonly<Record<string, string>>>({
+    schema: named(z.record(z.string(), z.string().regex(/^\S+$/, 'expected an address'))),
+    default: {},
+    help: 'address of each Unix user, who is told of the troubles of their own processes',
+  }),
+  'alerts.ignore': setting<string[]>({ schema: names, default: [], help: 'detectors whose findings are no alerts; a list with commas' }),
+  'alerts.repeat_hours': setting<number>({
+    schema: z.number().min(0.05).max(8760),
+    default: 4,
+    help: 'how often it is said again that a trouble is still there',
+  }),
+  'alerts.group_seconds': setting<number>({
+    schema: z.number().min(0).max(3600),
+    default: 30,
+    help: 'how long an alert waits for others to share a message with; a critical one does not wait',
+  }),
+  'alerts.keep_firing_seconds': setting<number>({
+    schema: z.number().min(0).max(86_400),
+    default: 60,
+    help: 'how long a trouble has to be gone before it is called over',
+  }),
+  'alerts.max_age_hours': setting<number>({
+    schema: z.number().min(0.1).max(8760),
+    default: 72,
+    help: 'how long delivery of a message is tried, counting the time the agent runs',
+  }),
+  'alerts.messages_per_hour': setting<number>({
+    schema: z.number().min(1).max(36_000),
+    default: 60,
+    help: 'messages a channel sends in an hour; more are joined',
+  }),
+  'alerts.burst': setting<number>({
+    schema: z.number().int().min(1).max(1000),
+    default: 10,
+    help: 'messages a channel may send at once, a quarter of them only for what is critical',
+  }),
+  'alerts.quiet_hours': setting<WeeklyWindow[]>({
+    schema: named(z.array(weekly)),
+    default: [],
+    help: 'when all but critical is kept back and sent after, as one message: a list of {from, to, days} in local time',
+  }),
+  'alerts.maintenance': setting<MaintenanceWindow[]>({
+    schema: named(z.array(maintenance)),
+    default: [],
+    help: 'when trouble is expected and nobody is told: a list of {from, to, days, gpu} or {start, end, gpu}',
+  }),
+  'alerts.simulated': setting<boolean>({
+    schema: z.boolean(),
+    default: false,
+    help: 'also deliver alerts of simulated and recorded GPUs, marked as such',
+  }),
+  'alerts.dashboard_url': setting<string | null>({
+    schema: web.nullable(),
+    default: null,
+    help: 'address of the dashboard as people reach it, for links in messages',
+  }),
+  'alerts.heartbeat_url': setting<string | null>({
+    schema: web.nullable(),
+    default: null,
+    secret: true,
+    help: "address that is asked while GPUs are being watched, so that silence can be told from death (a dead man's switch)",
+  }),
+  'alerts.heartbeat_minutes': setting<number>({ schema: z.number().min(0.1).max(1440), default: 5, help: 'how often' }),
+  'alerts.heartbeat_method': setting<'GET' | 'POST'>({ schema: z.enum(['GET', 'POST']), default: 'GET', help: 'and how' }),
+  ...ruleSettings,
+} satisfies Settings
+
+export type AlertValues = ValuesOf<typeof alertSettings>

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto'
+import type { AlertMessage } from '../kinds.ts'
+import { linksFor } from './composer.ts'
+
+/** What `alerts test` sends: plainly a test, with everything in it that a real one has. */
+export function testMessage(host: string, now: number, dashboardUrl: string | null): AlertMessage {
+  const id = `test-${randomBytes(8).toString('hex')}`
+  return {
+    id,
+    threadId: id,
+    isFirst: true,
+    kind: 'test',
+    host,
+    at: now,
+    severity: 'info',
+    alerts: [
+      {
+        fingerprint: 'test',
+        status: 'firing',
+        finding: {
+          fingerprint: 'test',
+          detector: 'test',
+          provenance: 'live',
+          subject: { host, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null },
+          severity: 'info',
+          state: 'active',
+          at: now,
+          since: now,
+          message: 'This is a test of gpuwarden. Nothing is wrong: alerts arrive here.',
+          evidence: { test: true },
+          confidence: 1,
+          advice: ['Nothing has to be done.'],
+          predictedAt: null,
+          predictedEarliestAt: null,
+          predictedLatestAt: null,
+          riskLevel: null,
+        },
+        firedAt: now,
+        resolvedAt: null,
+        gpuLabel: null,
+        gpuName: null,
+        process: null,
+        series: null,
+      },
+    ],
+    suppressed: 0,
+    delayedMs: 0,
+    owners: [],
+    links: linksFor(dashboardUrl, null),
+    simulated: false,
+  }
+}

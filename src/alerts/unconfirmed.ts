@@ -1,0 +1,26 @@
+/** Alerts from before a restart of which nobody speaks any more. */
+import type { AgentState } from '../kinds.ts'
+import type { Finding } from '../model.ts'
+import type { AlertRecord } from './alert-record.ts'
+
+/** Detectors need time to see again what they saw before; the slowest waits for half an hour. */
+export const RESTART_GRACE_MS = 45 * 60_000
+/** The agent's own list is bounded; when it is nearly full, absence from it says nothing. */
+const FINDINGS_KNOWN = 1000
+
+/** What ends them: no detector has confirmed them, and the agent does not know of them, so nobody would ever say so otherwise. */
+export function endingsOf(records: Iterable<AlertRecord>, state: AgentState, at: number): readonly Finding[] {
+  const lost = [...records].filter((record) => record.unconfirmed && record.phase !== 'resolved')
+  if (lost.length === 0) return []
+  const known = state.findings()
+  if (known.length >= FINDINGS_KNOWN) return []
+  const active = new Set(known.map((finding) => finding.fingerprint))
+  return lost
+    .filter(({ fingerprint }) => !active.has(fingerprint))
+    .map(({ finding }) => ({
+      ...finding,
+      state: 'resolved',
+      at,
+      message: `Not reported again since gpuwarden was restarted: ${finding.message}`,
+    }))
+}
