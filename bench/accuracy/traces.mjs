@@ -5,7 +5,7 @@ import { createEngine } from '../../dist/detectors/engine.js'
 import { leak } from '../../dist/detectors/leak.js'
 import { memoryPressure } from '../../dist/detectors/memory-pressure.js'
 import { oom } from '../../dist/detectors/oom.js'
-import { openRecording } from '../../dist/recording.js'
+import { openRecording } from '../../dist/recording/recording.js'
 
 const TRACES = new URL('../../fixtures/traces/', import.meta.url)
 export const KINDS = [leak, oom, memoryPressure, change]

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DetectorInput, DetectorKind } from '../kinds.ts'
 import type { Finding, ProcessView } from '../model.ts'
-import { openRecording } from '../recording.ts'
+import { openRecording } from '../recording/recording.ts'
 
 const TRACES = join(import.meta.dirname, '../../fixtures/traces')
 

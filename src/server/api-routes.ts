@@ -1,11 +1,11 @@
 /** The routes that say what the agent knows at this moment. */
 import { z } from 'zod'
 import type { AgentState, History } from '../kinds.ts'
+import { type Route, route } from '../route.ts'
 import { VERSION } from '../version.ts'
 import { type MetricsFormat, metricsFormat } from './accept.ts'
 import { findGpu, historyRoute, knownGpus } from './history-route.ts'
 import { readiness, reasonOf } from './readiness.ts'
-import { type Route, route } from './route.ts'
 import { type Health, SCHEMAS } from './schemas.ts'
 import type { Stream } from './stream.ts'
 import { streamRoute } from './stream-route.ts'

@@ -1,8 +1,8 @@
 /** Reads the body of a request, within a limit. */
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
-import type { ErrorCode } from './errors.ts'
-import type { Route } from './route.ts'
+import type { Route } from '../route.ts'
+import type { ErrorCode } from '../route-errors.ts'
 
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024
 

@@ -1,13 +1,13 @@
 /** What happens to every request, in this order: host, origin, token, query, body, handler, answer, log. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Log } from '../kinds.ts'
+import { isReply, type Reply, type Route, type RouteContext, reply, TAKEN } from '../route.ts'
+import { ERRORS, type ErrorCode, errorBody } from '../route-errors.ts'
 import { readBody } from './body.ts'
 import { crossSiteReason } from './cross-site.ts'
-import { ERRORS, type ErrorCode, errorBody } from './errors.ts'
 import { toJson } from './event-ring.ts'
 import type { Gate } from './gate.ts'
 import { checkQuery, parseQuery } from './query.ts'
-import { isReply, type Reply, type Route, type RouteContext, reply, TAKEN } from './route.ts'
 import { commonHeaders, send } from './send.ts'
 import { traceOf } from './trace.ts'
 

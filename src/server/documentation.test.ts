@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
-import { ERRORS } from './errors.ts'
+import { ERRORS } from '../route-errors.ts'
 import { collectingLog, pretendAgent, pretendHistory, pretendMetrics, settingsWith } from './pretend-agent.contract.ts'
 import { createServer } from './server.ts'
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { AgentState, GpuView, History } from '../kinds.ts'
 import type { GpuField } from '../model.ts'
 import { GPU_FIELDS } from '../record.ts'
-import { type Reply, type Route, type RouteContext, route } from './route.ts'
+import { type Reply, type Route, type RouteContext, route } from '../route.ts'
 import { SCHEMAS } from './schemas.ts'
 import { parseTime, TIME_HINT } from './time-expression.ts'
 

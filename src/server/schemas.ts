@@ -14,7 +14,7 @@ import type {
   SourceHealth,
 } from '../model.ts'
 import { GPU_FIELDS } from '../record.ts'
-import { ERRORS, type ErrorBody, type ErrorCode } from './errors.ts'
+import { ERRORS, type ErrorBody, type ErrorCode } from '../route-errors.ts'
 
 const reading = z.number().nullable()
 const text = z.string().nullable()

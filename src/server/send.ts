@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { deflate, gzip } from 'node:zlib'
+import type { Reply } from '../route.ts'
 import { encodingFor } from './accept.ts'
-import type { Reply } from './route.ts'
 import { type Trace, traceparent } from './trace.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

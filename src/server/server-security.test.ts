@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { route } from '../route.ts'
 import { type Running, startServer } from './pretend-agent.contract.ts'
-import { route } from './route.ts'
 
 const TOKEN = 'a-token-nobody-guesses'
 const write = route({

@@ -1,9 +1,9 @@
 import { createServer as createTcpServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { ERRORS } from './errors.ts'
+import { route } from '../route.ts'
+import { ERRORS } from '../route-errors.ts'
 import { finding, NOW, type Running, settingsWith, sourceHealth, startServer } from './pretend-agent.contract.ts'
-import { route } from './route.ts'
 import { SCHEMAS } from './schemas.ts'
 
 const EXAMPLES: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import type { GpuSample } from '../model.ts'
-import { parseGpuLine, SlowCarry } from '../recording.ts'
+import { parseGpuLine, SlowCarry } from '../recording/recording.ts'
 import { parseFileName } from './file-name.ts'
 
 const MAX_INPUT_BYTES = 64 * 1024 * 1024

@@ -1,6 +1,6 @@
 /** What the other lines of a recording say: the inverse of hostRecord, eventRecord, stepRecord and deviceRecord. */
-import type { GpuEvent, GpuInfo, HostSample, MigInstance, Provenance, TrainingStep, Vendor } from './model.ts'
-import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp } from './recording-json.ts'
+import type { GpuEvent, GpuInfo, HostSample, MigInstance, Provenance, TrainingStep, Vendor } from '../model.ts'
+import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp } from './json.ts'
 
 export interface DeviceLine {
   readonly kind: 'device'

@@ -1,7 +1,7 @@
 /** What a `gpu_metrics` line says: the inverse of gpuRecord. Fields that are missing are null, unknown ones are ignored. */
-import type { GpuField, GpuProcess, GpuProcessType, GpuSample, GpuState, ProcessInfo } from './model.ts'
-import { fromColumn, GPU_COLUMNS, type JsonRecord, NO_READINGS, SLOW_FIELDS } from './record.ts'
-import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp, textNumber } from './recording-json.ts'
+import type { GpuField, GpuProcess, GpuProcessType, GpuSample, GpuState, ProcessInfo } from '../model.ts'
+import { fromColumn, GPU_COLUMNS, type JsonRecord, NO_READINGS, SLOW_FIELDS } from '../record.ts'
+import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp, textNumber } from './json.ts'
 
 /** A `gpu_metrics` line: the sample, and what such a line says besides of the device and of who the processes are. */
 export interface GpuLine {

@@ -1,8 +1,8 @@
 /** What the server serves: one entry per route, from which the router, the checks and /openapi.json are made. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
-import type { Log } from '../kinds.ts'
-import type { ErrorCode } from './errors.ts'
+import type { Log } from './kinds.ts'
+import type { ErrorCode } from './route-errors.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson, parseObject, parseTimestamp } from './recording-json.ts'
+import { parseJson, parseObject, parseTimestamp } from './json.ts'
 
 describe('parseTimestamp', () => {
   it('agrees with Date for every moment it can write', () => {

@@ -1,6 +1,6 @@
 /** The GPUs of a recording: from their own lines, or made up from what the first metrics line tells. */
-import type { GpuInfo, Vendor } from './model.ts'
-import type { GpuLine } from './recording-gpu.ts'
+import type { GpuInfo, Vendor } from '../model.ts'
+import type { GpuLine } from './gpu.ts'
 
 export class DeviceRoster {
   readonly #byId = new Map<string, GpuInfo>()

@@ -1,6 +1,6 @@
 /** The lowest layer of reading a recording: JSON with Python's bare NaN, timestamps, and fields whose type is checked. */
-import type { Reading } from './model.ts'
-import type { JsonRecord } from './record.ts'
+import type { Reading } from '../model.ts'
+import type { JsonRecord } from '../record.ts'
 
 /** Why a line of a recording is not used. */
 export type SkipReason = 'not_json' | 'not_an_object' | 'no_timestamp' | 'wrong_type' | 'too_long' | 'torn'

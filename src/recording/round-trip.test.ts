@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { GpuEvent, GpuInfo, GpuReadings, GpuSample, HostSample, ProcessInfo, ProcessView, Reading, TrainingStep } from './model.ts'
-import { deviceRecord, eventRecord, GPU_COLUMNS, gpuRecord, hostRecord, SLOW_FIELDS, stepRecord } from './record.ts'
+import type { GpuEvent, GpuInfo, GpuReadings, GpuSample, HostSample, ProcessInfo, ProcessView, Reading, TrainingStep } from '../model.ts'
+import { deviceRecord, eventRecord, GPU_COLUMNS, gpuRecord, hostRecord, SLOW_FIELDS, stepRecord } from '../record.ts'
 import { parseDeviceLine, parseEventLine, parseGpuLine, parseHostLine, parseStepLine } from './recording.ts'
 
 /** Through the text, as it lies in the file. */

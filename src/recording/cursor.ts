@@ -1,9 +1,9 @@
 /** Goes through the lines of one file of a recording in the order of time, parsed, and keeps count of what it could not use. */
-import type { GpuEvent, HostSample, TrainingStep } from './model.ts'
-import { type FileFault, type LineBlock, type RecordingFile, type RecordingKind, readLines } from './recording-file.ts'
-import { type GpuLine, parseGpuLine } from './recording-gpu.ts'
-import type { Parsed, SkipReason } from './recording-json.ts'
-import { type DeviceLine, parseDeviceLine, parseEventLine, parseHostLine, parseStepLine } from './recording-line.ts'
+import type { GpuEvent, HostSample, TrainingStep } from '../model.ts'
+import { type FileFault, type LineBlock, type RecordingFile, type RecordingKind, readLines } from './file.ts'
+import { type GpuLine, parseGpuLine } from './gpu.ts'
+import type { Parsed, SkipReason } from './json.ts'
+import { type DeviceLine, parseDeviceLine, parseEventLine, parseHostLine, parseStepLine } from './line.ts'
 
 export type RecordingLine = GpuLine | DeviceLine | HostSample | GpuEvent | TrainingStep
 

@@ -2,7 +2,7 @@
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { constants, createGunzip, gunzipSync } from 'node:zlib'
-import { parseObject, parseTimestamp } from './recording-json.ts'
+import { parseObject, parseTimestamp } from './json.ts'
 
 /** In the order in which lines of the same moment are given out: who is there, before what it does. */
 export const RECORDING_KINDS = ['gpu_devices', 'host_metrics', 'gpu_events', 'gpu_metrics', 'training_metrics'] as const

@@ -9,18 +9,18 @@
  * - Slow readings are carried per GPU from the line that held them; `slowAt` tells its time.
  * - Who the processes are stands in `gpu_metrics` lines; it comes out as the `processes` of a HostSample, whenever it changes.
  */
-import type { GpuInfo, Sample } from './model.ts'
-import { type FileStats, RecordingCursor, type RecordingLine } from './recording-cursor.ts'
-import { DeviceRoster } from './recording-devices.ts'
-import { findRecordingFiles, RECORDING_KINDS, recordingName } from './recording-file.ts'
-import { SlowCarry } from './recording-gpu.ts'
-import { HostMerge } from './recording-host.ts'
-import type { SkipReason } from './recording-json.ts'
+import type { GpuInfo, Sample } from '../model.ts'
+import { type FileStats, RecordingCursor, type RecordingLine } from './cursor.ts'
+import { DeviceRoster } from './devices.ts'
+import { findRecordingFiles, RECORDING_KINDS, recordingName } from './file.ts'
+import { SlowCarry } from './gpu.ts'
+import { HostMerge } from './host.ts'
+import type { SkipReason } from './json.ts'
 
-export { type GpuLine, parseGpuLine, replayGpuId, SlowCarry } from './recording-gpu.ts'
-export type { LineInput, Parsed, SkipReason } from './recording-json.ts'
-export { parseTimestamp } from './recording-json.ts'
-export { type DeviceLine, parseDeviceLine, parseEventLine, parseHostLine, parseStepLine } from './recording-line.ts'
+export { type GpuLine, parseGpuLine, replayGpuId, SlowCarry } from './gpu.ts'
+export type { LineInput, Parsed, SkipReason } from './json.ts'
+export { parseTimestamp } from './json.ts'
+export { type DeviceLine, parseDeviceLine, parseEventLine, parseHostLine, parseStepLine } from './line.ts'
 
 /** What was recorded of one moment. */
 export interface RecordingItem {

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { GpuSample, HostSample, Sample, TrainingStep } from './model.ts'
+import type { GpuSample, HostSample, Sample, TrainingStep } from '../model.ts'
 import { describeSkipped, openRecording, type RecordingItem, type RecordingStats } from './recording.ts'
 
-const TRACES = fileURLToPath(new URL('../fixtures/traces/', import.meta.url))
+const TRACES = fileURLToPath(new URL('../../fixtures/traces/', import.meta.url))
 const START = Date.UTC(2026, 10, 15, 6)
 
 let root: string

@@ -1,6 +1,6 @@
 /** Brings host lines and what the GPU lines tell of processes together into HostSamples. */
-import type { HostSample, ProcessInfo } from './model.ts'
-import type { GpuLine } from './recording-gpu.ts'
+import type { HostSample, ProcessInfo } from '../model.ts'
+import type { GpuLine } from './gpu.ts'
 
 /** Older host figures are not repeated in a sample that is made because processes changed. */
 const REPEAT_MS = 10_000
