@@ -2,6 +2,7 @@
  * Entry of the sampler process: the only one that loads native code. It may hang or crash; the agent replaces it.
  * It never decides when to end: it does so when told, or when the agent is gone.
  */
+import { performance } from 'node:perf_hooks'
 import { resourceUsage } from 'node:process'
 import type { SourceEnv } from '../kinds.ts'
 import { loadSource } from '../sources/index.ts'
@@ -15,6 +16,7 @@ let opened = 0
 let beats = 0
 
 const COST_EVERY_BEATS = 5
+const originMs = performance.now()
 
 let isSilent = true
 
@@ -57,7 +59,7 @@ async function open(name: string): Promise<void> {
       return
     }
     await send({ type: 'opened', source: name, provenance: source.provenance, intervalMs, devices: source.devices() })
-    const runner = new SourceRunner({ name, source, intervalMs, announce: opened > 0, send, onGone: () => runners.delete(name) })
+    const runner = new SourceRunner({ name, source, intervalMs, originMs, announce: opened > 0, send, onGone: () => runners.delete(name) })
     opened++
     runners.set(name, runner)
     if (watched.length > 0) runner.watch(watched)

@@ -11,6 +11,13 @@ describe('TickClock', () => {
     expect(clock.skipped).toBe(0)
   })
 
+  it('ticks together with another clock of the same origin, whenever it was started', () => {
+    const late = new TickClock(100, 3550, 1000)
+    expect(late.advance(3560)).toBe(40)
+    expect(late.skipped).toBe(0)
+    expect(new TickClock(100, 1000, 1000).advance(3560)).toBe(40)
+  })
+
   it('skips and counts the ticks that a slow read ran over', () => {
     const clock = new TickClock(100, 0)
     expect(clock.advance(350)).toBe(50)

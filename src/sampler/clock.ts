@@ -2,12 +2,14 @@
 export class TickClock {
   readonly #intervalMs: number
   readonly #startMs: number
-  #tick = 0
+  #tick: number
   #skipped = 0
 
-  constructor(intervalMs: number, nowMs: number) {
+  /** `originMs`: a point of the grid. Clocks that share it tick together, which spares wake-ups. */
+  constructor(intervalMs: number, nowMs: number, originMs = nowMs) {
     this.#intervalMs = intervalMs
-    this.#startMs = nowMs
+    this.#startMs = originMs
+    this.#tick = Math.floor((nowMs - originMs) / intervalMs)
   }
 
   get tick(): number {

@@ -9,6 +9,8 @@ export interface RunnerOptions {
   readonly name: string
   readonly source: Source
   readonly intervalMs: number
+  /** Monotonic; shared by the sources of a process, so that they tick together. */
+  readonly originMs: number
   /** Whether to announce each read (see messages.ts). */
   readonly announce: boolean
   /** Resolves when the message is on its way; awaited only by sources that run faster than the clock. */
@@ -31,7 +33,7 @@ export class SourceRunner {
   constructor(options: RunnerOptions) {
     this.name = options.name
     this.#options = options
-    this.#clock = new TickClock(options.intervalMs, performance.now())
+    this.#clock = new TickClock(options.intervalMs, performance.now(), options.originMs)
     this.#devices = options.source.devices()
     this.#schedule(0)
   }
