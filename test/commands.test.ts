@@ -1,0 +1,118 @@
+/** The commands that print once and end, and the library, as a user meets them. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { buildFakeNvml, fakeNvmlScript } from './fake-nvml/index.ts'
+import { FIXTURES, run, temporaryFolder } from './program.ts'
+
+const EXAMPLE = fileURLToPath(new URL('../examples/gpu-monitor.js', import.meta.url))
+const NO_GPU = { GPUWARDEN_ROOT: join(FIXTURES, 'empty') }
+
+describe('status', () => {
+  it('gives the memory status report in its shape', async () => {
+    const script = fakeNvmlScript({ gpus: 2, memory_total: 12_348_030_976, memory_used: 8_589_934_592, memory_reserved: 0 })
+    const { code, stdout } = await run(['status', '--json', '--source', 'nvidia'], { GPUWARDEN_NVML: buildFakeNvml(), ...script.env })
+    expect(code).toBe(0)
+    const report = JSON.parse(stdout)
+    expect(Object.keys(report)).toEqual(['timestamp', 'devices', 'summary'])
+    expect(Object.keys(report.devices)).toEqual(['0', '1'])
+    expect(report.devices['0'].current_usage).toMatchObject({
+      allocated: 8_589_934_592,
+      free: 3_758_096_384,
+      total: 12_348_030_976,
+      utilization_percent: 69.6,
+    })
+    expect(report.devices['0'].statistics).toMatchObject({ avg_utilization: 69.6, max_utilization: 69.6 })
+    expect(report.devices['0'].statistics.samples_count).toBeGreaterThanOrEqual(2)
+    expect(report.summary).toEqual({ total_devices: 2, total_memory_gb: 23, overall_utilization: 69.6, simulated: false })
+  })
+
+  it('says in words that GPUs are simulated where there is none', async () => {
+    const { code, stdout } = await run(['status'], NO_GPU)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/No GPU was found: these are SIMULATED GPUs/)
+    expect(stdout).toMatch(/^0 +Simulated /m)
+  })
+
+  it('sums up a whole recording', async () => {
+    const { code, stdout } = await run(['status', '--json', '--source', `replay:${join(FIXTURES, 'traces/healthy')}`])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout).devices['0'].statistics.samples_count).toBeGreaterThan(400)
+  })
+
+  it('ends with code 3 and advice where the driver cannot be talked to', async () => {
+    const script = fakeNvmlScript({ init: 18 })
+    const { code, stderr } = await run(['status'], { GPUWARDEN_NVML: buildFakeNvml(), ...script.env })
+    expect(code).toBe(3)
+    expect(stderr).toMatch(/gpuwarden doctor/)
+  })
+})
+
+describe('metrics', () => {
+  it('prints one scrape, in the sets that were asked for', async () => {
+    const { code, stdout } = await run(['metrics', '--source', 'demo', '--metrics', 'native,dcgm'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^gpu_utilization_percent\{gpu="0",.*simulated="true"\} /m)
+    expect(stdout).toMatch(/^DCGM_FI_DEV_GPU_UTIL\{gpu="0",UUID=/m)
+  })
+
+  it('names the sets there are when another is asked for', async () => {
+    const { code, stderr } = await run(['metrics', '--metrics', 'nonsense'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/metrics\.sets .*native/)
+  })
+})
+
+describe('doctor', () => {
+  it('is content with a driver that answers', async () => {
+    const { code, stdout } = await run(['doctor', '--json', '--port', '0'], { GPUWARDEN_NVML: buildFakeNvml() })
+    const { ok, checks } = JSON.parse(stdout)
+    expect(checks.filter((check: { state: string }) => check.state === 'missing')).toEqual([])
+    expect(ok).toBe(true)
+    expect(code).toBe(0)
+    expect(checks.find((check: { name: string }) => check.name === 'nvidia').message).toMatch(/2 device\(s\)/)
+  })
+
+  it('ends with code 1 and says what to do where there is no GPU, or one without a driver', async () => {
+    const none = await run(['doctor', '--port', '0'], NO_GPU)
+    expect(none.code).toBe(1)
+    expect(none.stdout).toMatch(/^MISSING gpu .*no GPU found/m)
+    expect(none.stdout).toMatch(/→ .*--source demo/)
+    const script = fakeNvmlScript({ init: 9 })
+    const broken = await run(['doctor', '--port', '0'], { GPUWARDEN_NVML: buildFakeNvml(), ...script.env })
+    expect(broken.stdout).toMatch(/MISSING/)
+    expect(broken.code).toBe(1)
+  })
+})
+
+describe('config', () => {
+  it('says where each value came from and shows no secret', async () => {
+    const { code, stdout } = await run(['config', '--interval', '2', '--token', 'correct-horse-battery'], {
+      EMAIL_PASSWORD: 'hunter2hunter2',
+      SMTP_SERVER: 'mail.example.org',
+    })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^interval: 2 +# flag --interval$/m)
+    expect(stdout).toMatch(/^email\.server: "mail\.example\.org" +# environment SMTP_SERVER$/m)
+    expect(stdout).toMatch(/^server\.token: "\*{8}"/m)
+    expect(stdout).not.toMatch(/correct-horse|hunter2/)
+  })
+})
+
+describe('the library', () => {
+  it('runs its example', async () => {
+    const child = spawn(process.execPath, [EXAMPLE], {
+      env: { ...process.env, GPUWARDEN_SOURCE: 'demo' },
+      cwd: temporaryFolder(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let text = ''
+    child.stdout.on('data', (data) => {
+      text += data
+    })
+    const code = await new Promise((resolve) => child.once('close', resolve))
+    expect(text).toMatch(/^GPU 0 Simulated .* \(SIMULATED\): \d+ %, \d+ MiB, \d+ processes$/m)
+    expect(code).toBe(0)
+  })
+})
