@@ -109,6 +109,34 @@ export const NO_READINGS: GpuReadings = Object.freeze(
   Object.fromEntries(GPU_FIELDS.map((field) => [field, null])),
 ) as unknown as GpuReadings
 
+/** Every fact of a GPU unknown: the start of a GpuInfo, to be overwritten with what was found out. */
+export const NO_FACTS: Omit<GpuInfo, 'id' | 'index' | 'label' | 'vendor' | 'provenance'> = Object.freeze({
+  name: null,
+  pciBusId: null,
+  minor: null,
+  serial: null,
+  driverVersion: null,
+  cudaVersion: null,
+  libraryVersion: null,
+  architecture: null,
+  memoryTotalBytes: null,
+  powerLimitWatts: null,
+  powerLimitMinWatts: null,
+  powerLimitMaxWatts: null,
+  smClockMaxHertz: null,
+  memoryClockMaxHertz: null,
+  temperatureSlowdownCelsius: null,
+  temperatureShutdownCelsius: null,
+  temperatureMaxCelsius: null,
+  memoryTemperatureMaxCelsius: null,
+  pcieGenerationMax: null,
+  pcieWidthMax: null,
+  migMode: null,
+  mig: null,
+  unifiedMemory: false,
+  unavailable: Object.freeze({}),
+})
+
 /** From base units to a column's unit. Ratios keep six decimals, so that reading back gives the same number. */
 export function toColumn(value: number, scale: Scale): number {
   switch (scale) {

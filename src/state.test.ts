@@ -3,42 +3,21 @@ import { Hub } from './hub.ts'
 import type { HubEvent, Sink } from './kinds.ts'
 import type { GpuInfo, GpuSample, HostSample, ProcessInfo, Provenance, SourceHealth } from './model.ts'
 import { SILENT_LOG } from './one-look.ts'
-import { NO_READINGS } from './record.ts'
+import { NO_FACTS, NO_READINGS } from './record.ts'
 import { State } from './state.ts'
 
 const NOW = 1_760_000_000_000
 
 function gpu(id: string, index: number, overrides: Partial<GpuInfo> = {}): GpuInfo {
   return {
+    ...NO_FACTS,
     id,
     index,
     label: String(index),
     vendor: 'nvidia',
     provenance: 'live',
     name: `card ${id}`,
-    pciBusId: null,
-    minor: null,
-    serial: null,
-    driverVersion: null,
-    cudaVersion: null,
-    libraryVersion: null,
-    architecture: null,
     memoryTotalBytes: 1000,
-    powerLimitWatts: null,
-    powerLimitMinWatts: null,
-    powerLimitMaxWatts: null,
-    smClockMaxHertz: null,
-    memoryClockMaxHertz: null,
-    temperatureSlowdownCelsius: null,
-    temperatureShutdownCelsius: null,
-    temperatureMaxCelsius: null,
-    memoryTemperatureMaxCelsius: null,
-    pcieGenerationMax: null,
-    pcieWidthMax: null,
-    migMode: null,
-    mig: null,
-    unifiedMemory: false,
-    unavailable: {},
     ...overrides,
   }
 }

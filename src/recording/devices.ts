@@ -1,5 +1,6 @@
 /** The GPUs of a recording: from their own lines, or made up from what the first metrics line tells. */
 import type { GpuInfo, Vendor } from '../model.ts'
+import { NO_FACTS } from '../record.ts'
 import type { GpuLine } from './gpu.ts'
 
 export class DeviceRoster {
@@ -27,35 +28,14 @@ export class DeviceRoster {
 function deviceOf(line: GpuLine, position: number): GpuInfo {
   const index = line.index ?? position
   return {
+    ...NO_FACTS,
     id: line.sample.gpu,
     index,
     label: line.label ?? String(index),
     vendor: vendorOf(line.name),
     provenance: 'replay',
     name: line.name,
-    pciBusId: null,
-    minor: null,
-    serial: null,
-    driverVersion: null,
-    cudaVersion: null,
-    libraryVersion: null,
-    architecture: null,
     memoryTotalBytes: line.sample.memoryTotalBytes,
-    powerLimitWatts: null,
-    powerLimitMinWatts: null,
-    powerLimitMaxWatts: null,
-    smClockMaxHertz: null,
-    memoryClockMaxHertz: null,
-    temperatureSlowdownCelsius: null,
-    temperatureShutdownCelsius: null,
-    temperatureMaxCelsius: null,
-    memoryTemperatureMaxCelsius: null,
-    pcieGenerationMax: null,
-    pcieWidthMax: null,
-    migMode: null,
-    mig: null,
-    unifiedMemory: false,
-    unavailable: {},
   }
 }
 

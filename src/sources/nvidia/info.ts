@@ -1,5 +1,6 @@
 /** What is read once per GPU: identity, limits, thresholds. */
 import type { GpuInfo, MigInstance, Reading } from '../../model.ts'
+import { NO_FACTS } from '../../record.ts'
 import { CODE } from './codes.ts'
 import type { Device } from './device.ts'
 import { decodeFieldValue, decodePciBusId, FIELD_VALUE_BYTES, fieldReturn, PCI_INFO_BYTES, readText, readUint32 } from './layouts.ts'
@@ -66,31 +67,13 @@ export function readIdentity(device: Device, index: number): Identity {
 /** A GPU of which nothing is known but where it is. */
 export function unknownGpu(identity: Identity, index: number, system: SystemInfo): GpuInfo {
   return {
+    ...NO_FACTS,
     ...identity,
     ...system,
     index,
     label: String(index),
     vendor: 'nvidia',
     provenance: 'live',
-    minor: null,
-    serial: null,
-    architecture: null,
-    memoryTotalBytes: null,
-    powerLimitWatts: null,
-    powerLimitMinWatts: null,
-    powerLimitMaxWatts: null,
-    smClockMaxHertz: null,
-    memoryClockMaxHertz: null,
-    temperatureSlowdownCelsius: null,
-    temperatureShutdownCelsius: null,
-    temperatureMaxCelsius: null,
-    memoryTemperatureMaxCelsius: null,
-    pcieGenerationMax: null,
-    pcieWidthMax: null,
-    migMode: null,
-    mig: null,
-    unifiedMemory: false,
-    unavailable: {},
   }
 }
 
