@@ -1,10 +1,8 @@
 /** The composition root of the agent: the only file that knows every room. */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
+import { type Alerting, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
-import { createEngine } from './detectors/engine.ts'
-import { detectors } from './detectors/index.ts'
-import { detectorOptions } from './detectors/settings.ts'
 import { CONTENT_TYPES, createExporter } from './exporter/exporter.ts'
 import { TrainingMetrics } from './exporter/training-metrics.ts'
 import { EXIT, Failure } from './failure.ts'
@@ -16,6 +14,7 @@ import { createHistory } from './store/history.ts'
 import { refillHistory } from './store/refill.ts'
 import { createStore, type Store } from './store/store.ts'
 import { VERSION } from './version.ts'
+import { Watching } from './watching.ts'
 
 export interface AgentOptions {
   readonly config: Config
@@ -29,6 +28,8 @@ export interface Started {
   /** Where the API is; null when the server is off. */
   readonly url: string | null
   readonly metricsUrl: string | null
+  /** What is not as it was configured, in plain words. */
+  readonly notes: readonly string[]
 }
 
 export class Agent {
@@ -37,6 +38,8 @@ export class Agent {
   readonly store: Store | null
   readonly #config: Config
   readonly #server: GpuwardenServer | null
+  readonly #watching: Watching
+  readonly #alerting: Alerting
   readonly #abort = new AbortController()
   #refilled: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | null = null
@@ -64,6 +67,10 @@ export class Agent {
     const { hub, state } = this.sampling
     const training = new TrainingMetrics()
     const history = createHistory(values)
+    // What a wrong configuration can stop comes before what would have to be ended again.
+    this.#watching = new Watching({ values, logDir, hostname: state.hostname, hub, log, now: Date.now })
+    this.#alerting = createAlerting({ values, logDir, state, history, detectors: this.#watching.running, log })
+    const { alerts } = this.#alerting
     hub.addSink(history)
     hub.addSink(quietSink('training', (event) => follow(training, event)))
     this.store =
@@ -78,7 +85,13 @@ export class Agent {
         },
       )
     }
-    const exporter = createExporter({ state, sets: values['metrics.sets'], maxProcesses: values['metrics.max_processes'], training })
+    const exporter = createExporter({
+      state,
+      sets: values['metrics.sets'],
+      maxProcesses: values['metrics.max_processes'],
+      training,
+      ...(alerts ? { alerts: () => alerts.health() } : {}),
+    })
     this.#server = values['server.enabled']
       ? createServer({
           state,
@@ -87,23 +100,14 @@ export class Agent {
           settings: values,
           log,
           version: VERSION,
-          extraHealth: () => ({ store: this.store?.health() ?? null }),
+          extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null }),
+          routes: this.#alerting.routes,
         })
       : null
     if (this.#server) hub.addSink(this.#server.sink)
-    const engine = createEngine({
-      kinds: detectors,
-      options: detectorOptions(values),
-      disabled: values['detectors.disabled'],
-      hostname: state.hostname,
-      onFailure: ({ detector, error }) => log.error({ err: error, detector }, 'a detector failed and is switched off'),
-    })
+    if (alerts) hub.addSink(alerts)
     // Last, so that everybody has seen a sample before what is concluded from it.
-    hub.addSink(
-      quietSink('detectors', (event) => {
-        for (const finding of engine.accept(event)) hub.receiveFinding(finding)
-      }),
-    )
+    hub.addSink(this.#watching)
   }
 
   /** Listens first, so that a taken port is known before any driver is touched, then opens the GPUs. */
@@ -114,11 +118,13 @@ export class Agent {
       { version: VERSION, node: process.versions.node, config: file, interval: values.interval, source: values.source },
       'gpuwarden starts',
     )
-    for (const warning of warnings) log.warn({}, warning)
+    const { problems } = this.#alerting
+    for (const warning of [...warnings, ...problems]) log.warn({}, warning)
     try {
       const url = this.#server ? (await this.#server.listen()).url : null
       const port = values['server.prometheus_port']
       const metricsUrl = this.#server && port !== null ? `${(await this.#server.metricsListen(port)).url}/metrics` : null
+      this.#watching.resume()
       const opened = await this.sampling.open()
       for (const { source, result, message } of opened.openings) {
         if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; it is tried again`)
@@ -126,7 +132,7 @@ export class Agent {
       }
       if (opened.simulatedInstead) log.warn({}, 'no GPU was found: showing SIMULATED GPUs')
       log.info({ url, metricsUrl, gpus: this.sampling.state.devices().length }, 'gpuwarden is watching')
-      return { opened, url, metricsUrl }
+      return { opened, url, metricsUrl, notes: problems }
     } catch (error) {
       await this.stop('could not start')
       throw error

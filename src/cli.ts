@@ -6,7 +6,7 @@ import { EXIT, Failure } from './failure.ts'
 import type { Setting } from './setting.ts'
 import { VERSION } from './version.ts'
 
-const DEFAULT_COMMAND = 'monitor'
+const DEFAULT_COMMAND = 'top'
 
 export async function main(argv: readonly string[]): Promise<number> {
   let exitCode: number = EXIT.ok
@@ -21,7 +21,7 @@ export async function main(argv: readonly string[]): Promise<number> {
       'after',
       `
 Examples:
-  gpuwarden                                 watch the GPUs of this machine (same as: gpuwarden monitor)
+  gpuwarden                                 live dashboard in the terminal (same as: gpuwarden top)
   gpuwarden monitor --interval 0.5 --gpu 0  one GPU, twice a second
   gpuwarden monitor --demo-scenario leak --source demo
   gpuwarden status --json                   one look, as JSON
@@ -30,9 +30,9 @@ Examples:
 Exit codes: 0 fine, 1 a check said no, 2 wrong argument or configuration, 3 no such GPU or recording, 4 cannot listen, 70 internal error.`,
     )
   for (const entry of COMMANDS)
-    declare(program, entry, async (flags, extras) => {
+    declare(program, entry, async (flags, extras, args) => {
       const { config, ...options } = extras
-      exitCode = await entry.run(loadConfig({ flags, file: config as string | undefined }), options)
+      exitCode = await entry.run(loadConfig({ flags, file: config as string | undefined }), options, args)
     })
   try {
     await program.parseAsync([...(argv.length === 0 || startsWithFlag(argv) ? [DEFAULT_COMMAND, ...argv] : argv)], { from: 'user' })
@@ -47,7 +47,9 @@ function startsWithFlag(argv: readonly string[]): boolean {
   return argv[0]?.startsWith('-') === true && !['--help', '-h', '--version', '-V'].includes(argv[0])
 }
 
-function declare(program: Command, entry: CommandEntry, run: (flags: FlagValues, extras: Record<string, unknown>) => Promise<void>): void {
+type RunCommand = (flags: FlagValues, extras: Record<string, unknown>, args: readonly string[]) => Promise<void>
+
+function declare(program: Command, entry: CommandEntry, run: RunCommand): void {
   const command = program
     .command(entry.name)
     .description(entry.summary)
@@ -61,7 +63,9 @@ function declare(program: Command, entry: CommandEntry, run: (flags: FlagValues,
   }
   command.option('--config <file>', 'YAML configuration file')
   for (const { flag, help } of entry.options) command.option(flag, help)
-  command.action(async (given: Record<string, unknown>) => {
+  for (const { notation, help } of entry.arguments ?? []) command.argument(notation, help)
+  command.action(async () => {
+    const given: Record<string, unknown> = command.opts()
     const flags: FlagValues = {}
     const extras: Record<string, unknown> = {}
     for (const [name, value] of Object.entries(given)) {
@@ -70,7 +74,7 @@ function declare(program: Command, entry: CommandEntry, run: (flags: FlagValues,
       else extras[name] = value
     }
     if (extras.gpu !== undefined) flags.devices = [extras.gpu]
-    await run(flags, extras)
+    await run(flags, extras, command.args)
   })
 }
 

@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { isMap, parseDocument } from 'yaml'
-import { emailSettings } from './channels/settings.ts'
+import { alertSettings } from './alerts/settings.ts'
+import { channelSettings } from './channels/settings.ts'
 import { detectorSettings } from './detectors/settings.ts'
 import { exporterSettings } from './exporter/settings.ts'
 import { EXIT, Failure } from './failure.ts'
@@ -20,7 +21,8 @@ export const SETTINGS = {
   ...storeSettings,
   ...logSettings,
   ...detectorSettings,
-  ...emailSettings,
+  ...alertSettings,
+  ...channelSettings,
 } satisfies Settings
 
 export type ConfigKey = keyof typeof SETTINGS

@@ -24,13 +24,15 @@ const isGroundFloor = (path: string) => GROUND_FLOOR.has(path) || /^(recording|c
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   /** Detectors are the judgement, memory/ is its maths. */
   detectors: ['memory'],
+  /** Reports say in words what memory/ works out. */
+  report: ['memory'],
   /** Doctor examines sources by opening them, as a command does. */
   doctor: ['sources'],
 }
 
 /** Files that put rooms together. The child process has a composition file of its own. */
 const COMPOSITION =
-  /^(app|cli|config|sampling|one-look|gpu-monitor|index|hub|state|log|log-settings)\.ts$|^commands\/|^doctor\/|^sampler\/child\.ts$/
+  /^(app|alerting|watching|cli|config|sampling|one-look|gpu-monitor|memory-(watch|tool|profiler|debugger)|oom-detector|leak-detector|fragmentation-analyzer|index|hub|state|log|log-settings)\.ts$|^commands\/|^doctor\/|^sampler\/child\.ts$/
 
 function files(folder: string): string[] {
   return readdirSync(folder).flatMap((name) => {

@@ -172,6 +172,11 @@ describe('alerts: from a finding to a message', () => {
     wanted.say('a', { severity: 'critical', subject: { gpu: 'GPU-0' } })
     await wanted.pass(MINUTE)
     expect(wanted.channel.got).toMatchObject([{ simulated: true }])
+    const restarted = pretendWorld()
+    restarted.state.views = []
+    restarted.say('a', { severity: 'critical', provenance: 'simulated', subject: { gpu: 'GPU-0' } })
+    await restarted.pass(MINUTE)
+    expect(restarted.channel.got).toEqual([])
   })
 
   it('sends a test straight to a channel and shows its answer', async () => {

@@ -285,10 +285,12 @@ class AlertRoom implements Alerts {
     return this.#events.now(this.#options.now(), this.#time.ms)
   }
 
-  #isSimulated({ subject }: Finding): boolean {
+  #isSimulated({ subject, provenance }: Finding): boolean {
     const gpus = this.#options.state.gpus()
     const gpu = subject.gpu === null ? undefined : gpus.find((view) => view.info.id === subject.gpu)
     if (gpu) return gpu.info.provenance !== 'live'
+    // Said again after a restart, before any GPU is known.
+    if (provenance !== 'live') return true
     return gpus.length > 0 && gpus.every((view) => view.info.provenance !== 'live')
   }
 

@@ -25,7 +25,15 @@ function finding(fingerprint, findingState) {
   const at = Date.now()
   const subject = { host: 'box', gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null }
   const rest = { evidence: {}, confidence: 1, advice: [], predictedAt: null, predictedEarliestAt: null, predictedLatestAt: null }
-  const what = { fingerprint, detector: 'test', subject, severity: 'warning', state: findingState, message: fingerprint }
+  const what = {
+    fingerprint,
+    detector: 'test',
+    provenance: 'live',
+    subject,
+    severity: 'warning',
+    state: findingState,
+    message: fingerprint,
+  }
   return { type: 'finding', finding: { ...what, at, since: at, riskLevel: null, ...rest } }
 }
 

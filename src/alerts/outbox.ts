@@ -84,7 +84,8 @@ export class Outbox {
       seriesOf: (alert) => {
         if (!history) return null
         try {
-          const info = state.gpus().find((gpu) => gpu.info.id === alert.finding.subject.gpu)?.info
+          const { gpu: id, gpuIndex } = alert.finding.subject
+          const info = state.gpus().find((gpu) => (id === null ? gpu.info.index === gpuIndex : gpu.info.id === id))?.info
           return seriesFor(alert, history, info, eventTime())
         } catch (error) {
           // A message without its chart is better than none.

@@ -35,6 +35,41 @@ describe('the chart of an alert', () => {
     expect(seriesFor(alertOf('thermal', { limit_celsius: 87 }), history, undefined, NOON)?.limit).toBe(87)
   })
 
+  it('is drawn from what there is when the watching has only begun', () => {
+    const asked: HistoryQuery[] = []
+    // Half a minute of samples; further back there are only minutes, of which two are known.
+    const query = (given: HistoryQuery) => {
+      asked.push(given)
+      const [count, stepMs] = given.stepMs === null && given.from >= NOON - 3 * MINUTE ? [300, 100] : [2, MINUTE]
+      const at = Array.from({ length: count }, (_, index) => NOON - 30_000 + index * stepMs)
+      return {
+        gpu: given.gpu,
+        fields: given.fields,
+        stepMs: 0,
+        data: [at, at.map((_, index) => (index === 0 ? null : 5))],
+        min: null,
+        max: null,
+      }
+    }
+    const series = seriesFor(alertOf('leak'), { query }, undefined, NOON)
+    expect(asked.map(({ from, stepMs }) => [NOON - from, stepMs])).toEqual([
+      [31 * MINUTE, 16_000],
+      [10 * MINUTE, null],
+      [3 * MINUTE, null],
+    ])
+    expect(series?.values.length).toBeGreaterThan(90)
+    expect(series?.at[0]).toBe(NOON - 30_000 + 100)
+  })
+
+  it('is of the GPU that a run names by its number', () => {
+    const { history, asked } = historyOf(() => GIB)
+    const alert = alertOf('oom')
+    const ofRun = { ...alert, finding: { ...alert.finding, subject: { ...alert.finding.subject, gpu: null, gpuIndex: 1, run: 'r' } } }
+    expect(seriesFor(ofRun, history, gpuInfo(1), NOON)).not.toBe(null)
+    expect(asked[0]?.gpu).toBe('GPU-1')
+    expect(seriesFor(ofRun, history, undefined, NOON)).toBe(null)
+  })
+
   it('is none where there is nothing to draw', () => {
     const { history } = historyOf(() => null)
     expect(seriesFor(alertOf('thermal'), history, undefined, NOON)).toBe(null)

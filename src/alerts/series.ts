@@ -13,6 +13,8 @@ interface Chart {
 const BEFORE_MS = 30 * 60_000
 const LONGEST_MS = 6 * 3_600_000
 const POINTS = 120
+const FEW_POINTS = 20
+const CLOSER_MS = [10 * 60_000, 3 * 60_000, 60_000]
 
 const none = () => null
 const memory: Chart = {
@@ -59,27 +61,40 @@ const CHARTS: Readonly<Record<string, Chart>> = {
   remap: count('remappedUncorrectableRows', 'Rows remapped after uncorrectable errors'),
 }
 
+/** `info`: of the GPU that it is about, by identity or else by number; a run knows only the number of its GPU. */
 export function seriesFor(alert: Alert, history: History, info: GpuInfo | undefined, now: number): AlertSeries | null {
   const chart = CHARTS[alert.finding.detector]
-  const { gpu } = alert.finding.subject
+  const gpu = alert.finding.subject.gpu ?? info?.id ?? null
   if (!chart || gpu === null) return null
   const to = Math.max(alert.resolvedAt === null ? now : alert.resolvedAt + 60_000, alert.firedAt + 60_000)
   const from = Math.max(Math.min(alert.finding.since, alert.firedAt) - BEFORE_MS, to - LONGEST_MS)
-  const stepMs = Math.max(1000, Math.ceil((to - from) / POINTS / 1000) * 1000)
-  const answer = history.query({ gpu, fields: [chart.field], from, to, stepMs })
-  const [at, values] = thinned(answer.data[0] ?? [], answer.data[1] ?? [])
-  if (values.filter((value) => value !== null).length < 2) return null
-  return { title: chart.title, unit: chart.unit, at, values, limit: chart.limit(alert, info) }
+  const look = (start: number, stepMs: number | null) => {
+    const { data } = history.query({ gpu, fields: [chart.field], from: start, to, stepMs })
+    const [at, values] = thinned(data[0] ?? [], data[1] ?? [])
+    return { at, values, known: values.filter((value) => value !== null).length }
+  }
+  let best = look(from, Math.max(1000, Math.ceil((to - from) / POINTS / 1000) * 1000))
+  // What has not been watched for long, or is over quickly, has the more to show the closer one looks.
+  for (const spanMs of CLOSER_MS) {
+    if (best.known >= FEW_POINTS) break
+    const closer = look(Math.max(from, Math.min(to, now) - spanMs), null)
+    if (closer.known > best.known) best = closer
+  }
+  if (best.known < 2) return null
+  return { title: chart.title, unit: chart.unit, at: best.at, values: best.values, limit: chart.limit(alert, info) }
 }
 
-/** A history may answer finer than it was asked; a mail need not be. */
+/** A history may answer finer than it was asked; a mail need not be. What was not watched yet is no part of it. */
 function thinned(at: readonly Reading[], values: readonly Reading[]): [number[], Reading[]] {
-  const every = Math.max(1, Math.ceil(at.length / POINTS))
+  const isKnown = (value: Reading | undefined) => value !== null && value !== undefined
+  const [first, last] = [values.findIndex(isKnown), values.findLastIndex(isKnown)]
+  const every = Math.max(1, Math.ceil((last - first + 1) / POINTS))
   const kept: [number[], Reading[]] = [[], []]
-  at.forEach((time, index) => {
-    if (time === null || index % every !== 0) return
+  for (let index = Math.max(0, first); index <= last; index += every) {
+    const time = at[index] ?? null
+    if (time === null) continue
     kept[0].push(time)
     kept[1].push(values[index] ?? null)
-  })
+  }
   return kept
 }

@@ -48,7 +48,9 @@ const levelRule = z.union([
       message: 'has to be at or below threshold',
     }),
 ])
-const web = z.string().regex(/^https?:\/\/\S+$/, 'expected an address that begins with http:// or https://')
+const web = z
+  .string()
+  .refine((text) => /^https?:\/\/\S+$/.test(text) && URL.canParse(text), 'expected an address that begins with http:// or https://')
 
 /** The message of a fault names the place inside the value: `[1].channels: names no channel`. */
 function named<T>(schema: z.ZodType): z.ZodType<T> {
@@ -165,8 +167,16 @@ export const alertSettings = {
     secret: true,
     help: "address that is asked while GPUs are being watched, so that silence can be told from death (a dead man's switch)",
   }),
-  'alerts.heartbeat_minutes': setting<number>({ schema: z.number().min(0.1).max(1440), default: 5, help: 'how often' }),
-  'alerts.heartbeat_method': setting<'GET' | 'POST'>({ schema: z.enum(['GET', 'POST']), default: 'GET', help: 'and how' }),
+  'alerts.heartbeat_minutes': setting<number>({
+    schema: z.number().min(0.1).max(1440),
+    default: 5,
+    help: 'how many minutes pass between two heartbeats',
+  }),
+  'alerts.heartbeat_method': setting<'GET' | 'POST'>({
+    schema: z.enum(['GET', 'POST']),
+    default: 'GET',
+    help: 'how the address of the heartbeat is asked',
+  }),
   ...ruleSettings,
 } satisfies Settings
 

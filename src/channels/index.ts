@@ -34,6 +34,10 @@ export const CHANNEL_KINDS: readonly ChannelKind[] = [
 
 export interface OpenedChannels {
   readonly channels: readonly Channel[]
+  /** Configured by this name, and why nothing goes there. */
+  readonly unusable: ReadonlyMap<string, string>
+  /** Switched off by name. */
+  readonly disabled: readonly string[]
   /** What keeps a configured channel from working, in plain words without secrets. Watching goes on. */
   readonly problems: readonly string[]
 }
@@ -59,11 +63,14 @@ export function checkChannels({ channels }: ChannelValues): void {
 export function openChannels(values: ChannelValues, surroundings: ChannelSurroundings): OpenedChannels {
   checkChannels(values)
   const channels: Channel[] = []
+  const unusable = new Map<string, string>()
+  const disabled: string[] = []
   const problems: string[] = []
   const attempt = (name: string, open: () => Channel) => {
     try {
       channels.push(open())
     } catch (error) {
+      unusable.set(name, (error as Error).message)
       problems.push(`channel ${name} is not usable: ${(error as Error).message}`)
     }
   }
@@ -74,13 +81,13 @@ export function openChannels(values: ChannelValues, surroundings: ChannelSurroun
   } else if (values['email.server'] === null && values['email.to'].length > 0)
     problems.push('SMTP_SERVER (email.server) is not set: no mail will be sent to the addresses in TO_EMAILS (email.to)')
   for (const [name, { type, enabled, ...options }] of Object.entries(values.channels)) {
-    if (enabled === false) continue
-    attempt(name, () => openOne(name, type, type === 'email' ? { ...mail, ...options } : options, surroundings, values))
+    if (enabled === false) disabled.push(name)
+    else attempt(name, () => openOne(name, type, type === 'email' ? { ...mail, ...options } : options, surroundings, values))
   }
   const { push } = surroundings
   if (push && !Object.values(values.channels).some(({ type }) => type === 'webpush'))
     attempt('webpush', () => openWebPush('webpush', pushOptions({}, values), push, surroundings.timeoutMs))
-  return { channels, problems }
+  return { channels, unusable, disabled, problems }
 }
 
 function openOne(name: string, type: string, options: object, surroundings: ChannelSurroundings, values: ChannelValues): Channel {

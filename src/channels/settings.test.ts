@@ -82,9 +82,16 @@ describe('checkChannels', () => {
 
 describe('openChannels', () => {
   it('has e-mail from its own keys, and nothing when nothing is configured', () => {
-    expect(openChannels(defaults, surroundings)).toEqual({ channels: [], problems: [] })
+    expect(openChannels(defaults, surroundings)).toEqual({ channels: [], unusable: new Map(), disabled: [], problems: [] })
     const values = { ...defaults, 'email.server': 'localhost', 'email.from': 'gpu@example.org', 'email.to': ['ops@example.org'] }
     expect(names(openChannels(values, surroundings))).toEqual(['email'])
+  })
+
+  it('tells those that are switched off from those that cannot be used', () => {
+    const channels = { off: { type: 'slack', url: 'env:NOT_THERE', enabled: false }, bad: { type: 'slack', url: 'env:NOT_THERE' } }
+    const opened = openChannels({ ...defaults, channels }, surroundings)
+    expect(opened.disabled).toEqual(['off'])
+    expect([...opened.unusable]).toEqual([['bad', expect.stringContaining('NOT_THERE')]])
   })
 
   it('says what is missing and goes on with the others', () => {

@@ -1,5 +1,7 @@
 /** The list of commands. Each is one file, loaded when it is asked for. */
 import type { Config, ConfigKey } from '../config.ts'
+import { MEMORY_COMMANDS } from './memory-commands.ts'
+import { SERVICE_COMMANDS } from './service-commands.ts'
 
 export interface CommandEntry {
   readonly name: string
@@ -7,8 +9,11 @@ export interface CommandEntry {
   /** Which settings are flags of this command. */
   readonly settings: readonly ConfigKey[]
   readonly options: readonly { readonly flag: string; readonly help: string }[]
+  /** Positional ones in commander's notation: `<path>`, `[action]`, `[what...]`. */
+  readonly arguments?: readonly { readonly notation: string; readonly help: string }[]
   readonly examples: readonly string[]
-  run(config: Config, options: Record<string, unknown>): Promise<number>
+  /** `args`: the positional arguments that were given, in their order. */
+  run(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number>
 }
 
 const SOURCE_FLAGS = [
@@ -24,6 +29,28 @@ const SOURCE_FLAGS = [
 const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
 
 export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'top',
+    summary: 'live dashboard in the terminal',
+    settings: [...SOURCE_FLAGS, 'interval', 'server.port', 'server.token', 'server.token_file'],
+    options: [
+      ONE_GPU,
+      { flag: '--connect <url>', help: 'show the agent at this address' },
+      { flag: '--theme <name>', help: 'dark, light or mono (NO_COLOR also takes the colours away)' },
+      { flag: '--ascii', help: 'draw with ASCII characters alone' },
+      { flag: '--readonly', help: 'never signal a process' },
+      { flag: '--once', help: 'print one frame as text, then end' },
+      { flag: '--svg', help: 'print one frame as an SVG picture, then end' },
+    ],
+    examples: [
+      'gpuwarden top',
+      'gpuwarden top --connect http://node7:4780 --token-file ~/.config/gpuwarden/node7.token',
+      'gpuwarden top --source replay:./gpu_logs --speed 10',
+      'gpuwarden top --source demo --demo-gpus 8 --demo-scenario all',
+      'COLUMNS=120 LINES=40 gpuwarden top --once',
+    ],
+    run: async (config, options) => (await import('./top.ts')).top(config, options),
+  },
   {
     name: 'monitor',
     summary: 'watch the GPUs: log, /metrics, API, until Ctrl-C',
@@ -44,6 +71,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       ONE_GPU,
       { flag: '--duration <seconds>', help: 'stop after this long (0: until Ctrl-C)' },
       { flag: '--quiet', help: 'print nothing but errors' },
+      { flag: '--all', help: 'every feature: what monitor does anyway' },
     ],
     examples: [
       'gpuwarden monitor --gpu 0 --interval 1.0',
@@ -68,6 +96,76 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [ONE_GPU],
     examples: ['gpuwarden metrics', 'gpuwarden metrics --metrics native,dcgm > /var/lib/node_exporter/gpu.prom'],
     run: async (config) => (await import('./metrics.ts')).metrics(config),
+  },
+  {
+    name: 'alerts',
+    summary: 'what the running agent alerts of: list, history, silence, unsilence, ack; and test of the channels',
+    settings: ['server.host', 'server.port', 'server.token', 'server.token_file', 'log.dir'],
+    options: [
+      { flag: '--for <duration>', help: 'how long a silence or an acknowledgement lasts: 30m, 2h, 1d (default: 4h)' },
+      { flag: '--comment <text>', help: 'why it is silenced' },
+      { flag: '--json', help: 'as JSON' },
+    ],
+    arguments: [
+      { notation: '[action]', help: 'list (default), history, silence, unsilence, ack or test' },
+      { notation: '[what...]', help: 'matchers of a silence, its id, the fingerprint of an alert, or the name of a channel' },
+    ],
+    examples: [
+      'gpuwarden alerts',
+      'gpuwarden alerts silence gpu=0 detector=thermal --for 2h --comment "fan is being replaced"',
+      'gpuwarden alerts unsilence 4f0c1d2e3a5b',
+      'gpuwarden alerts ack thermal --for 1d',
+      'gpuwarden alerts test email',
+    ],
+    run: async (config, options, args) => (await import('./alerts.ts')).alerts(config, options, args),
+  },
+  ...MEMORY_COMMANDS,
+  ...SERVICE_COMMANDS,
+  {
+    name: 'run',
+    summary: 'run a command and watch it: its GPUs, its training; a summary at the end, and its exit code',
+    settings: [...SOURCE_FLAGS, 'interval', 'log.dir', 'server.port', 'server.host', 'server.token', 'server.token_file'],
+    options: [
+      { flag: '--name <name>', help: 'what the run is called (default: the name of the script or program)' },
+      { flag: '--parse-output', help: 'look for loss and learning rate in what the command prints' },
+      { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price by the name of the card)' },
+      { flag: '--report <file>', help: 'write an HTML report when it has ended' },
+      { flag: '--quiet', help: 'print no summary' },
+    ],
+    arguments: [{ notation: '[command...]', help: 'after --: the command and its arguments' }],
+    examples: [
+      'gpuwarden run -- python train.py --lr 3e-4',
+      'gpuwarden run --name resnet --report report.html --price-per-hour 2.50 -- torchrun --nproc-per-node 8 train.py',
+      'gpuwarden run --parse-output -- ./train.sh',
+    ],
+    run: async (config, options, args) => (await import('./run.ts')).run(config, options, args),
+  },
+  {
+    name: 'report',
+    summary: 'what a recording, or one run of it, looked like: text, JSON or one HTML file',
+    settings: ['log.dir'],
+    options: [
+      { flag: '--html <file>', help: 'write a page with charts that opens from disk' },
+      { flag: '--json', help: 'as JSON' },
+      { flag: '--text', help: 'as text (the default when nothing else is asked for)' },
+      { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price by the name of the card)' },
+    ],
+    arguments: [{ notation: '[logdir|run]', help: 'a log folder, one of its files, or the id or name of a run in --log-dir' }],
+    examples: [
+      'gpuwarden report ./gpu_logs --html report.html',
+      'gpuwarden report train.py --log-dir ./gpu_logs',
+      'gpuwarden report --json',
+    ],
+    run: async (config, options, args) => (await import('./report.ts')).report(config, options, args),
+  },
+  {
+    name: 'import',
+    summary: 'deliver the spool files that an SDK kept while no agent answered',
+    settings: ['log.dir', 'server.host', 'server.port', 'server.token', 'server.token_file'],
+    options: [{ flag: '--keep', help: 'do not remove a file that was delivered' }],
+    arguments: [{ notation: '[spool...]', help: 'spool files, or folders of them' }],
+    examples: ['gpuwarden import ~/.cache/gpuwarden/spool', 'gpuwarden import --keep run-4f1c.jsonl --log-dir ./gpu_logs'],
+    run: async (config, options, args) => (await import('./import.ts')).importSpools(config, options, args),
   },
   {
     name: 'doctor',

@@ -42,13 +42,13 @@ function waitForEnd(durationMs: number): Promise<string> {
   })
 }
 
-function showLive(agent: Agent, { url, metricsUrl, opened }: Started, config: Config): () => void {
+function showLive(agent: Agent, { url, metricsUrl, opened, notes }: Started, config: Config): () => void {
   const out = process.stdout
   const lines = [
     `gpuwarden ${VERSION}${url === null ? '' : `  dashboard and API ${url}`}${metricsUrl === null ? '' : `  metrics ${metricsUrl}`}  logs ${config.values['log.dir']}`,
   ]
   if (opened.simulatedInstead) lines.push('No GPU was found: these are SIMULATED GPUs ("gpuwarden doctor" says what was looked for).')
-  for (const warning of config.warnings) lines.push(`note: ${warning}`)
+  for (const note of [...config.warnings, ...notes]) lines.push(`note: ${note}`)
   out.write(`${lines.join('\n')}\nCtrl-C ends.\n`)
   const live = new LiveLines(agent.sampling.state, out, Math.max(SHORTEST_REDRAW_MS, config.values.interval * 1000))
   // The first sample is wanted on the screen at once, not at the next redraw.

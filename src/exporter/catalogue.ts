@@ -1,4 +1,5 @@
 /** Every metric there is, by set: what the documentation and the tests go by. */
+import { ALERT_METRICS } from './alerts.ts'
 import { DCGM_LABELS, DCGM_METRICS } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'
 import { HOST_METRICS } from './host.ts'
@@ -22,6 +23,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   { title: 'Events and predictions (set `native`)', labels: [], metrics: EVENT_METRICS },
   { title: 'Host (set `native`)', labels: [], metrics: HOST_METRICS },
   { title: 'Training (always)', labels: [], metrics: TRAINING_METRICS },
+  { title: 'Alerts (always, where they are switched on)', labels: [], metrics: ALERT_METRICS },
   { title: 'gpuwarden itself (always)', labels: [], metrics: SELF_METRICS },
   { title: 'DCGM-compatible (set `dcgm`)', labels: DCGM_LABELS, metrics: DCGM_METRICS },
   { title: 'nvidia-smi-compatible (set `nvidia_smi`), per GPU', labels: NVIDIA_SMI_LABELS, metrics: NVIDIA_SMI_METRICS },

@@ -2,6 +2,7 @@
 import type { AgentState, GpuView } from '../kinds.ts'
 import type { GpuReadings } from '../model.ts'
 import { NO_READINGS } from '../record.ts'
+import { ALERT_METRICS, type AlertFigures } from './alerts.ts'
 import { DCGM_METRICS, dcgmPairs } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'
 import { GpuTable } from './gpu-table.ts'
@@ -39,6 +40,8 @@ export interface ExporterOptions {
   readonly maxProcesses: number
   /** Fed by the app with steps and runs. */
   readonly training?: TrainingMetrics
+  /** How the alerts stand; without it there are none. */
+  readonly alerts?: () => AlertFigures
   /** Milliseconds of a clock that never goes back; a test may steer it. */
   readonly monotonicMs?: () => number
 }
@@ -61,7 +64,7 @@ function currentReadings({ live, sample }: GpuView): GpuReadings | null {
 }
 
 export function createExporter(options: ExporterOptions): Exporter {
-  const { state, maxProcesses, training = new TrainingMetrics(), monotonicMs = () => performance.now() } = options
+  const { state, maxProcesses, alerts, training = new TrainingMetrics(), monotonicMs = () => performance.now() } = options
   const sets = new Set(options.sets)
   const native = new GpuTable(NATIVE_METRICS, nativePairs)
   const dcgm = new GpuTable(DCGM_METRICS, dcgmPairs(state.hostname))
@@ -84,6 +87,7 @@ export function createExporter(options: ExporterOptions): Exporter {
         page.write(NVIDIA_SMI_COLLECTION, state)
       }
       page.write(TRAINING_METRICS, training)
+      if (alerts) page.write(ALERT_METRICS, alerts())
       page.write(SELF_METRICS, { state, trainingEvicted: training.evicted, elapsedMs: () => monotonicMs() - startedMs })
       return page.finish()
     },

@@ -2,6 +2,7 @@
 import type { AgentState, GpuView } from '../kinds.ts'
 import type { Finding, GpuEvent, GpuInfo, GpuReadings, GpuSample, HostSample, ProcessView, SourceHealth, TrainingStep } from '../model.ts'
 import { NO_READINGS } from '../record.ts'
+import type { AlertFigures } from './alerts.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 
 export const NOW = 1_760_000_000_000
@@ -398,4 +399,15 @@ export function fixedTraining(): TrainingMetrics {
     trainingStep({ rank: 1, step: 1000, loss: Number.NEGATIVE_INFINITY, stepSeconds: 100 }),
   ])
   return training
+}
+
+export const FIXED_ALERTS: AlertFigures = {
+  alerts: { pending: 1, firing: 3, resolved: 2, silenced: 1, acknowledged: 0 },
+  channels: [
+    { channel: 'email', results: { delivered: 7, retried: 12, refused: 1, expired: 0 }, depth: 4, oldestAgeMs: 61_500 },
+    { channel: 'webpush', results: { delivered: 0, retried: 0, refused: 0, expired: 0 }, depth: 0, oldestAgeMs: null },
+  ],
+  fault: null,
+  refusedFindings: 0,
+  heartbeat: { sent: 5, failed: 1 },
 }

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { DCGM_METRICS } from './dcgm.ts'
 import { createExporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { FIXED_STATE, fixedTraining } from './fixed-state.contract.ts'
+import { FIXED_ALERTS, FIXED_STATE, fixedTraining } from './fixed-state.contract.ts'
 import type { Format } from './metric.ts'
 import { NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
 
@@ -15,7 +15,8 @@ function page(format: Format = 'text'): string {
   const ticks = [0, 1.5]
   const monotonicMs = () => ticks.shift() ?? 0
   const sets = ['native', 'dcgm', 'nvidia_smi'] as const
-  const exporter = createExporter({ state: FIXED_STATE, sets, maxProcesses: 3, training: fixedTraining(), monotonicMs })
+  const training = fixedTraining()
+  const exporter = createExporter({ state: FIXED_STATE, sets, maxProcesses: 3, training, alerts: () => FIXED_ALERTS, monotonicMs })
   return exporter.render(format).replace(`node="${process.version}"`, 'node="v20.0.0"')
 }
 

@@ -69,8 +69,9 @@ describe('ladder', () => {
           let position = 0
           steps.forEach(([gap, value], i) => {
             position += gap
-            if (i === cut) halved = Ladder.restore(JSON.parse(JSON.stringify(halved.snapshot())), 100)
-            expect(halved.push(position, value)).toBe(whole.push(position, value))
+            if (i === cut % steps.length) halved = Ladder.restore(JSON.parse(JSON.stringify(halved.snapshot())), 100)
+            const peak = value + (i % 3) / 10
+            expect(halved.push(position, value, peak)).toBe(whole.push(position, value, peak))
           })
           for (let level = 0; level < whole.levels; level++) expect(halved.window(level)).toEqual(whole.window(level))
         },

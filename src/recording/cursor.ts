@@ -4,6 +4,7 @@ import { type FileFault, type LineBlock, type RecordingFile, type RecordingKind,
 import { type GpuLine, parseGpuLine } from './gpu.ts'
 import type { Parsed, SkipReason } from './json.ts'
 import { type DeviceLine, parseDeviceLine, parseEventLine, parseHostLine, parseStepLine } from './line.ts'
+import { nvidiaSmiParser } from './nvidia-smi-csv.ts'
 
 export type RecordingLine = GpuLine | DeviceLine | HostSample | GpuEvent | TrainingStep
 
@@ -19,7 +20,11 @@ export interface FileStats {
   fault: FileFault | null
 }
 
-function parserOf(kind: RecordingKind, run: string): (line: string) => Parsed<RecordingLine> {
+/** null: the line is none of the recording's, such as a header. */
+type LineParser = (line: string) => Parsed<RecordingLine> | null
+
+function parserOf({ kind, format }: RecordingFile, run: string): LineParser {
+  if (format === 'nvidia-smi-csv') return nvidiaSmiParser()
   switch (kind) {
     case 'gpu_metrics':
       return parseGpuLine
@@ -38,7 +43,7 @@ export class RecordingCursor {
   readonly stats: FileStats
   readonly firstAt: number
   readonly #blocks: AsyncGenerator<LineBlock>
-  readonly #parse: (line: string) => Parsed<RecordingLine>
+  readonly #parse: LineParser
   #lines: RecordingLine[] = []
   #next = 0
   /** Lines before this one have their place for good; those after it wait for late ones. */
@@ -54,7 +59,7 @@ export class RecordingCursor {
       fault: null,
     }
     this.firstAt = file.firstAt
-    this.#parse = parserOf(file.kind, run)
+    this.#parse = parserOf(file, run)
     this.#blocks = readLines(file.path, (fault) => {
       this.stats.fault = fault
     })
@@ -97,7 +102,7 @@ export class RecordingCursor {
     stats.skipped.too_long += block.tooLong
     for (const text of block.lines) {
       const line = this.#parse(text)
-      if (line === 'not_json' && text.trim() === '') continue
+      if (line === null || (line === 'not_json' && text.trim() === '')) continue
       stats.lines++
       if (typeof line !== 'string') this.#place(line)
       else stats.skipped[block.open && line === 'not_json' ? 'torn' : line]++

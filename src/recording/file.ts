@@ -3,6 +3,8 @@ import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { constants, createGunzip, gunzipSync } from 'node:zlib'
 import { parseObject, parseTimestamp } from './json.ts'
+import { headerFault } from './nvidia-smi-csv.ts'
+import { asUtf8, textOf } from './text.ts'
 
 /** In the order in which lines of the same moment are given out: who is there, before what it does. */
 export const RECORDING_KINDS = ['gpu_devices', 'host_metrics', 'gpu_events', 'gpu_metrics', 'training_metrics'] as const
@@ -11,11 +13,12 @@ export type RecordingKind = (typeof RECORDING_KINDS)[number]
 export interface RecordingFile {
   readonly path: string
   readonly kind: RecordingKind
+  readonly format: 'jsonl' | 'nvidia-smi-csv'
   /** Time of its first usable line; -Infinity when the beginning has none. */
   readonly firstAt: number
 }
 
-const EXPECTED = `expected a folder with ${RECORDING_KINDS.map((kind) => `${kind}*.jsonl`).join(', ')} (or .jsonl.gz), or one such file`
+const EXPECTED = `expected a folder with ${RECORDING_KINDS.map((kind) => `${kind}*.jsonl`).join(', ')} (or .jsonl.gz), one such file, or a CSV log of nvidia-smi`
 const HEAD_BYTES = 64 * 1024
 const BLOCK_BYTES = 256 * 1024
 /** Small, because a block may grow a thousandfold when it is inflated. */
@@ -40,7 +43,7 @@ export async function findRecordingFiles(path: string): Promise<readonly Recordi
     const file = join(path, name)
     const { size } = await stat(file)
     bytes += size
-    files.push({ path: file, kind, firstAt: (await readHead(file)).firstAt })
+    files.push({ path: file, kind, format: 'jsonl', firstAt: (await readHead(file)).firstAt })
   }
   if (files.length === 0) throw new Error(`no recording in the folder ${path}; ${EXPECTED}`)
   if (bytes === 0) throw new Error(`the recording in the folder ${path} is empty: ${files.length} file(s) without a byte`)
@@ -55,9 +58,15 @@ export async function recordingName(path: string): Promise<string> {
 async function describeFile(path: string, named: RecordingKind | null, size: number): Promise<RecordingFile> {
   if (size === 0) throw new Error(`the recording ${path} is empty; ${EXPECTED}`)
   const head = await readHead(path)
+  const isCsv = /\.csv(\.gz)?$/i.test(path)
+  if (isCsv || (head.kind === null && headerFault(head.firstLine) === null)) {
+    const fault = headerFault(head.firstLine)
+    if (fault !== null) throw new Error(`${path} is not a CSV log of nvidia-smi: ${fault}`)
+    return { path, kind: 'gpu_metrics', format: 'nvidia-smi-csv', firstAt: Number.NEGATIVE_INFINITY }
+  }
   const kind = named ?? head.kind
   if (kind === null) throw new Error(`${path} is not a recording: neither its name nor its first lines tell what it holds; ${EXPECTED}`)
-  return { path, kind, firstAt: head.firstAt }
+  return { path, kind, format: 'jsonl', firstAt: head.firstAt }
 }
 
 function kindOfName(name: string): RecordingKind | null {
@@ -72,25 +81,34 @@ function kindOfLine(record: Readonly<Record<string, unknown>>): RecordingKind | 
   return 'hostname' in record || 'ram_used_mb' in record ? 'host_metrics' : null
 }
 
-async function readHead(path: string): Promise<{ firstAt: number; kind: RecordingKind | null }> {
+interface Head {
+  readonly firstAt: number
+  readonly kind: RecordingKind | null
+  /** The first that is not blank. */
+  readonly firstLine: string
+}
+
+async function readHead(path: string): Promise<Head> {
   const handle = await open(path)
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
-    for (const line of headText(path, buffer.subarray(0, bytesRead)).split('\n')) {
+    const lines = headText(path, buffer.subarray(0, bytesRead)).split('\n')
+    const firstLine = lines.find((line) => line.trim() !== '') ?? ''
+    for (const line of lines) {
       const record = parseObject(line)
       const at = typeof record === 'string' ? null : parseTimestamp(record.timestamp)
-      if (typeof record !== 'string' && at !== null) return { firstAt: at, kind: kindOfLine(record) }
+      if (typeof record !== 'string' && at !== null) return { firstAt: at, kind: kindOfLine(record), firstLine }
     }
-    return { firstAt: Number.NEGATIVE_INFINITY, kind: null }
+    return { firstAt: Number.NEGATIVE_INFINITY, kind: null, firstLine }
   } finally {
     await handle.close()
   }
 }
 
 function headText(path: string, bytes: Buffer): string {
-  if (!path.endsWith('.gz')) return bytes.toString()
+  if (!path.endsWith('.gz')) return textOf(bytes)
   try {
-    return gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 64 * 1024 * 1024 }).toString()
+    return textOf(gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 64 * 1024 * 1024 }))
   } catch {
     // Not gzip after all: the reader of the lines counts that as the file's fault.
     return ''
@@ -114,7 +132,7 @@ export async function* readLines(path: string, onFault: (fault: FileFault) => vo
   try {
     let rest: Buffer = Buffer.alloc(0)
     let dropping = false
-    for await (const bytes of path.endsWith('.gz') ? inflate(handle, onFault) : readBlocks(handle, BLOCK_BYTES)) {
+    for await (const bytes of asUtf8(path.endsWith('.gz') ? inflate(handle, onFault) : readBlocks(handle, BLOCK_BYTES))) {
       let block = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
       let tooLong = 0
       if (dropping) {

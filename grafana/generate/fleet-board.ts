@@ -1,0 +1,201 @@
+/** All machines at a glance. */
+import { board, ON_GPU, ON_HOST } from './board.ts'
+import { figure, lines, table } from './panels.ts'
+
+const GPU_LABELS = 'instance, gpu, name'
+const per = (expr: string) => `max by (${GPU_LABELS}) (${expr})`
+
+export const fleetBoard = board({
+  uid: 'gpuwarden-fleet',
+  title: 'GPU fleet',
+  description: 'All machines with gpuwarden: what works, what is used, what is wrong.',
+  range: '6h',
+  rows: [
+    {
+      title: 'Now',
+      panels: [
+        figure({
+          title: 'Hosts',
+          description: 'Machines whose agent answers.',
+          queries: [{ expr: `count(gpuwarden_build_info{${ON_HOST}})` }],
+          unit: 'none',
+          width: 3,
+        }),
+        figure({
+          title: 'GPUs',
+          description: 'GPUs that are known.',
+          queries: [{ expr: `count(gpuwarden_gpu_up{${ON_GPU}})` }],
+          unit: 'none',
+          width: 3,
+        }),
+        figure({
+          title: 'GPUs not working',
+          description: 'Lost, in need of a reset, not readable, or without a fresh sample.',
+          queries: [{ expr: `count(gpuwarden_gpu_up{${ON_GPU}} == 0) or vector(0)` }],
+          unit: 'none',
+          width: 3,
+          steps: [
+            { from: null, color: 'green' },
+            { from: 1, color: 'red' },
+          ],
+        }),
+        figure({
+          title: 'Busy GPUs',
+          description: 'With a kernel running in the latest sample.',
+          queries: [{ expr: `count(gpu_utilization_percent{${ON_GPU}} > 0) or vector(0)` }],
+          unit: 'none',
+          width: 3,
+        }),
+        figure({
+          title: 'Mean utilization',
+          description: 'Over all GPUs that are chosen.',
+          queries: [{ expr: `avg(gpu_utilization_percent{${ON_GPU}})` }],
+          unit: 'percent',
+          decimals: 0,
+          width: 3,
+        }),
+        figure({
+          title: 'Memory in use',
+          description: 'Share of the memory of all GPUs that are chosen.',
+          queries: [{ expr: `sum(gpu_memory_used_mb{${ON_GPU}}) / sum(gpu_memory_total_mb{${ON_GPU}})` }],
+          unit: 'percentunit',
+          decimals: 0,
+          width: 3,
+        }),
+        figure({
+          title: 'Power',
+          description: 'Of all GPUs that are chosen.',
+          queries: [{ expr: `sum(gpu_power_draw_watts{${ON_GPU}})` }],
+          unit: 'watt',
+          width: 3,
+        }),
+        figure({
+          title: 'Firing alerts',
+          description: 'Of the rules that come with gpuwarden.',
+          queries: [{ expr: `count(ALERTS{alertstate="firing",alertname=~"Gpu.*|Training.*",${ON_HOST}}) or vector(0)` }],
+          unit: 'none',
+          width: 3,
+          steps: [
+            { from: null, color: 'green' },
+            { from: 1, color: 'red' },
+          ],
+        }),
+      ],
+    },
+    {
+      title: 'GPUs',
+      panels: [
+        table(
+          {
+            title: 'GPUs',
+            description: 'The latest values of each GPU. A value that the device cannot tell is empty.',
+            queries: [
+              { expr: per(`gpuwarden_gpu_up{${ON_GPU}}`), legend: 'up' },
+              { expr: per(`gpu_utilization_percent{${ON_GPU}}`), legend: 'utilization %' },
+              { expr: per(`gpu_memory_used_mb{${ON_GPU}}`), legend: 'memory used MiB' },
+              { expr: per(`gpu_memory_total_mb{${ON_GPU}}`), legend: 'memory MiB' },
+              { expr: per(`gpu_temperature_celsius{${ON_GPU}}`), legend: 'temperature °C' },
+              { expr: per(`gpu_power_draw_watts{${ON_GPU}}`), legend: 'power W' },
+              { expr: per(`gpu_processes{${ON_GPU}}`), legend: 'processes' },
+            ],
+            unit: 'none',
+            decimals: 0,
+            width: 24,
+            height: 10,
+          },
+          [],
+        ),
+        lines({
+          title: 'Utilization by host',
+          description: 'Mean over the GPUs of a host.',
+          queries: [{ expr: `avg by (instance) (gpu_utilization_percent{${ON_GPU}})`, legend: '{{instance}}' }],
+          unit: 'percent',
+          width: 12,
+          min: 0,
+          max: 100,
+        }),
+        lines({
+          title: 'Power by host',
+          description: 'Sum over the GPUs of a host.',
+          queries: [{ expr: `sum by (instance) (gpu_power_draw_watts{${ON_GPU}})`, legend: '{{instance}}' }],
+          unit: 'watt',
+          width: 12,
+          min: 0,
+        }),
+        lines({
+          title: 'Hottest GPU by host',
+          description: 'The highest temperature among the GPUs of a host.',
+          queries: [{ expr: `max by (instance) (gpu_temperature_celsius{${ON_GPU}})`, legend: '{{instance}}' }],
+          unit: 'celsius',
+          width: 12,
+        }),
+        lines({
+          title: 'State',
+          description: 'GPUs that are in a state other than ok.',
+          queries: [{ expr: `sum by (instance, state) (gpuwarden_gpu_state{${ON_GPU},state!="ok"})`, legend: '{{instance}} {{state}}' }],
+          unit: 'none',
+          width: 12,
+          min: 0,
+        }),
+      ],
+    },
+    {
+      title: 'Hosts and agents',
+      panels: [
+        lines({
+          title: 'Findings',
+          description: 'What the detectors of the agents hold to be true now.',
+          queries: [
+            {
+              expr: `sum by (instance, detector, severity) (gpuwarden_findings_active{${ON_HOST}})`,
+              legend: '{{instance}} {{detector}} ({{severity}})',
+            },
+          ],
+          unit: 'none',
+          width: 12,
+          min: 0,
+          nothing: 'none',
+        }),
+        table(
+          {
+            title: 'Sources',
+            description: 'Whether each source delivers, and how old its last sample is.',
+            queries: [
+              { expr: `max by (instance, source) (gpuwarden_up{${ON_HOST}})`, legend: 'delivers' },
+              { expr: `max by (instance, source) (gpuwarden_sample_age_seconds{${ON_HOST}})`, legend: 'age s' },
+              { expr: `max by (instance, source) (gpuwarden_source_restarts_total{${ON_HOST}})`, legend: 'restarts' },
+            ],
+            unit: 'none',
+            width: 12,
+          },
+          [],
+        ),
+        lines({
+          title: 'Host memory and CPU',
+          description: 'A data loader that has eaten the memory of the host ends the training as surely as the GPU does.',
+          queries: [
+            { expr: `host_memory_used_bytes{${ON_HOST}} / host_memory_total_bytes{${ON_HOST}}`, legend: '{{instance}} memory' },
+            { expr: `host_cpu_ratio{${ON_HOST}}`, legend: '{{instance}} CPU' },
+          ],
+          unit: 'percentunit',
+          width: 12,
+          min: 0,
+          max: 1,
+        }),
+        lines({
+          title: 'Cost of gpuwarden',
+          description: 'Processor time of the agent and its sampler, in cores.',
+          queries: [
+            {
+              expr: `sum by (instance, process) (rate(gpuwarden_process_cpu_seconds_total{${ON_HOST}}[$__rate_interval]))`,
+              legend: '{{instance}} {{process}}',
+            },
+          ],
+          unit: 'percentunit',
+          width: 12,
+          min: 0,
+        }),
+      ],
+    },
+  ],
+})

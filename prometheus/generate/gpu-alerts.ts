@@ -1,0 +1,321 @@
+/** Alerts about GPUs. Thresholds are those of the agent's own detectors. */
+import { THRESHOLDS } from '../../src/detectors/thresholds.ts'
+import { XID_MEANINGS } from '../../src/detectors/xid-codes.ts'
+import { type AlertRule, agent, duration, gpu, type RuleGroup } from './rule.ts'
+import { FORECAST } from './rule-parameters.ts'
+
+const { thermal, throttle, powerBrake, memory, xid, ecc, remap, gpuLost, idleHolding } = THRESHOLDS
+const MEBIBYTE = 1024 ** 2
+
+/** What a person calls the GPU, with a word in front when it is not a real one. */
+const GPU = '{{ if $labels.simulated }}SIMULATED {{ end }}GPU {{ $labels.gpu }} ({{ $labels.name }}) of {{ $labels.instance }}'
+
+function xids(severity: 'info' | 'critical'): string {
+  return [...XID_MEANINGS].flatMap(([code, meaning]) => (meaning.severity === severity ? [code] : [])).join('|')
+}
+
+/** Of a recording the time is long past; only what happens now can be recent. */
+const xidAge = `time() - gpu_xid_last_timestamp_seconds{replay=""`
+const margin = 'max without (sensor) (gpuwarden:gpu_temperature_margin:celsius)'
+const reason = (names: string) => `max without (reason) (gpu_throttle_reason{reason=~"${names}"}) == 1`
+const idleWindow = duration(idleHolding.minutes * 60)
+const stormWindow = duration(ecc.correctedWindowMinutes * 60)
+
+const temperatures = (celsius: number) => [
+  [gpu('gpu_temperature_celsius'), `${celsius}x40`] as const,
+  [gpu('gpu_temperature_slowdown_celsius'), '90x40'] as const,
+]
+
+const heat: readonly AlertRule[] = [
+  {
+    name: 'GpuTemperatureHigh',
+    severity: 'warning',
+    detector: 'thermal',
+    expr: `${margin} >= -${thermal.marginCelsius}`,
+    forSeconds: thermal.holdSeconds,
+    summary: `${GPU} is hot: {{ $value | printf "%.0f" }} °C from its own limit`,
+    description: 'It is within a few degrees of the temperature at which it slows down. Check fans, air flow and the room.',
+    test: { fires: temperatures(86), quiet: temperatures(80), atSeconds: 120 },
+  },
+  {
+    name: 'GpuTemperatureCritical',
+    severity: 'critical',
+    detector: 'thermal',
+    expr: `${margin} >= 0`,
+    forSeconds: thermal.criticalHoldSeconds,
+    summary: `${GPU} has reached the temperature at which it slows down`,
+    description: 'Clocks are cut, and the card will switch itself off if it goes on. Stop work on it or lower its power limit now.',
+    test: { fires: temperatures(91), quiet: temperatures(86), atSeconds: 120 },
+  },
+  {
+    name: 'GpuThrottled',
+    severity: 'warning',
+    detector: 'throttle',
+    expr: `(${reason('sw_thermal|hw_thermal')}) or (${reason('hw_slowdown')} unless ${reason('hw_power_brake')})`,
+    forSeconds: throttle.holdSeconds,
+    summary: `${GPU} is slowed down by heat or by its own protection`,
+    description: 'Training on it is slower than it could be, and so is every rank that waits for it. Check cooling and power supply.',
+    test: {
+      fires: [[gpu('gpu_throttle_reason', 'reason="hw_thermal"'), '1x40']],
+      quiet: [
+        [gpu('gpu_throttle_reason', 'reason="hw_slowdown"'), '1x40'],
+        [gpu('gpu_throttle_reason', 'reason="hw_power_brake"'), '1x40'],
+      ],
+      atSeconds: 120,
+    },
+  },
+  {
+    name: 'GpuPowerBrake',
+    severity: 'warning',
+    detector: 'power_brake',
+    expr: reason('hw_power_brake'),
+    forSeconds: powerBrake.holdSeconds,
+    summary: `${GPU} is held down by the external power brake`,
+    description: 'The server asks the card to save power: a power supply is failing or overloaded.',
+    test: {
+      fires: [[gpu('gpu_throttle_reason', 'reason="hw_power_brake"'), '1x40']],
+      quiet: [[gpu('gpu_throttle_reason', 'reason="sw_power_cap"'), '1x40']],
+      atSeconds: 120,
+    },
+  },
+  {
+    name: 'GpuPowerCapped',
+    severity: 'info',
+    detector: 'throttle',
+    expr: reason('sw_power_cap'),
+    forSeconds: throttle.powerCapHoldSeconds,
+    summary: `${GPU} runs at its power limit`,
+    description: 'Normal under full load. If it is slower than others of its kind, compare their power limits.',
+    test: {
+      fires: [[gpu('gpu_throttle_reason', 'reason="sw_power_cap"'), '1x40']],
+      quiet: [[gpu('gpu_throttle_reason', 'reason="sw_power_cap"'), '1x10 0x30']],
+      atSeconds: 450,
+    },
+  },
+]
+
+const filling = (perSample: number) => [
+  [gpu('gpu_memory_used_mb'), `70000+${perSample}x200`] as const,
+  [gpu('gpu_memory_total_mb'), '80000x200'] as const,
+]
+
+const memoryAlerts: readonly AlertRule[] = [
+  {
+    name: 'GpuMemoryFull',
+    severity: 'warning',
+    detector: 'memory_pressure',
+    expr: `gpuwarden:gpu_memory_used:ratio >= ${memory.fullRatio}`,
+    forSeconds: memory.holdMinutes * 60,
+    summary: `The memory of ${GPU} is {{ $value | humanizePercentage }} full`,
+    description: 'The next larger batch or a second process will run out of memory. A caching allocator may look like this and be fine.',
+    test: {
+      fires: [
+        [gpu('gpu_memory_used_mb'), '78000x80'],
+        [gpu('gpu_memory_total_mb'), '80000x80'],
+      ],
+      quiet: [
+        [gpu('gpu_memory_used_mb'), '70000x80'],
+        [gpu('gpu_memory_total_mb'), '80000x80'],
+      ],
+      atSeconds: 900,
+    },
+  },
+  {
+    name: 'GpuMemoryRunningOut',
+    severity: 'warning',
+    detector: 'oom',
+    expr: `gpuwarden:gpu_memory_used:ratio >= ${memory.levelRatio} and gpuwarden:gpu_memory_free:predicted_bytes <= 0`,
+    forSeconds: memory.holdMinutes * 60,
+    summary: `The memory of ${GPU} fills up and will be full within ${duration(FORECAST.aheadSeconds)}`,
+    description: 'It is {{ $value | humanizePercentage }} full and has grown steadily. Save a checkpoint; look for a leak.',
+    test: { fires: filling(45), quiet: filling(1), atSeconds: 2400 },
+  },
+  {
+    name: 'GpuOutOfMemoryPredicted',
+    severity: 'critical',
+    detector: 'oom',
+    expr: 'gpu_predicted_oom_seconds >= 0',
+    forSeconds: 0,
+    summary: 'Out of memory expected in {{ $value | humanizeDuration }} on GPU {{ $labels.gpu }} of {{ $labels.instance }}',
+    description:
+      'Concluded by the agent from the samples of the run itself{{ if $labels.run }} ({{ $labels.run }}){{ end }}. Save a checkpoint.',
+    test: { fires: [[gpu('gpu_predicted_oom_seconds'), '240x40']], quiet: [[gpu('gpu_memory_used_mb'), '1x40']], atSeconds: 60 },
+  },
+  {
+    name: 'GpuIdleHolding',
+    severity: 'warning',
+    detector: 'idle_holding',
+    expr:
+      `gpu_memory_used_mb and gpuwarden:gpu_idle_holding:bool == 1` +
+      // Half an hour must have been seen, not only the minutes since the agent was started.
+      ` and gpu_utilization_percent offset ${idleWindow}`,
+    forSeconds: 0,
+    summary: `${GPU} has done nothing for ${idleHolding.minutes} minutes, and {{ $value | printf "%.0f" }} MiB of it are held`,
+    description: 'A notebook kernel or a crashed run may have been left behind. Ask its owner to end it.',
+    test: {
+      fires: [
+        [gpu('gpu_utilization_percent'), '0x200'],
+        [gpu('gpu_memory_used_mb'), '2000x200'],
+      ],
+      quiet: [
+        [gpu('gpu_utilization_percent'), '0x150 3x1 0x50'],
+        [gpu('gpu_memory_used_mb'), '2000x200'],
+      ],
+      atSeconds: 2700,
+    },
+  },
+]
+
+const fault: readonly AlertRule[] = [
+  {
+    name: 'GpuXidHardware',
+    severity: 'critical',
+    detector: 'xid',
+    expr: `${xidAge},xid=~"${xids('critical')}"} < ${xid.activeMinutes * 60}`,
+    forSeconds: 0,
+    summary: `XID {{ $labels.xid }}: a hardware fault of ${GPU}`,
+    description: 'Drain the GPU. The runbook says what each number means and whether a reset helps.',
+    test: {
+      fires: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="79"'), '50x40']],
+      quiet: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="31"'), '50x40']],
+      atSeconds: 120,
+    },
+  },
+  {
+    name: 'GpuXid',
+    severity: 'warning',
+    detector: 'xid',
+    expr: `${xidAge},xid!~"${xids('critical')}|${xids('info')}"} < ${xid.activeMinutes * 60}`,
+    forSeconds: 0,
+    summary: `XID {{ $labels.xid }} on ${GPU}`,
+    description: 'Most often a program that made a mistake; look at its own error message first.',
+    test: {
+      fires: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="31"'), '50x80']],
+      quiet: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="43"'), '50x80']],
+      atSeconds: 120,
+    },
+  },
+  {
+    name: 'GpuEccUncorrected',
+    severity: 'critical',
+    detector: 'ecc',
+    expr: 'gpu_ecc_uncorrected_volatile_total > 0',
+    forSeconds: 0,
+    summary: `${GPU} had {{ $value }} memory error(s) that could not be corrected`,
+    description:
+      'Results on it may be wrong. Restart what runs there from its last checkpoint, then reset the GPU. It stays until the driver is loaded anew.',
+    test: {
+      fires: [[gpu('gpu_ecc_uncorrected_volatile_total'), '1x40']],
+      quiet: [[gpu('gpu_ecc_uncorrected_volatile_total'), '0x40']],
+      atSeconds: 60,
+    },
+  },
+  {
+    name: 'GpuEccCorrectedStorm',
+    severity: 'warning',
+    detector: 'ecc',
+    expr: `increase(gpu_ecc_corrected_volatile_total[${stormWindow}]) >= ${ecc.correctedCount}`,
+    forSeconds: 0,
+    summary: `${GPU} corrected {{ $value | printf "%.0f" }} memory errors in ${stormWindow}`,
+    description: 'Results are still right, but a memory chip may be failing: plan to drain and test this GPU.',
+    test: {
+      fires: [[gpu('gpu_ecc_corrected_volatile_total'), '0+10x80']],
+      quiet: [[gpu('gpu_ecc_corrected_volatile_total'), '0+1x80']],
+      atSeconds: 900,
+    },
+  },
+  {
+    name: 'GpuRowRemapFailure',
+    severity: 'critical',
+    detector: 'remap',
+    expr: 'gpu_row_remap_failure == 1',
+    forSeconds: remap.settleSeconds,
+    summary: `${GPU} could not replace a failing memory row`,
+    description: 'Replace the card.',
+    test: { fires: [[gpu('gpu_row_remap_failure'), '1x40']], quiet: [[gpu('gpu_row_remap_failure'), '0x40']], atSeconds: 120 },
+  },
+  {
+    name: 'GpuRowRemapPending',
+    severity: 'warning',
+    detector: 'remap',
+    expr: 'gpu_row_remap_pending == 1 or gpu_retired_pages_pending > 0',
+    forSeconds: remap.settleSeconds,
+    summary: `${GPU} waits for a reset to replace failing memory`,
+    description: 'Reset it, or reboot the server, when it is free.',
+    test: {
+      fires: [
+        [gpu('gpu_retired_pages_pending'), '2x40'],
+        [gpu('gpu_row_remap_pending'), '0x40'],
+      ],
+      quiet: [[gpu('gpu_row_remap_pending'), '0x40']],
+      atSeconds: 120,
+    },
+  },
+  {
+    name: 'GpuLost',
+    severity: 'critical',
+    detector: 'gpu_lost',
+    expr: 'gpuwarden_gpu_state{state=~"lost|reset_required"} == 1',
+    forSeconds: gpuLost.settleSeconds,
+    summary: `${GPU} is gone: {{ $labels.state }}`,
+    description: 'It fell off the bus or wants a reset; whatever ran on it has failed. Keep the kernel log, then reset or reboot.',
+    test: {
+      fires: [[gpu('gpuwarden_gpu_state', 'state="lost"'), '1x40']],
+      quiet: [[gpu('gpuwarden_gpu_state', 'state="suspended"'), '1x40']],
+      atSeconds: 120,
+    },
+  },
+  {
+    name: 'GpuUnreadable',
+    severity: 'warning',
+    detector: 'gpu_lost',
+    expr: 'gpuwarden_gpu_state{state=~"error|stale"} == 1',
+    forSeconds: gpuLost.errorHoldSeconds,
+    summary: `${GPU} cannot be read: {{ $labels.state }}`,
+    description: 'The driver does not answer for it, or the sampler is being restarted. Nothing else here is known of it meanwhile.',
+    test: {
+      fires: [[gpu('gpuwarden_gpu_state', 'state="error"'), '1x40']],
+      quiet: [[gpu('gpuwarden_gpu_state', 'state="error"'), '1x1 0x40']],
+      atSeconds: 120,
+    },
+  },
+  {
+    name: 'GpuMissing',
+    severity: 'warning',
+    detector: 'gpu_lost',
+    expr: 'max_over_time(gpuwarden:instance_gpus:count[1h]) - gpuwarden:instance_gpus:count > 0',
+    forSeconds: gpuLost.missingSeconds,
+    summary: '{{ $labels.instance }} has {{ $value }} GPU(s) less than an hour ago',
+    description: 'A card is no longer reported at all. If it was taken out on purpose, this ends by itself after an hour.',
+    test: {
+      fires: [
+        [agent('gpuwarden_gpu_up', 'gpu="0"'), '1x80'],
+        [agent('gpuwarden_gpu_up', 'gpu="1"'), '1x20 stale'],
+      ],
+      quiet: [
+        [agent('gpuwarden_gpu_up', 'gpu="0"'), '1x80'],
+        [agent('gpuwarden_gpu_up', 'gpu="1"'), '0x80'],
+      ],
+      atSeconds: 900,
+    },
+  },
+  {
+    name: 'GpuRecoveryNeeded',
+    severity: 'warning',
+    detector: 'gpu_lost',
+    expr: 'gpu_recovery_action > 0',
+    forSeconds: gpuLost.settleSeconds,
+    summary: `The driver asks for a recovery of ${GPU} (action {{ $value }})`,
+    description: '1 reset the GPU, 2 reboot, 3 drain peer-to-peer traffic, 4 drain and reset.',
+    test: { fires: [[gpu('gpu_recovery_action'), '1x40']], quiet: [[gpu('gpu_recovery_action'), '0x40']], atSeconds: 120 },
+  },
+]
+
+export const GPU_ALERTS: readonly RuleGroup<AlertRule>[] = [
+  { name: 'gpuwarden-heat', rules: heat },
+  { name: 'gpuwarden-memory', rules: memoryAlerts },
+  { name: 'gpuwarden-faults', rules: fault },
+]
+
+export const MEMORY_RATIO_STEPS = [memory.levelRatio, memory.oomRatio, memory.fullRatio] as const
+export const IDLE_MEBIBYTES = idleHolding.memoryBytes / MEBIBYTE

@@ -1,0 +1,29 @@
+"""gpuwarden: puts training beside the figures of its GPUs.
+
+    import gpuwarden
+
+    with gpuwarden.run("my-training") as run:
+        for step in range(1000):
+            run.log(step=step, loss=train_step())
+"""
+from ._version import __version__
+from .gpu_metrics import GPUMetrics
+from .gpu_monitor import GPUMonitor, TrainingMonitorCallback
+from .memory import MemoryDebugger, MemoryProfiler
+from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
+from .training_run import Run, log_step, run
+
+__all__ = [
+    "GPUMetrics",
+    "GPUMonitor",
+    "MemoryDebugger",
+    "MemoryProfiler",
+    "OOMDetector",
+    "OOMPrediction",
+    "RiskLevel",
+    "Run",
+    "TrainingMonitorCallback",
+    "__version__",
+    "log_step",
+    "run",
+]

@@ -1,0 +1,74 @@
+"""The figures of PyTorch's allocator, where PyTorch is in use already. Nothing here imports it, initialises CUDA or waits for the GPU."""
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Dict, List, Optional
+
+
+def _cuda() -> Any:
+    """`torch.cuda` once it is in use in this process, else None."""
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    is_initialized = getattr(cuda, "is_initialized", None)
+    return cuda if is_initialized is not None and is_initialized() else None
+
+
+def read_nested(device: Optional[int] = None) -> Optional[Dict[str, Any]]:
+    cuda = _cuda()
+    if cuda is None:
+        return None
+    # The nested form is what the allocator gives; memory_stats() flattens it into 200 keys, which costs several times as much.
+    read = getattr(cuda.memory, "memory_stats_as_nested_dict", None)
+    stats = read(cuda.current_device() if device is None else device) if read else None
+    return stats if stats else None
+
+
+def figures(stats: Optional[Dict[str, Any]] = None) -> Optional[Dict[str, int]]:
+    """What is sent with a step; None without PyTorch or before CUDA is in use."""
+    if stats is None:
+        stats = read_nested()
+        if stats is None:
+            return None
+    found = {
+        "allocated": _current(stats, "allocated_bytes"),
+        "reserved": _current(stats, "reserved_bytes"),
+        "active": _current(stats, "active_bytes"),
+        "inactive_split": _current(stats, "inactive_split_bytes"),
+        "peak_allocated": _of(stats, "allocated_bytes", "peak"),
+        "retries": stats.get("num_alloc_retries"),
+        "ooms": stats.get("num_ooms"),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def requested_bytes(stats: Dict[str, Any]) -> Optional[int]:
+    """What the program asked for, before rounding; PyTorch 2 tells."""
+    return _current(stats, "requested_bytes")
+
+
+def device_ids() -> Optional[List[str]]:
+    """Which GPU this process trains on, as the agent names it: by UUID once CUDA is in use, else by index from the environment."""
+    cuda = _cuda()
+    if cuda is not None:
+        uuid = getattr(cuda.get_device_properties(cuda.current_device()), "uuid", None)
+        if uuid is not None:
+            text = str(uuid)
+            return [text if text.startswith(("GPU-", "MIG-")) else "GPU-" + text]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES") or os.environ.get("HIP_VISIBLE_DEVICES")
+    names = [name.strip() for name in (visible or "").split(",") if name.strip() not in ("", "-1")]
+    local = os.environ.get("LOCAL_RANK", "")
+    if names and local.isdigit() and int(local) < len(names):
+        return [names[int(local)]]
+    return names or None
+
+
+def _current(stats: Dict[str, Any], name: str) -> Optional[int]:
+    return _of(stats, name, "current")
+
+
+def _of(stats: Dict[str, Any], name: str, which: str) -> Optional[int]:
+    try:
+        return int(stats[name]["all"][which])
+    except (KeyError, TypeError):
+        return None

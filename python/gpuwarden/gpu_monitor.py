@@ -1,0 +1,190 @@
+"""`GPUMonitor` and `TrainingMonitorCallback`. `python -m gpuwarden.gpu_monitor …` is `gpuwarden monitor …`."""
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional
+
+from .agent_link import AgentLink, Unreachable
+from .gpu_metrics import GPUMetrics, read_gpus
+from .training_run import Run
+from .settings import Settings, read_settings
+from .watch import Watch
+
+
+class GPUMonitor:
+    """Follows a GPU through the agent, which is started if `gpuwarden` is on the PATH and none is running.
+
+    `log_dir`, `enable_prometheus` and `prometheus_port` are for an agent that is started here; one that is running has its own.
+    """
+
+    def __init__(
+        self,
+        gpu_index: int = 0,
+        sample_interval: float = 1.0,
+        history_size: int = 300,
+        log_dir: Optional[str] = None,
+        enable_prometheus: bool = False,
+        prometheus_port: Optional[int] = None,
+        correlation_id: Optional[str] = None,
+        run_name: Optional[str] = None,
+        url: Optional[str] = None,
+        on_sample: Optional[Callable[[GPUMetrics], None]] = None,
+    ) -> None:
+        if sample_interval <= 0:
+            raise ValueError("sample_interval: expected seconds above 0, got %r" % (sample_interval,))
+        self.gpu_index = gpu_index
+        self.sample_interval = max(0.1, float(sample_interval))
+        self.run_name = run_name
+        self.correlation_id = correlation_id
+        self.settings: Settings = read_settings() if url is None else read_settings()._replace(url=url.rstrip("/"))
+        self._on_sample = on_sample
+        self._kept: Deque[GPUMetrics] = deque(maxlen=history_size)
+        flags = ["--interval", str(self.sample_interval)]
+        if log_dir:
+            flags += ["--log-dir", log_dir]
+        if prometheus_port is not None or enable_prometheus:
+            flags += ["--prometheus-port", str(9090 if prometheus_port is None else prometheus_port)]
+        self._watch = Watch(self.settings, self.sample_interval, self._look, flags)
+        self._samples = 0
+        self._sums: Dict[str, float] = {}
+        self._peaks: Dict[str, float] = {}
+        self._counts: Dict[str, int] = {}
+
+    def start_monitoring(self) -> None:
+        """Returns at once; readings come from a thread of their own."""
+        self._watch.start()
+
+    def stop_monitoring(self) -> None:
+        self._watch.stop()
+
+    start = start_monitoring
+    stop = stop_monitoring
+
+    @property
+    def is_monitoring(self) -> bool:
+        return self._watch.is_running
+
+    @property
+    def reason(self) -> Optional[str]:
+        """Why there are no readings, in words; None while there are."""
+        return self._watch.reason
+
+    def wait_for_sample(self, seconds: float = 10.0) -> Optional[GPUMetrics]:
+        deadline = time.monotonic() + seconds
+        while not self._kept and time.monotonic() < deadline and self._watch.is_running:
+            time.sleep(0.02)
+        return self.get_current_metrics()
+
+    def get_current_metrics(self) -> Optional[GPUMetrics]:
+        """The latest reading; None before the first."""
+        return self._kept[-1] if self._kept else None
+
+    def get_history(self) -> List[GPUMetrics]:
+        return list(self._kept)
+
+    def get_summary(self) -> Dict[str, Any]:
+        """Mean and highest of each reading since the start."""
+        figures = {
+            name: {"mean": self._sums[name] / self._counts[name], "max": self._peaks[name]} for name in sorted(self._counts) if self._counts[name]
+        }
+        return {"gpu_index": self.gpu_index, "samples": self._samples, "figures": figures, "reason": self.reason}
+
+    def __enter__(self) -> "GPUMonitor":
+        self.start_monitoring()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop_monitoring()
+
+    def _look(self, link: AgentLink) -> None:
+        all_gpus = read_gpus(link)
+        mine = [gpu for gpu in all_gpus if gpu.gpu_index == self.gpu_index]
+        if not mine:
+            raise Unreachable("there is no GPU %d; there are %s" % (self.gpu_index, [gpu.gpu_index for gpu in all_gpus]), sent=True)
+        metrics = mine[0]
+        if not metrics.live or (self._kept and self._kept[-1].at_ms == metrics.at_ms):
+            return
+        self._kept.append(metrics)
+        self._samples += 1
+        for name in ("utilization_percent", "memory_used_mb", "memory_percent", "temperature_celsius", "power_draw_watts"):
+            value = getattr(metrics, name)
+            if value is not None:
+                self._sums[name] = self._sums.get(name, 0.0) + value
+                self._counts[name] = self._counts.get(name, 0) + 1
+                self._peaks[name] = max(self._peaks.get(name, value), value)
+        if self._on_sample is not None:
+            self._on_sample(metrics)
+
+
+class TrainingMonitorCallback:
+    """For training loops of one's own: begin, step begin, step end, end."""
+
+    def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, framework: Optional[str] = None) -> None:
+        self.monitor = monitor
+        self.run: Optional[Run] = None
+        self._run_name = run_name or (monitor.run_name if monitor else None)
+        self._framework = framework
+        self._began = 0.0
+        self._ended = 0.0
+        self._begin_lock = threading.Lock()
+
+    def on_train_begin(self, **_: Any) -> None:
+        with self._begin_lock:
+            if self.run is not None and self.run.is_active:
+                return
+            monitor = self.monitor
+            if monitor is not None:
+                monitor.start_monitoring()
+            self.run = Run(
+                self._run_name,
+                framework=self._framework,
+                correlation_id=monitor.correlation_id if monitor else None,
+                gpu_hint=monitor.gpu_index if monitor else None,
+                settings=monitor.settings if monitor else None,
+            )
+        self._ended = 0.0
+
+    def on_step_begin(self, *_: Any, **__: Any) -> None:
+        self._began = time.perf_counter()
+
+    def on_step_end(
+        self,
+        step: int,
+        epoch: Optional[float] = None,
+        loss: Any = None,
+        lr: Any = None,
+        grad_norm: Any = None,
+        throughput: Any = None,
+        **custom: Any,
+    ) -> None:
+        run = self.run
+        if run is None:
+            self.on_train_begin()
+            run = self.run
+        if run is None:
+            return
+        now = time.perf_counter()
+        seconds = phases = None
+        if self._began:
+            seconds = now - self._began
+            if self._ended and self._began > self._ended:
+                # From the end of one step to the begin of the next: waiting for data, mostly.
+                phases = {"data": self._began - self._ended, "step": seconds}
+                seconds += self._began - self._ended
+        self._ended = now
+        self._began = 0.0
+        run.log(step, epoch, loss, lr, grad_norm, throughput, seconds, phases, **custom)
+
+    def on_train_end(self, outcome: str = "success", **_: Any) -> None:
+        if self.run is not None:
+            self.run.finish(outcome)
+        if self.monitor is not None:
+            self.monitor.stop_monitoring()
+
+
+if __name__ == "__main__":
+    from .program import replace_with_program
+
+    replace_with_program(["monitor"])

@@ -1,0 +1,126 @@
+"""For Lightning: `Trainer(callbacks=[GPUWardenCallback()])`, with `lightning` as well as with `pytorch_lightning`."""
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Dict, Optional
+
+from .gpu_monitor import GPUMonitor
+from .training_run import Run
+
+# The two packages have a Callback each and do not take the other's: whichever is in use already is meant.
+if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
+    from pytorch_lightning import Callback  # type: ignore[import-not-found,unused-ignore]
+else:
+    try:
+        from lightning.pytorch import Callback  # type: ignore[import-not-found,no-redef,assignment,unused-ignore]
+    except ImportError:
+        from pytorch_lightning import Callback  # type: ignore[import-not-found,no-redef,unused-ignore]
+
+#: Names under which modules commonly log what has a place of its own.
+_GRAD_NORM = ("grad_norm", "grad_norm_total", "grad_2.0_norm_total")
+
+
+class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
+    """Every batch is a step. The loss lies on the GPU: it is fetched without waiting for it."""
+
+    def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, log_metrics: bool = True) -> None:
+        self.monitor = monitor
+        self.run: Optional[Run] = None
+        self._run_name = run_name
+        self._log_metrics = log_metrics
+        self._began = self._backward_at = self._after_backward_at = self._ended = 0.0
+        self._step = 0
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        monitor = self.monitor
+        if monitor is not None:
+            monitor.start_monitoring()
+        if self.run is None or not self.run.is_active:
+            name = self._run_name or (monitor.run_name if monitor else None) or type(pl_module).__name__
+            self.run = Run(
+                name,
+                framework="lightning",
+                correlation_id=monitor.correlation_id if monitor else None,
+                gpu_hint=monitor.gpu_index if monitor else None,
+                settings=monitor.settings if monitor else None,
+            )
+        self._ended = 0.0
+        self._step = int(trainer.global_step)
+
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        self._began = time.perf_counter()
+
+    def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
+        self._backward_at = time.perf_counter()
+
+    def on_after_backward(self, trainer: Any, pl_module: Any) -> None:
+        self._after_backward_at = time.perf_counter()
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        run = self.run
+        if run is None:
+            return
+        now = time.perf_counter()
+        began = self._began or now
+        phases = {}
+        if self._ended:
+            phases["data"] = max(0.0, began - self._ended)
+        if began <= self._backward_at <= self._after_backward_at <= now:
+            phases["forward"] = self._backward_at - began
+            phases["backward"] = self._after_backward_at - self._backward_at
+            phases["optimizer"] = now - self._after_backward_at
+        loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+        metrics = self._metrics(trainer)
+        grad_norm = next((metrics.pop(name) for name in _GRAD_NORM if name in metrics), None)
+        self._step += 1
+        run.log(
+            self._step,
+            float(trainer.current_epoch) + (batch_idx + 1) / max(1, _batches(trainer)),
+            loss,
+            _learning_rate(trainer),
+            grad_norm,
+            None,
+            now - began + phases.get("data", 0.0),
+            phases,
+            **metrics,
+        )
+        self._ended = now
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        # Validation is no waiting for data.
+        self._ended = 0.0
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        if self.run is not None:
+            self.run.fail(exception)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        if self.run is not None:
+            self.run.finish("killed" if getattr(trainer, "interrupted", False) else "success")
+        if self.monitor is not None:
+            self.monitor.stop_monitoring()
+
+    def _metrics(self, trainer: Any) -> Dict[str, Any]:
+        """What the module logged itself, besides the loss."""
+        if not self._log_metrics:
+            return {}
+        logged = getattr(trainer, "logged_metrics", {})
+        return {_free(name): value for name, value in logged.items() if name not in ("loss", "epoch")}
+
+
+def _free(name: str) -> str:
+    return name + "_" if name in ("self", "step", "lr", "throughput", "step_seconds", "phases") else name
+
+
+def _batches(trainer: Any) -> int:
+    count = getattr(trainer, "num_training_batches", 0)
+    return int(count) if isinstance(count, (int, float)) and 0 < count < 1e15 else 1
+
+
+def _learning_rate(trainer: Any) -> Optional[float]:
+    try:
+        rate = trainer.optimizers[0].param_groups[0]["lr"]
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return None
+    return rate if isinstance(rate, float) else None

@@ -1,0 +1,204 @@
+"""The file that steps wait in while no agent answers.
+
+One file per process and run, JSON lines: first `{"run": {…}, "url": …, "format": 1}`, then steps as they are posted, `{"report": {…}}`
+where there is one, and `{"end": {…}}` last. `gpuwarden import FILE` reads it; so does the next process that reaches the agent.
+A process holds the lock of its file for as long as it lives, so nobody takes a file that is still written.
+"""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+try:
+    import fcntl
+except ImportError:  # Windows: files are told apart by process id alone.
+    fcntl = None  # type: ignore[assignment]
+
+FILE_LIMIT_BYTES = 64 * 1024 * 1024
+FOLDER_LIMIT_BYTES = 1024 * 1024 * 1024
+_SUFFIX = ".jsonl"
+
+
+class Spool:
+    """Append only, until it is delivered and emptied. Failures are values: a full disk is no reason to stop training."""
+
+    def __init__(self, folder: Optional[str], name: str, head: Dict[str, Any], limit_bytes: int = FILE_LIMIT_BYTES) -> None:
+        self.path = None if folder is None else os.path.join(folder, name + _SUFFIX)
+        self._folder = folder
+        self._head = (json.dumps(head) + "\n").encode("utf-8")
+        self._limit = limit_bytes
+        self._file = -1
+        self._size = 0
+        self._read_from = 0
+        #: By the last write.
+        self._written = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self._file < 0 or self._read_from >= self._size
+
+    def append(self, lines: List[bytes]) -> Tuple[int, Optional[str]]:
+        """How many were kept, and why not all."""
+        if self._folder is None or self.path is None:
+            return 0, "no spool folder (GPUWARDEN_SPOOL=off)"
+        try:
+            if self._file < 0:
+                self._open(self.path)
+            room = self._limit - self._size
+            kept, size = 0, 0
+            for line in lines:
+                if size + len(line) > room:
+                    break
+                size += len(line)
+                kept += 1
+            if kept:
+                reason = self._write(b"".join(lines[:kept]))
+                if reason is not None:
+                    return self._lines_within(lines), reason
+            return kept, None if kept == len(lines) else "the spool file has reached %d MiB" % (self._limit >> 20)
+        except OSError as error:
+            return 0, str(error)
+
+    def read(self, most_lines: int, most_bytes: int) -> Tuple[List[bytes], int]:
+        """The next lines to deliver, and what to tell `advance` once they are."""
+        return read_lines(self._file, self._read_from, most_lines, most_bytes)
+
+    def advance(self, offset: int) -> None:
+        self._read_from = offset
+        if self.is_empty and self._file >= 0:
+            self.remove()
+
+    def remove(self) -> None:
+        if self._file >= 0 and self.path is not None:
+            _unlink(self.path)
+        self.close()
+
+    def close(self) -> None:
+        file, self._file = self._file, -1
+        self._size = self._read_from = 0
+        if file >= 0:
+            os.close(file)
+
+    def _open(self, path: str) -> None:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        if _folder_bytes(os.path.dirname(path)) > FOLDER_LIMIT_BYTES:
+            raise OSError("the spool folder holds more than %d MiB; run `gpuwarden import` on it" % (FOLDER_LIMIT_BYTES >> 20))
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            _lock(file)
+            self._file, self._size, self._read_from = file, os.fstat(file).st_size, 0
+            if self._size == 0:
+                reason = self._write(self._head)
+                if reason is not None:
+                    raise OSError(reason)
+            # The head is for other readers: this process announces its run itself.
+            self._read_from = len(self._head)
+        except OSError:
+            self._file = -1
+            os.close(file)
+            raise
+
+    def _write(self, data: bytes) -> Optional[str]:
+        """Why not all of it could be written. Whole lines stay; half a line must not: whatever came next would be glued to it."""
+        written = 0
+        reason: Optional[str] = None
+        try:
+            while written < len(data):
+                written += os.write(self._file, data[written:])
+        except OSError as error:
+            reason = str(error)
+            written = data.rfind(b"\n", 0, written) + 1
+            os.ftruncate(self._file, self._size + written)
+        self._size += written
+        self._written = written
+        return reason
+
+    def _lines_within(self, lines: List[bytes]) -> int:
+        left, count = self._written, 0
+        for line in lines:
+            left -= len(line)
+            if left < 0:
+                break
+            count += 1
+        return count
+
+
+class Leftover(NamedTuple):
+    """A spool file whose process is gone, locked by us."""
+
+    path: str
+    file: int
+    head: Dict[str, Any]
+    start: int
+
+    def release(self, delivered: bool) -> None:
+        if delivered:
+            _unlink(self.path)
+        os.close(self.file)
+
+    def set_aside(self) -> None:
+        """For a file that the agent will never take: kept for a person, but not tried again."""
+        try:
+            os.replace(self.path, self.path + ".refused")
+        except OSError:
+            pass  # Another process may have removed it: then there is nothing to keep.
+        os.close(self.file)
+
+
+def leftovers(folder: Optional[str], url: str) -> Iterator[Leftover]:
+    """Oldest first; only what was meant for this agent."""
+    if folder is None or fcntl is None:
+        return
+    for path in _files(folder):
+        try:
+            file = os.open(path, os.O_RDWR)
+        except OSError:
+            continue
+        head: Any = None
+        lines: List[bytes] = []
+        try:
+            _lock(file)
+            # Between listing and locking its owner may have delivered and removed it.
+            if os.fstat(file).st_nlink > 0:
+                lines, _ = read_lines(file, 0, 1, FILE_LIMIT_BYTES)
+                head = json.loads(lines[0].decode("utf-8")) if lines else None
+        except (OSError, ValueError):
+            head = None
+        if isinstance(head, dict) and isinstance(head.get("run"), dict) and head.get("url") == url:
+            yield Leftover(path, file, head, len(lines[0]))
+        else:
+            os.close(file)
+
+
+def read_lines(file: int, offset: int, most_lines: int, most_bytes: int) -> Tuple[List[bytes], int]:
+    """Whole lines from `offset`, and the offset behind them. What was torn off at the end of the file is left out."""
+    os.lseek(file, offset, os.SEEK_SET)
+    data = os.read(file, most_bytes)
+    end = data.rfind(b"\n") + 1
+    lines = data[:end].splitlines(keepends=True)[:most_lines]
+    return lines, offset + sum(map(len, lines))
+
+
+def _files(folder: str) -> List[str]:
+    try:
+        found = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.name.endswith(_SUFFIX)]
+    except OSError:
+        return []
+    return [path for _, path in sorted(found)]
+
+
+def _folder_bytes(folder: str) -> int:
+    return sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
+
+
+def _lock(file: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # Gone already, or not ours to remove: delivering twice does no harm.

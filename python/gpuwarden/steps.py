@@ -1,0 +1,94 @@
+"""A step on its way to the agent: a plain tuple on the training thread, a line of JSON on the sender's."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Mapping, NamedTuple, Optional
+
+from .deferred import Deferred, defer, is_on_device
+
+#: The agent's own bound; what is over it would be refused there.
+CUSTOM_LIMIT = 64
+NAME_LIMIT = 100
+
+
+class Step(NamedTuple):
+    seq: int
+    step: int
+    at_ms: int
+    epoch: Any
+    loss: Any
+    lr: Any
+    grad_norm: Any
+    throughput: Any
+    step_seconds: Any
+    phases: Optional[Mapping[str, float]]
+    alloc: Optional[Mapping[str, int]]
+    custom: Optional[Mapping[str, Any]]
+
+
+def scalar(value: Any) -> Any:
+    """A float, None, or a Deferred for a number that still lies on the GPU. Nothing here waits for the device."""
+    kind = type(value)
+    if kind is float or kind is int or value is None:
+        return value
+    if kind is bool:
+        return int(value)
+    if is_on_device(value):
+        return defer(value)
+    try:
+        detach = getattr(value, "detach", None)
+        return float(value if detach is None else detach())
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def scalars(values: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    kept: Dict[str, Any] = {}
+    for name, value in values.items():
+        number = scalar(value)
+        if number is not None:
+            kept[str(name)[:NAME_LIMIT]] = number
+            if len(kept) == CUSTOM_LIMIT:
+                break
+    return kept or None
+
+
+def is_ready(step: Step) -> bool:
+    for value in (step.loss, step.grad_norm):
+        if type(value) is Deferred and not value.done:
+            return False
+    if step.custom:
+        for value in step.custom.values():
+            if type(value) is Deferred and not value.done:
+                return False
+    return True
+
+
+def encode(step: Step, fixed: Mapping[str, int]) -> bytes:
+    """One line. `fixed` is what all steps of this process share: rank, local rank, world size, pid."""
+    line: Dict[str, Any] = {"seq": step.seq, "step": step.step, "t": step.at_ms}
+    line.update(fixed)
+    for name, value in (
+        ("epoch", step.epoch),
+        ("loss", step.loss),
+        ("lr", step.lr),
+        ("grad_norm", step.grad_norm),
+        ("throughput", step.throughput),
+        ("step_seconds", step.step_seconds),
+    ):
+        number = _read(value)
+        if number is not None:
+            line[name] = number
+    if step.phases:
+        line["phases"] = step.phases
+    if step.alloc:
+        line["alloc"] = step.alloc
+    if step.custom:
+        custom = {name: number for name, number in ((name, _read(value)) for name, value in step.custom.items()) if number is not None}
+        if custom:
+            line["custom"] = custom
+    return json.dumps(line, separators=(",", ":")).encode("utf-8") + b"\n"
+
+
+def _read(value: Any) -> Any:
+    return value.value if type(value) is Deferred else value

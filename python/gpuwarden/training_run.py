@@ -1,0 +1,259 @@
+"""A training run: `with gpuwarden.run("name") as run: run.log(step=…, loss=…)`."""
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import re
+import socket
+import threading
+import time
+import uuid
+from collections import deque
+from types import TracebackType
+from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
+
+from . import allocator, deferred, lifecycle, oom_report, provenance
+from .ranks import read_ranks, shared_run_id
+from .sender import QUEUE_STEPS, Sender
+from .settings import Settings, read_settings
+from .steps import Step, scalar, scalars
+
+log = logging.getLogger("gpuwarden")
+
+#: The allocator is asked at most this often: asking costs more than all the rest of a step.
+ALLOCATOR_SECONDS = 0.25
+OUTCOMES = ("success", "oom", "nan", "killed", "failed")
+_count = itertools.count(1)
+_last_run: "Optional[Run]" = None
+
+
+class Run:
+    """Nothing that is logged here can stop, fail or noticeably slow the training: what goes wrong is counted and mentioned in the log."""
+
+    def __init__(
+        self,
+        name: Optional[str] = None,
+        *,
+        run_id: Optional[str] = None,
+        framework: Optional[str] = None,
+        correlation_id: Optional[str] = None,
+        gpus: Optional[List[Union[int, str]]] = None,
+        gpu_hint: Optional[int] = None,
+        settings: Optional[Settings] = None,
+    ) -> None:
+        settings = settings or read_settings()
+        self.name = (name or settings.run_name or provenance.script_name()).strip()[:200] or "run"
+        nth = next(_count)
+        ranks = read_ranks()
+        self.rank, self.local_rank, self.world_size = ranks
+        given = run_id or settings.run_id
+        self.id = _safe_id(given) if given else shared_run_id(self.name, nth) or uuid.uuid4().hex
+        self.correlation_id = (correlation_id or settings.correlation_id or "")[:200] or None
+        self.outcome: Optional[str] = None
+        self._off = settings.disabled
+        # An id from outside may be used again, by a resumed training or a second process: numbers must never start anew there.
+        first_seq = int(time.time() * 1000) * 1000 + 1 if given else 1
+        self._seq = itertools.count(first_seq).__next__
+        self._queue: Deque[Step] = deque(maxlen=QUEUE_STEPS)
+        self._last_step = -1
+        self._last_at = 0.0
+        self._allocator_at = 0.0
+        self._gpu_known = gpus is not None
+        self._sender: Optional[Sender] = None
+        self._finish_lock = threading.Lock()
+        self.faults = 0
+        if self._off:
+            return
+        described: Dict[str, Any] = {
+            "id": self.id,
+            "name": self.name,
+            "host": socket.gethostname(),
+            "user": provenance.user(),
+            "pid": os.getpid(),
+            "command": provenance.command(),
+            "git_commit": provenance.git_commit(),
+            "framework": framework,
+            "world_size": self.world_size,
+            "gpus": self._gpus(gpus, gpu_hint),
+            "started_at": int(time.time() * 1000),
+            "correlation_id": self.correlation_id,
+        }
+        fixed = {"rank": self.rank, "local_rank": self.local_rank, "world_size": self.world_size, "pid": os.getpid()}
+        body = {key: value for key, value in described.items() if value is not None}
+        spool_name = "%s.rank%d.%d" % (self.id, self.rank, os.getpid())
+        self._sender = Sender(settings, body, fixed, self._queue, first_seq, spool_name)
+        self._sender.start()
+        lifecycle.opened(self)
+
+    @property
+    def is_active(self) -> bool:
+        return not self._off
+
+    def log(
+        self,
+        step: Optional[int] = None,
+        epoch: Optional[float] = None,
+        loss: Any = None,
+        lr: Any = None,
+        grad_norm: Any = None,
+        throughput: Any = None,
+        step_seconds: Optional[float] = None,
+        phases: Optional[Mapping[str, float]] = None,
+        **custom: Any,
+    ) -> None:
+        """One step. Numbers may be Python's, numpy's or tensors; one that lies on the GPU is fetched without waiting for it."""
+        if self._off:
+            return
+        try:
+            now = time.time()
+            if step is None:
+                step = self._last_step + 1
+            elif type(step) is not int:
+                step = int(step)
+            if step_seconds is None and self._last_at and step > self._last_step:
+                step_seconds = (now - self._last_at) / (step - self._last_step)
+            self._last_step = step
+            self._last_at = now
+            deferred.settle()
+            alloc = None
+            if now - self._allocator_at >= ALLOCATOR_SECONDS or now < self._allocator_at:
+                self._allocator_at = now
+                alloc = allocator.figures()
+                if alloc and not self._gpu_known:
+                    self._tell_gpu()
+            self._queue.append(
+                Step(
+                    self._seq(),
+                    step,
+                    int(now * 1000),
+                    epoch if type(epoch) is float else scalar(epoch),
+                    loss if type(loss) is float else scalar(loss),
+                    lr if type(lr) is float else scalar(lr),
+                    grad_norm if type(grad_norm) is float else scalar(grad_norm),
+                    throughput if type(throughput) is float else scalar(throughput),
+                    step_seconds,
+                    scalars(phases) if phases else None,
+                    alloc,
+                    scalars(custom) if custom else None,
+                )
+            )
+            if len(self._queue) > QUEUE_STEPS // 2 and self._sender is not None:
+                self._sender.wake()
+        except Exception as error:
+            self._fault("a step was not logged", error)
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the run with what `error` says; a CUDA out-of-memory error leaves a report of where the memory was."""
+        if self._off:
+            return
+        try:
+            is_oom = oom_report.is_out_of_memory(error)
+            if is_oom and self._sender is not None:
+                report = oom_report.build(error, self.id, self.rank, read_settings().snapshot_folder)
+                self._sender.report(report)
+                log.error("%s", oom_report.in_words(report))
+            if isinstance(error, SystemExit):
+                outcome = "success" if error.code in (None, 0) else "failed"
+            elif isinstance(error, KeyboardInterrupt):
+                outcome = "killed"
+            else:
+                outcome = "oom" if is_oom else "failed"
+            self.finish(outcome, ("%s: %s" % (type(error).__name__, error))[:2000])
+        except Exception as fault:
+            self._fault("the end of the run was not reported", fault)
+
+    def finish(self, outcome: str = "success", message: Optional[str] = None, timeout: float = lifecycle.EXIT_SECONDS) -> None:
+        """Ends the run; takes `timeout` seconds at most. What could not be sent by then is kept in the spool. A second call does nothing."""
+        if self._off or not self._finish_lock.acquire(blocking=False):
+            if self._sender is not None:
+                # Told to end while it ends: the sender may still need its moment.
+                self._sender.join(timeout)
+            return
+        try:
+            self._off = True
+            self.outcome = outcome if outcome in OUTCOMES else "failed"
+            began = time.monotonic()
+            while deferred.pending() and time.monotonic() - began < timeout / 4:
+                deferred.settle()
+                time.sleep(0.002)
+            deferred.give_up()
+            end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
+            if message:
+                end["message"] = message
+            if self._sender is not None:
+                self._sender.finish(end, max(0.1, timeout - (time.monotonic() - began)))
+        except Exception as error:
+            self._fault("the end of the run was not reported", error)
+        finally:
+            lifecycle.closed(self)
+
+    def go_silent(self) -> None:
+        """In the child of a fork: this run belongs to the parent."""
+        self._off = True
+        self._sender = None
+        self._queue = deque(maxlen=1)
+
+    def statistics(self) -> Dict[str, int]:
+        """How many steps were delivered, kept in the spool, refused by the agent, dropped; and how often the SDK itself failed."""
+        sender = self._sender
+        if sender is None:
+            return {"delivered": 0, "spooled": 0, "rejected": 0, "dropped": 0, "faults": self.faults}
+        return {
+            "delivered": sender.delivered,
+            "spooled": sender.spooled,
+            "rejected": sender.rejected,
+            "dropped": sender.dropped,
+            "faults": self.faults,
+        }
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        if error is None:
+            self.finish("success")
+        else:
+            self.fail(error)
+
+    def _gpus(self, given: Optional[List[Union[int, str]]], hint: Optional[int]) -> Optional[List[str]]:
+        """`hint` is good enough until CUDA is in use and tells; other ranks are on other GPUs."""
+        if given is not None:
+            return [str(gpu) for gpu in given]
+        known = allocator.device_ids()
+        return known if known or hint is None or self.world_size > 1 else [str(hint)]
+
+    def _tell_gpu(self) -> None:
+        self._gpu_known = True
+        gpus = allocator.device_ids()
+        if gpus and self._sender is not None:
+            self._sender.describe({"gpus": gpus})
+
+    def _fault(self, what: str, error: BaseException) -> None:
+        self.faults += 1
+        if self.faults == 1:
+            log.warning("gpuwarden: %s: %s: %s", what, type(error).__name__, error)
+
+
+def run(
+    name: Optional[str] = None,
+    *,
+    run_id: Optional[str] = None,
+    framework: Optional[str] = None,
+    correlation_id: Optional[str] = None,
+    gpus: Optional[List[Union[int, str]]] = None,
+) -> Run:
+    """Begins a run. Use it with `with`, or call `finish()`; a program that just ends is fine too."""
+    global _last_run
+    _last_run = Run(name, run_id=run_id, framework=framework, correlation_id=correlation_id, gpus=gpus)
+    return _last_run
+
+
+def log_step(step: Optional[int] = None, **values: Any) -> None:
+    """Logs to the latest run, which is begun if there is none."""
+    current = _last_run if _last_run is not None and _last_run.is_active else run()
+    current.log(step, **values)
+
+
+def _safe_id(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._:-]", "-", text).lstrip("._:-")[:128] or uuid.uuid4().hex

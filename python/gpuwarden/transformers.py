@@ -1,0 +1,149 @@
+"""For Hugging Face's Trainer: `Trainer(…, callbacks=[GPUMonitoringCallback(monitor)])`."""
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, Dict, Optional
+
+from transformers import TrainerCallback  # type: ignore[import-not-found,unused-ignore]
+
+from .gpu_monitor import GPUMonitor
+from .training_run import Run
+
+log = logging.getLogger("gpuwarden")
+
+_NAMES = {"loss": "loss", "grad_norm": "grad_norm", "learning_rate": "lr", "epoch": "epoch"}
+#: Totals that the trainer gives at the end: they belong to no step.
+_TOTALS = frozenset(("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos", "train_loss"))
+
+
+class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
+    """Every step is sent, with the loss where the Trainer logs it (`logging_steps`); `log_interval` is for the lines of the log.
+
+    The loss comes after the end of its step, so a step is held until the next one begins.
+    """
+
+    def __init__(self, monitor: Optional[GPUMonitor] = None, log_interval: int = 10, run_name: Optional[str] = None) -> None:
+        self.monitor = monitor
+        self.log_interval = max(1, int(log_interval))
+        self.run: Optional[Run] = None
+        self._run_name = run_name
+        self._held: Optional[Dict[str, Any]] = None
+        self._custom: Dict[str, float] = {}
+        self._began = self._optimizer_at = self._optimized_at = self._ended = self._aside = 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        monitor = self.monitor
+        if monitor is not None:
+            monitor.start_monitoring()
+        if self.run is None or not self.run.is_active:
+            name = self._run_name or (monitor.run_name if monitor else None) or getattr(args, "run_name", None)
+            self.run = Run(
+                name,
+                framework="transformers",
+                correlation_id=monitor.correlation_id if monitor else None,
+                gpu_hint=monitor.gpu_index if monitor else None,
+                settings=monitor.settings if monitor else None,
+            )
+        self._ended = 0.0
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._release()
+        self._began = time.perf_counter()
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._optimizer_at = time.perf_counter()
+
+    def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._optimized_at = time.perf_counter()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, optimizer: Any = None, **kwargs: Any) -> None:
+        self._release()
+        now = time.perf_counter()
+        began = self._began or now
+        phases = {}
+        if self._ended:
+            # The batch is fetched before the step begins; logging, saving and evaluating happen in the same gap and are not waiting.
+            phases["data"] = max(0.0, began - self._ended - self._aside)
+        if began <= self._optimizer_at <= now:
+            phases["forward_backward"] = self._optimizer_at - began
+            if self._optimizer_at <= self._optimized_at <= now:
+                phases["optimizer"] = self._optimized_at - self._optimizer_at
+        self._held = {
+            "step": state.global_step,
+            "epoch": state.epoch,
+            "lr": _learning_rate(optimizer),
+            "step_seconds": now - began + phases.get("data", 0.0),
+            "phases": phases,
+        }
+        self._ended, self._aside = now, 0.0
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Dict[str, Any]] = None, **kwargs: Any) -> None:
+        held = self._held
+        for name, value in (logs or {}).items():
+            if name in _TOTALS or not isinstance(value, (int, float)):
+                continue
+            if held is not None and name in _NAMES:
+                held[_NAMES[name]] = value
+            elif name not in _NAMES:
+                self._custom[name] = value
+        self._note_aside()
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._note_aside()
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._note_aside()
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._release()
+        if self.run is not None:
+            self.run.finish("success")
+        if self.monitor is not None:
+            self.monitor.stop_monitoring()
+
+    def _note_aside(self) -> None:
+        """Between two steps: what happened until now was not waiting for data."""
+        if self._ended:
+            self._aside = time.perf_counter() - self._ended
+
+    def _release(self) -> None:
+        held, self._held = self._held, None
+        if held is None or self.run is None:
+            return
+        custom, self._custom = self._custom, {}
+        self.run.log(**{**{_free(name): value for name, value in custom.items()}, **held})
+        if held["step"] % self.log_interval == 0:
+            self._tell(held)
+
+    def _tell(self, held: Dict[str, Any]) -> None:
+        gpu = self.monitor.get_current_metrics() if self.monitor is not None else None
+        if gpu is not None and log.isEnabledFor(logging.INFO):
+            log.info(
+                "step %d: loss %s, GPU %d at %s %%, %s of %s MB, %s C, %s W",
+                held["step"],
+                held.get("loss"),
+                gpu.gpu_index,
+                _whole(gpu.utilization_percent),
+                _whole(gpu.memory_used_mb),
+                _whole(gpu.memory_total_mb),
+                _whole(gpu.temperature_celsius),
+                _whole(gpu.power_draw_watts),
+            )
+
+
+def _free(name: str) -> str:
+    """A metric of the user's may be called like one of ours."""
+    return name + "_" if name in ("self", "step", "throughput", "step_seconds", "phases", "lr") else name
+
+
+def _learning_rate(optimizer: Any) -> Optional[float]:
+    try:
+        rate = optimizer.param_groups[0]["lr"]
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return None
+    return rate if isinstance(rate, float) else None
+
+
+def _whole(value: Optional[float]) -> str:
+    return "N/A" if value is None else "%.0f" % value

@@ -1,0 +1,86 @@
+"""A thread that looks at something again and again, until it is stopped. What fails is tried again, with growing pauses."""
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from typing import Any, Callable, List, Optional
+
+from .agent_link import AgentLink, Unreachable
+from .agent_process import ensure_agent
+from .settings import Settings
+
+log = logging.getLogger("gpuwarden")
+
+_LONGEST_PAUSE = 10.0
+
+
+class Watch:
+    """`look` is called on a thread of its own; Unreachable from it means that the agent is away."""
+
+    def __init__(self, settings: Settings, interval: float, look: Callable[[AgentLink], None], flags: Optional[List[str]] = None) -> None:
+        self._settings = settings
+        self._interval = interval
+        self._look = look
+        self._flags = flags or []
+        self._thread: Optional[threading.Thread] = None
+        self._stop = threading.Event()
+        self._pid = 0
+        self.looks = 0
+        self.reason: Optional[str] = None
+
+    @property
+    def is_running(self) -> bool:
+        # The child of a fork has inherited the object, but not the thread.
+        return self._thread is not None and self._pid == os.getpid() and self._thread.is_alive()
+
+    def start(self) -> None:
+        if self.is_running or self._settings.disabled:
+            return
+        self._stop = threading.Event()
+        self._pid = os.getpid()
+        self._thread = threading.Thread(target=self._work, args=(self._stop,), name="gpuwarden-watch", daemon=True)
+        self._thread.start()
+
+    def stop(self, seconds: float = 1.0) -> None:
+        if not self.is_running or self._thread is None:
+            return
+        self._stop.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(seconds)
+
+    def wait_for_look(self, seconds: float) -> bool:
+        """Whether there was a first look within `seconds`."""
+        deadline = time.monotonic() + seconds
+        while self.looks == 0 and time.monotonic() < deadline and self.is_running:
+            time.sleep(0.02)
+        return self.looks > 0
+
+    def _work(self, stop: Any) -> None:
+        link = AgentLink(self._settings)
+        pause = 0.0
+        is_first = True
+        while not stop.is_set():
+            began = time.monotonic()
+            try:
+                if is_first:
+                    ensure_agent(self._settings, self._flags)
+                    is_first = False
+                self._look(link)
+                self.looks += 1
+                self.reason = None
+                pause = 0.0
+            except Unreachable as error:
+                self._note("no agent answers at %s: %s" % (self._settings.url, error))
+                pause = min(_LONGEST_PAUSE, max(0.5, pause * 2))
+            except Exception as error:  # A fault here must not end the watching for good.
+                self._note("%s: %s" % (type(error).__name__, error))
+                pause = min(_LONGEST_PAUSE, max(0.5, pause * 2))
+            stop.wait(max(0.0, pause or self._interval - (time.monotonic() - began)))
+        link.close()
+
+    def _note(self, reason: str) -> None:
+        if self.reason is None:
+            log.warning("gpuwarden: %s", reason)
+        self.reason = reason

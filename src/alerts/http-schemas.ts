@@ -1,0 +1,120 @@
+/** The shapes of what the routes of the alerts take and give. Strict, so that a test sees a field that nobody described. */
+import { z } from 'zod'
+import type { Finding } from '../model.ts'
+import type { AlertView, ChannelHealth } from './alerts-api.ts'
+import { DELIVERY_RESULTS } from './courier.ts'
+import { MATCHER_NAMES, MATCHER_OPERATORS } from './matcher.ts'
+import type { PastAlert } from './past-alerts.ts'
+import type { Silence } from './silences.ts'
+
+const reading = z.number().nullable()
+const text = z.string().nullable()
+const at = z.number().describe('Epoch milliseconds')
+const severity = z.enum(['info', 'warning', 'critical'])
+const subject = z.strictObject({ host: text, gpu: text, gpuIndex: reading, pid: reading, user: text, run: text, rank: reading })
+
+const finding: z.ZodType<Finding> = z.strictObject({
+  fingerprint: z.string(),
+  detector: z.string(),
+  provenance: z.enum(['live', 'simulated', 'replay']),
+  subject,
+  severity,
+  state: z.enum(['active', 'resolved']),
+  at,
+  since: at,
+  message: z.string(),
+  evidence: z.record(z.string(), z.union([z.number(), z.string(), z.boolean(), z.null()])),
+  confidence: z.number(),
+  advice: z.array(z.string()),
+  predictedAt: reading,
+  predictedEarliestAt: reading,
+  predictedLatestAt: reading,
+  riskLevel: z.enum(['low', 'medium', 'high', 'critical']).nullable(),
+})
+
+export const alertView: z.ZodType<AlertView> = z.strictObject({
+  fingerprint: z.string(),
+  state: z.enum(['pending', 'firing', 'resolved']),
+  finding,
+  firedAt: reading,
+  resolvedAt: reading,
+  flapping: z.boolean(),
+  simulated: z.boolean(),
+  acknowledged: z.strictObject({ at, until: at, by: z.string(), severity }).nullable(),
+  mutedBy: z.enum(['silence', 'maintenance', 'acknowledged', 'simulated']).nullable().describe('Why nobody is told of it at present'),
+  silence: text.describe('Id of the silence that covers it'),
+  told: z.array(z.string()).describe('Channels that were told that it fires'),
+})
+
+const pastAlert: z.ZodType<PastAlert> = z.strictObject({
+  fingerprint: z.string(),
+  detector: z.string(),
+  subject,
+  severity,
+  message: z.string(),
+  firedAt: at,
+  resolvedAt: at,
+  simulated: z.boolean(),
+  acknowledgedBy: text,
+})
+
+const matcher = z.strictObject({ name: z.enum(MATCHER_NAMES), operator: z.enum(MATCHER_OPERATORS), value: z.string() })
+
+export const silenceView: z.ZodType<Silence> = z.strictObject({
+  id: z.string(),
+  matchers: z.array(matcher),
+  createdAt: at,
+  until: at,
+  comment: z.string(),
+  by: z.string(),
+})
+
+const counts = z.strictObject(Object.fromEntries(DELIVERY_RESULTS.map((result) => [result, z.number()])) as Record<string, z.ZodNumber>)
+
+const channelHealth = z.strictObject({
+  channel: z.string(),
+  results: counts as unknown as z.ZodType<ChannelHealth['results']>,
+  depth: z.number().describe('Notices and messages that wait'),
+  oldestAgeMs: reading,
+  attempts: z.number().describe('Tries of the message at the head that failed'),
+  lastFault: text,
+}) satisfies z.ZodType<ChannelHealth>
+
+export const ANSWERS = {
+  alerts: z.strictObject({ at, alerts: z.array(alertView) }),
+  history: z.strictObject({ at, alerts: z.array(pastAlert).describe('Newest first') }),
+  silences: z.strictObject({ at, silences: z.array(silenceView) }),
+  channels: z.strictObject({
+    at,
+    channels: z.array(channelHealth.extend({ problem: text.describe('Why nothing goes there; null when it is usable') })),
+  }),
+  tested: z.strictObject({
+    channel: z.string(),
+    ok: z.boolean(),
+    answer: z.string().describe("The server's own words, secrets masked"),
+    retry: z.boolean().describe('Whether trying again can help'),
+  }),
+  unsilenced: z.strictObject({ id: z.string() }),
+} as const
+
+/** How long something lasts: a moment, or so many seconds from now. */
+const ending = {
+  until: z.number().optional().describe('Epoch milliseconds'),
+  seconds: z.number().positive().max(31_536_000).optional().describe('From now on; instead of until'),
+}
+const by = z.string().max(200).default('').describe('Who wants it')
+
+export const silenceBody = z.strictObject({
+  matchers: z
+    .array(z.union([z.string().max(400), z.strictObject({ name: z.string(), operator: z.string(), value: z.string() })]))
+    .min(1)
+    .max(20)
+    .describe('Such as "gpu=0"; all of them have to fit'),
+  ...ending,
+  comment: z.string().max(1000).default(''),
+  by,
+})
+
+export const acknowledgeBody = z.strictObject({ ...ending, by })
+
+export type Ending = { readonly until?: number | undefined; readonly seconds?: number | undefined }

@@ -1,0 +1,66 @@
+/** Web push over HTTP: how a browser asks for notifications, and how it takes that back. */
+import { z } from 'zod'
+import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import type { PushSubscriptions } from './push-subscriptions.ts'
+
+const nothing = z.strictObject({})
+const BODY_LIMIT_BYTES = 8 * 1024
+
+const subscribed = z.strictObject({ subscriptions: z.number().int().describe('How many browsers there are now') })
+
+/** null: there is no folder to keep keys and browsers in, or alerts are switched off. */
+export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/v1/push/key',
+      summary: 'The public key that a browser subscribes with (applicationServerKey, base64url)',
+      query: nothing,
+      answer: z.strictObject({ publicKey: z.string() }),
+      errors: ['unavailable'],
+      handler: (context) => withDisk(context, push, (store) => ({ publicKey: store.keys().publicKey })),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/v1/push/subscriptions',
+      summary: 'A browser wants notifications: the body is what PushSubscription.toJSON() gives',
+      body: z.looseObject({ endpoint: z.string() }),
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      answer: subscribed,
+      errors: ['unavailable'],
+      handler: (context) =>
+        withDisk(context, push, (store) => {
+          const added = store.add(context.body)
+          return added.ok ? { subscriptions: store.list().length } : context.refuse('invalid_body', `${added.reason}.`)
+        }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/v1/push/subscriptions',
+      summary: 'A browser wants no more notifications; one that is not known is no error',
+      body: z.looseObject({ endpoint: z.string() }),
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      answer: subscribed,
+      errors: ['unavailable'],
+      handler: (context) =>
+        withDisk(context, push, (store) => {
+          store.remove(context.body.endpoint)
+          return { subscriptions: store.list().length }
+        }),
+    }),
+  ]
+}
+
+function withDisk(context: RouteContext, push: PushSubscriptions | null, use: (store: PushSubscriptions) => unknown): unknown {
+  if (!push) return unavailable(context, 'There is no folder to keep them in: set alerts.dir, or switch the log and the alerts on.')
+  try {
+    return use(push)
+  } catch (error) {
+    context.log.warn({ err: error }, 'the keys or subscriptions of web push cannot be read or kept')
+    return unavailable(context, 'Their files cannot be read or written at present: see the log of the agent.')
+  }
+}
+
+function unavailable({ refuse }: RouteContext, hint: string): Reply {
+  return { ...refuse('unavailable', 'Notifications of browsers are not possible.', hint), expected: true }
+}

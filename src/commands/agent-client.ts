@@ -1,0 +1,111 @@
+/** Asks the agent that runs on this machine (or where --host and --port say) over its HTTP API. */
+import { readFileSync } from 'node:fs'
+import type { ConfigValues } from '../config.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { printable } from '../format.ts'
+
+export type AgentSettings = Pick<ConfigValues, 'server.host' | 'server.port' | 'server.token' | 'server.token_file'>
+
+const TIME_LIMIT_MS = 10_000
+
+/** Nothing answers there. */
+export class NoAgent extends Failure {}
+
+export class AgentClient {
+  readonly url: string
+  readonly #token: string | null
+
+  constructor(settings: AgentSettings) {
+    const port = settings['server.port']
+    if (port === 0) throw new Failure('--port: expected the port of the running agent; got 0', { exitCode: EXIT.usage })
+    this.url = `http://${reachable(settings['server.host'])}:${port}`
+    this.#token = tokenOf(settings)
+  }
+
+  get<T>(path: string): Promise<T> {
+    return this.#ask('GET', path, undefined, TIME_LIMIT_MS)
+  }
+
+  post<T>(path: string, body: unknown, limitMs = TIME_LIMIT_MS): Promise<T> {
+    return this.#ask('POST', path, body, limitMs)
+  }
+
+  delete<T>(path: string): Promise<T> {
+    return this.#ask('DELETE', path, undefined, TIME_LIMIT_MS)
+  }
+
+  async #ask<T>(method: string, path: string, body: unknown, limitMs: number): Promise<T> {
+    const headers: Record<string, string> = {}
+    if (this.#token !== null) headers.authorization = `Bearer ${this.#token}`
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    let status: number
+    let text: string
+    try {
+      const answer = await fetch(this.url + path, {
+        method,
+        headers,
+        signal: AbortSignal.timeout(limitMs),
+        redirect: 'manual',
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      status = answer.status
+      text = await answer.text()
+    } catch (cause) {
+      throw this.#silent(cause, limitMs)
+    }
+    const value = jsonOf(text)
+    if (status === 200 && value !== undefined) return value as T
+    throw this.#refused(status, value)
+  }
+
+  #silent(cause: unknown, limitMs: number): Failure {
+    const { name, cause: inner, message } = cause as Error & { cause?: NodeJS.ErrnoException }
+    if (name === 'TimeoutError')
+      return new Failure(`the agent at ${this.url} did not answer within ${limitMs / 1000} s`, { exitCode: EXIT.checkFailed, cause })
+    return new NoAgent(`no gpuwarden agent answers at ${this.url} (${inner?.code ?? inner?.message ?? message})`, {
+      exitCode: EXIT.checkFailed,
+      hint: 'Start one with "gpuwarden monitor", or say where it is with --host and --port.',
+      cause,
+    })
+  }
+
+  #refused(status: number, value: unknown): Failure {
+    const error = (value as { error?: { code?: unknown; message?: unknown; hint?: unknown } } | undefined)?.error
+    if (typeof error?.message !== 'string')
+      return new Failure(`what answers at ${this.url} is no gpuwarden agent, or an older one (status ${status})`, {
+        exitCode: EXIT.checkFailed,
+        hint: 'Say where the agent is with --host and --port.',
+      })
+    const isToken = error.code === 'missing_token' || error.code === 'wrong_token'
+    const hint = isToken ? 'Give it with --token-file or --token.' : typeof error.hint === 'string' ? printable(error.hint) : null
+    return new Failure(`the agent at ${this.url} says: ${printable(error.message)}`, { exitCode: EXIT.checkFailed, hint })
+  }
+}
+
+/** An agent that listens on every address is reached on this machine's own. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+}
+
+function tokenOf({ 'server.token': token, 'server.token_file': file }: AgentSettings): string | null {
+  if (token !== null || file === null) return token
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (cause) {
+    throw new Failure(`server.token_file ${file} cannot be read: ${(cause as Error).message}`, {
+      exitCode: EXIT.usage,
+      hint: 'It is readable for the user that runs the agent.',
+      cause,
+    })
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,154 @@
+/** `gpuwarden alerts`: what the running agent alerts of, and what people do about it. */
+import { userInfo } from 'node:os'
+import type { AlertView } from '../alerts/alerts-api.ts'
+import type { PastAlert } from '../alerts/past-alerts.ts'
+import type { Silence } from '../alerts/silences.ts'
+import type { Config } from '../config.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { formatClock, formatDuration, printable } from '../format.ts'
+import { AgentClient } from './agent-client.ts'
+import { testChannels } from './alerts-test.ts'
+import { alignColumns } from './table.ts'
+
+type Options = Readonly<Record<string, unknown>>
+
+interface Request {
+  readonly config: Config
+  readonly options: Options
+  /** What stands after the action. */
+  readonly what: readonly string[]
+}
+
+const ACTIONS: Readonly<Record<string, (request: Request) => Promise<number>>> = {
+  list,
+  history,
+  silence,
+  unsilence,
+  ack: acknowledge,
+  test: ({ config, options, what }) => testChannels(config, what[0] ?? null, options.json === true),
+}
+
+export async function alerts(config: Config, options: Options, args: readonly string[]): Promise<number> {
+  const [name = 'list', ...what] = args
+  const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
+  if (!action)
+    throw new Failure(`alerts: expected one of ${Object.keys(ACTIONS).join(', ')}; got "${printable(name)}"`, { exitCode: EXIT.usage })
+  return await action({ config, options, what })
+}
+
+async function list({ config, options }: Request): Promise<number> {
+  const agent = new AgentClient(config.values)
+  const answer = await agent.get<{ at: number; alerts: readonly AlertView[] }>('/api/v1/alerts')
+  const { silences } = await agent.get<{ silences: readonly Silence[] }>('/api/v1/silences')
+  return print(options, { ...answer, silences }, () => [
+    ...(answer.alerts.length === 0 ? ['No alerts.'] : alertTable(answer.alerts, answer.at)),
+    ...(silences.length === 0 ? [] : ['', ...silenceTable(silences, answer.at)]),
+  ])
+}
+
+async function history({ config, options }: Request): Promise<number> {
+  const answer = await new AgentClient(config.values).get<{ at: number; alerts: readonly PastAlert[] }>('/api/v1/alerts/history')
+  return print(options, answer, () => (answer.alerts.length === 0 ? ['No alerts are over yet.'] : pastTable(answer.alerts, answer.at)))
+}
+
+/** Without matchers it shows the silences in force. */
+async function silence({ config, options, what }: Request): Promise<number> {
+  const agent = new AgentClient(config.values)
+  if (what.length === 0) {
+    const answer = await agent.get<{ at: number; silences: readonly Silence[] }>('/api/v1/silences')
+    return print(options, answer, () => (answer.silences.length === 0 ? ['No silences.'] : silenceTable(answer.silences, answer.at)))
+  }
+  const body = { matchers: what, ...ending(options), comment: String(options.comment ?? ''), by: userName() }
+  const made = await agent.post<Silence>('/api/v1/silences', body)
+  return print(options, made, () => [
+    `Silenced until ${formatClock(made.until, Date.now())}: ${matchersOf(made)}`,
+    `End it with: gpuwarden alerts unsilence ${made.id}`,
+  ])
+}
+
+async function unsilence({ config, options, what }: Request): Promise<number> {
+  const id = only(what, 'unsilence', 'the id of a silence')
+  const ended = await new AgentClient(config.values).delete<{ id: string }>(`/api/v1/silences/${encodeURIComponent(id)}`)
+  return print(options, ended, () => [`The silence ${printable(ended.id)} is over.`])
+}
+
+async function acknowledge({ config, options, what }: Request): Promise<number> {
+  const given = only(what, 'ack', 'the fingerprint of an alert, or how it begins')
+  const agent = new AgentClient(config.values)
+  const open = (await agent.get<{ alerts: readonly AlertView[] }>('/api/v1/alerts')).alerts.filter((alert) => alert.state !== 'resolved')
+  const found = open.filter((alert) => alert.fingerprint === given)
+  const meant = found.length > 0 ? found : open.filter((alert) => alert.fingerprint.startsWith(given))
+  const [alert] = meant
+  if (!alert || meant.length > 1)
+    throw new Failure(`${meant.length === 0 ? 'no open alert begins' : `${meant.length} alerts begin`} with "${printable(given)}"`, {
+      exitCode: EXIT.checkFailed,
+      hint: `Open: ${open.map(({ fingerprint }) => printable(fingerprint)).join(', ') || 'none'}.`,
+    })
+  const path = `/api/v1/alerts/${encodeURIComponent(alert.fingerprint)}/ack`
+  const view = await agent.post<AlertView>(path, { ...ending(options), by: userName() })
+  const until = view.acknowledged?.until ?? Date.now()
+  return print(options, view, () => [`Acknowledged until ${formatClock(until, Date.now())}: ${printable(view.finding.message)}`])
+}
+
+function print(options: Options, answer: unknown, lines: () => readonly string[]): number {
+  process.stdout.write(`${options.json === true ? JSON.stringify(answer, null, 2) : lines().join('\n')}\n`)
+  return EXIT.ok
+}
+
+function alertTable(all: readonly AlertView[], now: number): string[] {
+  const rows = all.map(({ state, finding, firedAt, flapping, simulated, mutedBy, fingerprint }) => [
+    mutedBy === null ? state : `${state} (${mutedBy})`,
+    finding.severity,
+    formatClock(firedAt ?? finding.since, now),
+    printable(fingerprint),
+    `${simulated ? 'SIMULATED ' : ''}${flapping ? 'FLAPPING ' : ''}${printable(finding.message)}`,
+  ])
+  return alignColumns([['STATE', 'SEVERITY', 'SINCE', 'FINGERPRINT', 'MESSAGE'], ...rows])
+}
+
+function pastTable(all: readonly PastAlert[], now: number): string[] {
+  const rows = all.map(({ severity, firedAt, resolvedAt, simulated, acknowledgedBy, fingerprint, message }) => [
+    severity,
+    formatClock(firedAt, now),
+    formatDuration(resolvedAt - firedAt),
+    printable(acknowledgedBy ?? '-'),
+    printable(fingerprint),
+    `${simulated ? 'SIMULATED ' : ''}${printable(message)}`,
+  ])
+  return alignColumns([['SEVERITY', 'FIRED', 'LASTED', 'TAKEN BY', 'FINGERPRINT', 'MESSAGE'], ...rows])
+}
+
+function silenceTable(all: readonly Silence[], now: number): string[] {
+  const rows = all.map((one) => [one.id, matchersOf(one), formatClock(one.until, now), printable(one.by), printable(one.comment)])
+  return alignColumns([['SILENCE', 'MATCHERS', 'UNTIL', 'BY', 'COMMENT'], ...rows])
+}
+
+function matchersOf({ matchers }: Silence): string {
+  return printable(matchers.map(({ name, operator, value }) => `${name}${operator}${value}`).join(' '))
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
+
+/** `--for 90m`; without it the agent's usual time. */
+function ending({ for: given }: Options): { seconds?: number } {
+  if (given === undefined) return {}
+  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(String(given)) ?? []
+  const seconds = Number(amount) * (UNIT_SECONDS[unit] ?? 0)
+  if (seconds > 0) return { seconds }
+  throw new Failure(`--for: expected a duration such as 30m, 2h or 1d; got ${JSON.stringify(given)}`, { exitCode: EXIT.usage })
+}
+
+function only(what: readonly string[], action: string, expected: string): string {
+  const [one] = what
+  if (one !== undefined && what.length === 1) return one
+  throw new Failure(`alerts ${action}: expected ${expected}`, { exitCode: EXIT.usage, hint: 'gpuwarden alerts list shows them.' })
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // A container may run under a number that nobody has a name for.
+    return String(process.getuid?.() ?? '')
+  }
+}

@@ -1,0 +1,137 @@
+/** `gpuwarden detect`: what the detectors say of a recording, or how sudden the changes of a column are. */
+import type { Config } from '../config.ts'
+import { detectors } from '../detectors/index.ts'
+import { detectorOptions } from '../detectors/settings.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { printable } from '../format.ts'
+import type { Finding, Reading } from '../model.ts'
+import { parseClock } from '../recording/csv.ts'
+import { describeSkipped, parseTimestamp } from '../recording/recording.ts'
+import { scoreCsv, scoresAsCsv, scoresAsNdjson } from './csv-scores.ts'
+import { type Detection, detectRecording, openForReading } from './detect-recording.ts'
+import { endWhenPipeCloses, writeOut } from './output.ts'
+
+export async function detect(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
+  endWhenPipeCloses()
+  if (options.csv !== undefined) return scores(options)
+  for (const flag of ['time', 'value', 'scores']) if (options[flag] !== undefined) throw usage(`--${flag} goes with --csv FILE`)
+  const path = args[0] ?? pathOf(config.values.source)
+  if (path === null) throw usage('which recording? Give a log folder, a .jsonl or .jsonl.gz, or a CSV log of nvidia-smi')
+  if (args.length > 1) throw usage(`one recording at a time; got ${args.length}`)
+  const { values } = config
+  const isTable = options.json !== true && process.stdout.isTTY === true
+  const until = options.until === undefined ? null : readTime(String(options.until))
+  const recording = await openForReading(path)
+  let isFirst = true
+  const detection = await detectRecording(recording, {
+    engine: {
+      kinds: detectors,
+      options: detectorOptions(values),
+      disabled: values['detectors.disabled'],
+      hostname: 'recording',
+      onFailure: ({ detector, error }) =>
+        process.stderr.write(
+          `gpuwarden: the detector ${detector} failed and was switched off: ${(error as Error)?.message ?? String(error)}\n`,
+        ),
+    },
+    until,
+    devices: values.devices === null ? null : new Set(values.devices),
+    onFindings: (findings) => {
+      if (isTable && isFirst) writeOut(`${TABLE_HEAD}\n`)
+      isFirst = false
+      writeOut(findings.map((finding) => `${isTable ? tableRow(finding) : findingLine(finding)}\n`).join(''))
+    },
+  })
+  if (isTable && isFirst) writeOut('Nothing was found.\n')
+  for (const line of summary(path, detection, until)) process.stderr.write(`gpuwarden: ${line}\n`)
+  if (detection.stats.firstAt === null)
+    throw new Failure(`${path} has no usable line`, {
+      exitCode: EXIT.noSource,
+      hint: 'Each line must be a JSON object with a timestamp, as gpuwarden writes it; see docs/cli.md.',
+    })
+  return EXIT.ok
+}
+
+/** One finding as a line of NDJSON; these keys, in this order. */
+export function findingLine(finding: Finding): string {
+  const { subject } = finding
+  return JSON.stringify({
+    at: iso(finding.at),
+    detector: finding.detector,
+    severity: finding.severity,
+    state: finding.state,
+    gpu: subject.gpuIndex,
+    pid: subject.pid,
+    run: subject.run,
+    message: finding.message,
+    evidence: finding.evidence,
+    confidence: finding.confidence,
+    predicted_at: finding.predictedAt === null ? null : iso(finding.predictedAt),
+  })
+}
+
+function iso(at: Reading): string | null {
+  // A forecast may lie beyond the last date there is.
+  return at === null || Math.abs(at) > 8.64e15 ? null : new Date(at).toISOString()
+}
+
+const TABLE_HEAD = 'TIME (UTC)               SEVERITY  STATE     DETECTOR         GPU  PID      MESSAGE'
+
+function tableRow({ at, severity, state, detector, subject, message }: Finding): string {
+  return [
+    (iso(at) ?? '').replace('T', ' ').replace('Z', '').padEnd(23),
+    severity.padEnd(8),
+    state.padEnd(8),
+    detector.padEnd(15),
+    String(subject.gpuIndex ?? '-').padEnd(3),
+    String(subject.pid ?? '-').padEnd(7),
+    printable(message),
+  ].join('  ')
+}
+
+function summary(path: string, { stats, gpuSamples, memorySamples, steps, findings }: Detection, until: Reading): string[] {
+  const range =
+    stats.firstAt === null
+      ? ''
+      : `, ${iso(stats.firstAt)} to ${iso(until === null ? stats.lastAt : Math.min(until, stats.lastAt ?? until))}`
+  const skipped = Object.values(stats.skipped).reduce((sum, count) => sum + count, 0)
+  const lines = [
+    `${path}: ${gpuSamples} GPU samples and ${steps} training steps${range}; ${findings} statements; ${skipped} of ${stats.lines} lines skipped, ${stats.late} out of order`,
+  ]
+  const reasons = describeSkipped(stats)
+  if (reasons !== null) lines.push(`skipped: ${reasons}`)
+  if (gpuSamples > 0 && memorySamples === 0)
+    lines.push('no sample tells how much GPU memory is in use, and of how much: nothing could be said of memory')
+  return lines
+}
+
+async function scores(options: Record<string, unknown>): Promise<number> {
+  const { csv, time, value } = options
+  if (time === undefined || value === undefined)
+    throw usage('--csv needs --time COLUMN and --value COLUMN: which column is the time, and which the series')
+  const scored = await scoreCsv(String(csv), String(time), String(value))
+  writeOut(options.json === true ? scoresAsNdjson(String(time), scored) : scoresAsCsv(String(time), scored))
+  const { withoutValue, withoutTime, times } = scored
+  if (times.length === 0) process.stderr.write(`gpuwarden: ${csv} has a header and no rows\n`)
+  if (withoutValue > 0)
+    process.stderr.write(`gpuwarden: ${withoutValue} of ${times.length} rows have no number in "${value}"; they score 0\n`)
+  if (withoutTime > 0)
+    process.stderr.write(
+      `gpuwarden: ${withoutTime} of ${times.length} rows have no time in "${time}"; they are taken to follow the row before\n`,
+    )
+  return EXIT.ok
+}
+
+function pathOf(source: string): string | null {
+  return source.startsWith('replay:') ? source.slice('replay:'.length) : null
+}
+
+function readTime(text: string): number {
+  const at = parseClock(text) ?? parseTimestamp(text) ?? (text.trim() === '' ? null : parseTimestamp(Number(text)))
+  if (at === null) throw usage(`--until: expected a time such as 2026-11-15T06:34:10Z or seconds since 1970; got "${text}"`)
+  return at
+}
+
+function usage(message: string): Failure {
+  return new Failure(message, { exitCode: EXIT.usage, hint: '"gpuwarden detect --help" shows examples.' })
+}

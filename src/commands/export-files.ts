@@ -1,0 +1,41 @@
+/** Copies what comes with the package to where its reader wants it. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { EXIT, Failure } from '../failure.ts'
+
+const PACKAGE = new URL('../../', import.meta.url)
+
+export interface Copy {
+  /** Folder of the package. */
+  readonly from: string
+  readonly ending: string
+  readonly to: string
+  readonly change?: (text: string) => string
+}
+
+/** Gives the paths that were written. */
+export function copyFiles({ from, ending, to, change = (text) => text }: Copy): readonly string[] {
+  const source = fileURLToPath(new URL(from, PACKAGE))
+  const target = resolve(to)
+  try {
+    mkdirSync(target, { recursive: true })
+    return readdirSync(source)
+      .filter((name) => name.endsWith(ending))
+      .sort()
+      .map((name) => {
+        const path = join(target, name)
+        writeFileSync(path, change(readFileSync(join(source, name), 'utf8')))
+        return path
+      })
+  } catch (cause) {
+    throw new Failure(`cannot export to ${target}: ${(cause as Error).message}`, { exitCode: EXIT.checkFailed, cause })
+  }
+}
+
+/** `export DIR`, and nothing else. */
+export function exportFolder(command: string, args: readonly string[]): string {
+  const [action, folder, ...rest] = args
+  if (action === 'export' && folder !== undefined && rest.length === 0) return folder
+  throw new Failure(`${command}: expected "export DIR"; got ${JSON.stringify(args.join(' '))}`, { exitCode: EXIT.usage })
+}

@@ -1,0 +1,64 @@
+/** `gpuwarden leak`: whether memory leaks, per GPU, process and run. */
+import type { Config } from '../config.ts'
+import { leak as leakKind } from '../detectors/leak.ts'
+import { EXIT } from '../failure.ts'
+import { formatBytes, formatClock, formatDuration, printable } from '../format.ts'
+import { checkedMegabytes, DEFAULT_LEAK_THRESHOLD_MB } from '../leak-detector.ts'
+import { type LeakVerdict, LeakVerdicts, leakRecord } from '../report/leak-verdicts.ts'
+import { writeOut } from './output.ts'
+import { devicesOf, readNumber, watchMemory } from './watch-memory.ts'
+
+const DEFAULT_SECONDS = 60
+const MEBIBYTE = 1024 ** 2
+
+export async function leak(config: Config, options: Record<string, unknown>): Promise<number> {
+  const isMonitor = options.monitor === true
+  const isJson = options.json === true
+  const megabytes = readNumber(options.threshold, '--threshold', DEFAULT_LEAK_THRESHOLD_MB, checkedMegabytes)
+  let judge: LeakVerdicts | null = null
+  const { seconds, isSimulated } = await watchMemory({
+    config,
+    options,
+    defaultSeconds: isMonitor ? 0 : DEFAULT_SECONDS,
+    doing: 'watching for leaks',
+    kinds: [leakKind],
+    observers: (print) => {
+      judge = new LeakVerdicts({
+        thresholdBytes: megabytes * MEBIBYTE,
+        devices: devicesOf(config),
+        onLeak: (verdict) => {
+          if (isMonitor) print(isJson ? JSON.stringify(leakRecord(verdict)) : verdictText(verdict))
+        },
+      })
+      return [judge]
+    },
+  })
+  const verdicts = (judge as LeakVerdicts | null)?.verdicts() ?? []
+  const isLeaking = verdicts.some((verdict) => verdict.answer === 'leak')
+  if (!isMonitor) {
+    if (isJson)
+      writeOut(
+        `${JSON.stringify({ watched_seconds: seconds, threshold_mb: megabytes, leak: isLeaking, verdicts: verdicts.map(leakRecord) }, null, 2)}\n`,
+      )
+    else {
+      const head = `${isSimulated ? 'These GPUs are SIMULATED. ' : ''}Watched for ${formatDuration(seconds * 1000)}; growth of less than ${megabytes} MB is not called a leak.`
+      writeOut(`${[head, ...verdicts.map(verdictText)].join('\n')}\n`)
+    }
+  }
+  return isLeaking ? EXIT.checkFailed : EXIT.ok
+}
+
+const SIGNS = { leak: 'LEAK', 'no leak': 'ok', 'too short to tell': 'too short to tell', 'not known': 'not known' } as const
+
+function verdictText(verdict: LeakVerdict): string {
+  const { answer, confidence, since, bytesPerMinute, grownBytes, watchedSeconds, advice } = verdict
+  const lines = [`[${SIGNS[answer]}] ${printable(verdict.message)}`]
+  if (answer !== 'leak') return lines.concat(advice.map((line) => `   ${line}`)).join('\n')
+  const pace = bytesPerMinute === null ? '' : `, ${formatBytes(bytesPerMinute)} a minute`
+  lines.push(
+    `   Confidence: ${(confidence ?? 0).toFixed(2)}`,
+    `   Growth: ${formatBytes(grownBytes)} in ${formatDuration(watchedSeconds * 1000)}${pace}${since === null ? '' : `; it began at ${formatClock(since, Date.now())}`}`,
+    ...advice.map((line) => `   ${line}`),
+  )
+  return lines.join('\n')
+}

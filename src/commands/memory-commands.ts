@@ -1,0 +1,106 @@
+/** The commands for memory and for recordings, as they are declared; see index.ts. */
+import type { ConfigKey } from '../config.ts'
+import type { CommandEntry } from './index.ts'
+
+const WATCH_FLAGS = [
+  'source',
+  'devices',
+  'interval',
+  'demo.gpus',
+  'demo.scenario',
+  'demo.seed',
+  'replay.speed',
+  'deadline',
+  'wake',
+] as const satisfies readonly ConfigKey[]
+const JSON_OPTION = { flag: '--json', help: 'as JSON' }
+const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
+const duration = (seconds: number, otherwise = '') => ({
+  flag: '--duration <seconds>',
+  help: `how long to watch (default: ${seconds}${otherwise}; 0: until Ctrl-C; a recording: all of it)`,
+})
+
+export const MEMORY_COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'profile',
+    summary: 'what GPU memory does in a stretch of time: a report, a page, a picture (samples every 0.1 s)',
+    settings: WATCH_FLAGS,
+    options: [
+      ONE_GPU,
+      duration(60),
+      { flag: '--output <file>', help: 'write the report there, as JSON' },
+      { flag: '--html <file>', help: 'write a page with charts, complete in itself' },
+      { flag: '--plot <file>', help: 'draw memory over time; .svg or .png' },
+      JSON_OPTION,
+    ],
+    examples: [
+      'gpuwarden profile --duration 60 --output profile.json',
+      'gpuwarden profile --devices 0 1 --duration 0 --html profile.html',
+      'gpuwarden profile --source replay:./gpu_logs --plot memory.png',
+    ],
+    run: async (config, options) => (await import('./profile.ts')).profile(config, options),
+  },
+  {
+    name: 'oom',
+    summary: 'how near GPU memory is to its end; exit code 1 when the risk is high or critical',
+    settings: WATCH_FLAGS,
+    options: [
+      ONE_GPU,
+      { flag: '--threshold <percent>', help: 'share of memory in use from which its level alone is a warning (default: 85)' },
+      { flag: '--monitor', help: 'go on, and print each warning as it comes (exit code 0)' },
+      duration(10, ', with --monitor 0'),
+      JSON_OPTION,
+    ],
+    examples: ['gpuwarden oom --threshold 85 --monitor', 'gpuwarden oom --devices 0 --threshold 90', 'gpuwarden oom --json --duration 30'],
+    run: async (config, options) => (await import('./oom.ts')).oom(config, options),
+  },
+  {
+    name: 'leak',
+    summary: 'whether memory leaks, per GPU, process and run; exit code 1 when it does',
+    settings: WATCH_FLAGS,
+    options: [
+      ONE_GPU,
+      { flag: '--check', help: 'one verdict at the end (default)' },
+      { flag: '--monitor', help: 'go on, and print each leak as it is found' },
+      { flag: '--threshold <megabytes>', help: 'growth of less than this is not called a leak (default: 100)' },
+      duration(60, ', with --monitor 0'),
+      JSON_OPTION,
+    ],
+    examples: [
+      'gpuwarden leak --check --threshold 100',
+      'gpuwarden leak --duration 600 --json',
+      'gpuwarden leak --source replay:./gpu_logs',
+    ],
+    run: async (config, options) => (await import('./leak.ts')).leak(config, options),
+  },
+  {
+    name: 'frag',
+    summary: 'where the memory of each GPU is, and what training runs lose to fragmentation',
+    settings: WATCH_FLAGS,
+    options: [ONE_GPU, { flag: '--run <id>', help: 'only this run' }, duration(10), JSON_OPTION],
+    examples: ['gpuwarden frag', 'gpuwarden frag --source replay:./gpu_logs --run my-run --json'],
+    run: async (config, options) => (await import('./frag.ts')).frag(config, options),
+  },
+  {
+    name: 'detect',
+    summary: 'run all detectors over a recording; or score the sudden changes of a CSV column',
+    settings: ['source', 'devices'],
+    arguments: [{ notation: '[path]', help: 'a log folder, a .jsonl or .jsonl.gz, or a CSV log of nvidia-smi' }],
+    options: [
+      ONE_GPU,
+      { flag: '--until <time>', help: 'stop there: 2026-11-15T06:34:10Z, or seconds since 1970' },
+      { flag: '--csv <file>', help: 'score a column of this CSV instead' },
+      { flag: '--time <column>', help: 'its column with the times' },
+      { flag: '--value <column>', help: 'its column with the series' },
+      { flag: '--scores', help: 'one score from 0 to 1 per row, with its time (what --csv gives)' },
+      { flag: '--json', help: 'findings as NDJSON (the default where the output is not a terminal)' },
+    ],
+    examples: [
+      'gpuwarden detect ./gpu_logs',
+      'gpuwarden detect gpu_metrics_20261115_062538.jsonl.gz --json --until 2026-11-15T06:30:00Z',
+      'gpuwarden detect nvidia-smi.csv',
+      'gpuwarden detect --csv data.csv --time timestamp --value memory.used --scores',
+    ],
+    run: async (config, options, args) => (await import('./detect.ts')).detect(config, options, args),
+  },
+]

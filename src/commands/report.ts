@@ -1,0 +1,107 @@
+/** `gpuwarden report`: what a recording, or one run of it, looked like: text, JSON or one HTML file. */
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { ledgerOf } from '../memory/ledger.ts'
+import { type BuiltReport, buildReport, type ReportRun } from '../report/training-report.ts'
+import { summaryText } from '../report/training-summary.ts'
+import { toJson } from '../training/json-text.ts'
+import { RunFiles } from '../training/run-files.ts'
+import { VERSION } from '../version.ts'
+import { endWhenPipeCloses, writeOut } from './output.ts'
+
+export async function report(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
+  endWhenPipeCloses()
+  if (args.length > 1) throw new Failure(`one log folder or run at a time; got ${args.length}`, { exitCode: EXIT.usage })
+  const { path, run } = await findSubject(args[0] ?? config.values['log.dir'], config.values['log.dir'])
+  const bar = new ProgressBar()
+  const built = await reportOf(path, run, readPrice(options.pricePerHour), (share) => bar.show(share))
+  bar.clear()
+  if (typeof options.html === 'string') {
+    await writeHtml(built, options.html)
+    process.stderr.write(`gpuwarden: wrote ${options.html}\n`)
+  }
+  if (options.json === true) writeOut(`${toJson(built.summary)}\n`)
+  if (options.text === true || (options.json !== true && options.html === undefined)) writeOut(`${summaryText(built.summary)}\n`)
+  return EXIT.ok
+}
+
+export function reportOf(
+  path: string,
+  run: ReportRun | null,
+  pricePerGpuHour: number | null,
+  onProgress?: (share: number) => void,
+): Promise<BuiltReport> {
+  return pidsIn(path).then(async (pidOf) => {
+    try {
+      return await buildReport({ path, run, pricePerGpuHour, ledgerOf, pidOf, ...(onProgress ? { onProgress } : {}) })
+    } catch (error) {
+      if (error instanceof Failure) throw error
+      throw new Failure((error as Error).message, { exitCode: EXIT.noSource, cause: error })
+    }
+  })
+}
+
+export async function writeHtml(built: BuiltReport, file: string): Promise<void> {
+  try {
+    await writeFile(file, built.html(VERSION, Date.now()))
+  } catch (cause) {
+    throw new Failure(`the report cannot be written to ${file}: ${(cause as Error).message}`, { exitCode: EXIT.usage, cause })
+  }
+}
+
+export function readPrice(given: unknown): number | null {
+  if (given === undefined) return null
+  const price = Number(given)
+  if (Number.isFinite(price) && price >= 0) return price
+  throw new Failure(`--price-per-hour: expected dollars per GPU hour, 0 or more; got ${JSON.stringify(given)}`, { exitCode: EXIT.usage })
+}
+
+/** A path, or the id or name of a run of the log folder; the latest of that name. */
+async function findSubject(subject: string, logDir: string): Promise<{ path: string; run: ReportRun | null }> {
+  if (existsSync(subject)) return { path: subject, run: null }
+  const { runs } = await new RunFiles(join(logDir, 'runs')).list()
+  const run = runs.findLast(({ id, name }) => id === subject || name === subject)
+  if (run) return { path: logDir, run }
+  const known = runs.slice(-5).map(({ id, name }) => `${name} (${id})`)
+  throw new Failure(`"${subject}" is neither a log folder nor a run in ${logDir}`, {
+    exitCode: EXIT.noSource,
+    hint: known.length === 0 ? 'Give a folder with gpu_metrics_*.jsonl, or --log-dir.' : `The latest runs there: ${known.join(', ')}.`,
+  })
+}
+
+/** Which process a rank was, from the records of the runs. */
+async function pidsIn(logDir: string): Promise<(run: string, rank: number) => number | null> {
+  const files = new RunFiles(join(logDir, 'runs'))
+  const pids = new Map<string, number>()
+  // A single file, or a recording of something else: it has no runs beside it.
+  const { runs } = await files.list().catch(() => ({ runs: [] }))
+  for (const run of runs.slice(-64)) {
+    if (run.pid !== null) pids.set(`0@${run.id}`, run.pid)
+    const progress = (await files.progressOf(run.id)) as { ranks?: [number, { pid: number | null }][] } | null
+    for (const [rank, { pid }] of progress?.ranks ?? []) if (pid !== null) pids.set(`${rank}@${run.id}`, pid)
+  }
+  return (run, rank) => pids.get(`${rank}@${run}`) ?? null
+}
+
+const BAR_CELLS = 30
+const REDRAW_MS = 100
+
+/** On standard error, and only where somebody looks at it. */
+class ProgressBar {
+  #drawnAt = 0
+
+  show(share: number): void {
+    const now = Date.now()
+    if (process.stderr.isTTY !== true || now - this.#drawnAt < REDRAW_MS) return
+    this.#drawnAt = now
+    const filled = Math.round(Math.min(1, share) * BAR_CELLS)
+    process.stderr.write(`\r  reading ${'█'.repeat(filled)}${'░'.repeat(BAR_CELLS - filled)} ${Math.round(Math.min(1, share) * 100)}%`)
+  }
+
+  clear(): void {
+    if (this.#drawnAt > 0) process.stderr.write('\r\u001b[K')
+  }
+}

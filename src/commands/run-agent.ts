@@ -1,0 +1,79 @@
+/** The agent that watches a run: the one that is running, or one of our own for as long as the run takes. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Agent } from '../app.ts'
+import type { Config } from '../config.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { AgentLink, DEFAULT_URL, tokenFromEnvironment } from '../training/agent-link.ts'
+import { AgentClient } from './agent-client.ts'
+
+const PROBE_MS = 1000
+
+export interface Watcher {
+  readonly link: AgentLink
+  /** null: the agent was running already. */
+  readonly agent: Agent | null
+  /** For the SDK in the command; null when no token is needed. */
+  readonly tokenFile: string | null
+  close(reason: string): Promise<void>
+}
+
+/** null: none answers. */
+export async function findAgent(config: Config, env: NodeJS.ProcessEnv = process.env): Promise<AgentLink | null> {
+  const link = linkOf(config, env)
+  if (link === null) return null
+  const { status, body } = await link.get('/api/v1/health', PROBE_MS)
+  return status === 200 && typeof body === 'object' && body !== null && 'sources' in body ? link : null
+}
+
+/** Never fails because of a port: the command is what matters, and a free port does as well. */
+export async function openWatcher(config: Config): Promise<Watcher> {
+  const token = await tokenFileOf(config)
+  const running = await findAgent(config)
+  if (running) return { link: running, agent: null, tokenFile: token.file, close: token.remove }
+  let agent = new Agent({ config, logToStderr: false })
+  let url: string | null
+  try {
+    url = (await agent.start()).url
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exitCode !== EXIT.noListen) throw error
+    agent = new Agent({ config: { ...config, values: { ...config.values, 'server.port': 0 } }, logToStderr: false })
+    url = (await agent.start()).url
+  }
+  if (url === null) {
+    await agent.stop('the server is off')
+    throw new Failure('server.enabled is false, and without the server nothing can be told of a run', { exitCode: EXIT.usage })
+  }
+  const own = agent
+  return {
+    link: new AgentLink(url, tokenOf(config)),
+    agent: own,
+    tokenFile: token.file,
+    close: async (reason) => {
+      await own.stop(reason)
+      await token.remove()
+    },
+  }
+}
+
+function linkOf(config: Config, env: NodeJS.ProcessEnv): AgentLink | null {
+  if (env.GPUWARDEN_URL) return new AgentLink(env.GPUWARDEN_URL, tokenFromEnvironment(env) ?? tokenOf(config))
+  if (config.values['server.port'] === 0) return null
+  const { url } = new AgentClient({ ...config.values, 'server.token': null, 'server.token_file': null })
+  return new AgentLink(url || DEFAULT_URL, tokenOf(config))
+}
+
+function tokenOf({ values }: Config): string | null {
+  return values['server.token'] ?? tokenFromEnvironment({ GPUWARDEN_TOKEN_FILE: values['server.token_file'] ?? undefined })
+}
+
+/** A token that was given as such goes to the command in a file: others can read the environment of a process of theirs, not this. */
+async function tokenFileOf({ values }: Config): Promise<{ file: string | null; remove: () => Promise<void> }> {
+  const token = values['server.token']
+  if (token === null) return { file: values['server.token_file'], remove: async () => undefined }
+  const folder = await mkdtemp(join(tmpdir(), 'gpuwarden-'))
+  const file = join(folder, 'token')
+  await writeFile(file, token, { mode: 0o600 })
+  return { file, remove: () => rm(folder, { recursive: true, force: true }) }
+}

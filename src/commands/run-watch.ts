@@ -1,0 +1,161 @@
+/** What `gpuwarden run` knows of its command: tells the agent of the run, follows it, and sums it up. */
+import type { Finding, GpuSample, Reading } from '../model.ts'
+import { GpuUse } from '../report/training-gpu-use.ts'
+import type { ReportRun } from '../report/training-report.ts'
+import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'
+import { numberOf } from '../training/json-text.ts'
+import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
+import type { Outcome } from '../training/run-record.ts'
+import type { Watcher } from './run-agent.ts'
+import type { Ending } from './run-command.ts'
+
+export interface AnnouncedRun {
+  readonly id: string
+  readonly name: string
+  readonly pid: number
+  readonly started_at: number
+  readonly [more: string]: unknown
+}
+
+/** The agent's answer for a run, as far as it is used here. */
+interface RunAnswer extends ReportRun {
+  readonly logDir: string | null
+  readonly training: Readonly<Record<string, unknown>>
+}
+
+export interface Finished {
+  readonly summary: Summary
+  readonly record: RunAnswer | null
+}
+
+export class RunWatch {
+  readonly #watcher: Watcher
+  readonly #run: AnnouncedRun
+  readonly #uses = new Map<string, GpuUse>()
+  readonly #follower: RunFollower
+  readonly #announced: Promise<unknown>
+
+  constructor(watcher: Watcher, run: AnnouncedRun, everyMs: number) {
+    this.#watcher = watcher
+    this.#run = run
+    const { link, agent } = watcher
+    this.#announced = link.post('/api/v1/runs', run)
+    this.#follower = new RunFollower({
+      link,
+      pid: run.pid,
+      everyMs,
+      onSample: (sample) => this.#take(sample),
+      onGpus: (gpus) => void this.#announced.then(() => link.post('/api/v1/runs', { ...run, gpus })),
+    })
+    // Our own agent can be listened to: nothing that came and went between two looks is missed.
+    agent?.sampling.hub.addSink({
+      name: 'run',
+      accept: (event) => {
+        if (event.type === 'finding' && event.finding.state === 'active') this.#follower.takeFinding(event.finding)
+      },
+      dropped: () => ({ count: 0, reason: null }),
+      close: async () => undefined,
+    })
+  }
+
+  async finish(ending: Ending, sawOutOfMemory: boolean, price: number | null): Promise<Finished> {
+    const { link } = this.#watcher
+    await this.#announced
+    await this.#follower.stop()
+    const path = `/api/v1/runs/${this.#run.id}`
+    const before = (await link.get(path)).body as RunAnswer | null
+    const loss = numberOf(before?.training?.loss)
+    const end = { outcome: outcomeOf(ending, sawOutOfMemory, loss), message: messageOf(ending), ended_at: ending.at }
+    await link.post(`${path}/end`, end, 10_000)
+    const answer = await link.get(path)
+    const record = answer.status === 200 ? (answer.body as RunAnswer) : null
+    return { summary: this.#summary(ending, record, end.outcome, price), record }
+  }
+
+  #take(sample: GpuSample): void {
+    let use = this.#uses.get(sample.gpu)
+    if (!use) {
+      use = new GpuUse()
+      this.#uses.set(sample.gpu, use)
+    }
+    use.accept(sample.at, sample)
+  }
+
+  #summary(ending: Ending, record: RunAnswer | null, outcome: Outcome, price: number | null): Summary {
+    const notes: string[] = []
+    const shown = this.#shownGpus(notes)
+    const gpuIndices = new Set(shown.map(({ info }) => info.index))
+    const seconds = (ending.at - this.#run.started_at) / 1000
+    const figures = record?.training ?? {}
+    const steps = numberOf(figures.steps) ?? 0
+    return summarize(
+      {
+        title: this.#run.name,
+        runId: this.#run.id,
+        outcome: record?.outcome ?? outcome,
+        message: record?.message ?? null,
+        from: this.#run.started_at,
+        to: ending.at,
+        gpus: shown.map((gpu) => this.#summaryGpu(gpu)),
+        training:
+          steps === 0
+            ? null
+            : {
+                steps,
+                lastStep: numberOf(figures.lastStep),
+                loss: numberOf(figures.loss),
+                bestLoss: numberOf(figures.bestLoss),
+                stepsPerSecond: seconds > 0 ? steps / seconds : null,
+                throughputPerSecond: numberOf(figures.meanThroughputPerSecond),
+                meanStepSeconds: numberOf(figures.meanStepSeconds),
+              },
+        findings: [...this.#follower.findings.values()].filter((finding) => this.#concerns(finding, gpuIndices)).map(summaryFinding),
+        notes,
+      },
+      price,
+    )
+  }
+
+  /** Those its processes were on; where that cannot be told, all, and said so. */
+  #shownGpus(notes: string[]): readonly FollowedGpu[] {
+    const all = [...this.#follower.gpus.values()].filter(({ info }) => info.mig === null || this.#uses.has(info.id))
+    const own = all.filter(({ isOwn }) => isOwn)
+    if (all.some(({ info }) => info.provenance === 'simulated'))
+      notes.push('The GPUs are SIMULATED: the figures are not those of this command.')
+    else if (own.length === 0 && all.length > 0) {
+      if (this.#follower.processesAreKnown) {
+        notes.push('No process of this command was seen on a GPU.')
+        return []
+      }
+      notes.push('Which GPU the command used cannot be told here (see "gpuwarden doctor"): the figures are those of all GPUs.')
+    }
+    return own.length > 0 ? own : all
+  }
+
+  #summaryGpu({ info, peakProcessBytes }: FollowedGpu): SummaryGpu {
+    const use = (this.#uses.get(info.id) ?? new GpuUse()).summary()
+    return { id: info.id, label: info.label, name: info.name, memoryTotalBytes: info.memoryTotalBytes, use, peakProcessBytes }
+  }
+
+  #concerns({ at, subject }: Finding, gpuIndices: ReadonlySet<number>): boolean {
+    if (subject.run !== null) return subject.run === this.#run.id
+    if (subject.gpuIndex !== null) return gpuIndices.has(subject.gpuIndex) && at >= this.#run.started_at
+    return at >= this.#run.started_at
+  }
+}
+
+function outcomeOf({ code, signal }: Ending, sawOutOfMemory: boolean, loss: Reading): Outcome {
+  if (code !== 0 && sawOutOfMemory) return 'oom'
+  if (signal !== null) return 'killed'
+  if (loss !== null && Number.isNaN(loss)) return 'nan'
+  return code === 0 ? 'success' : 'failed'
+}
+
+function messageOf({ code, signal }: Ending): string | null {
+  return signal !== null ? `ended by ${signal}` : code === 0 ? null : `exit code ${code}`
+}
+
+function summaryFinding(finding: Finding): SummaryFinding {
+  const { at, detector, severity, message, subject, advice } = finding
+  return { at, until: null, detector, severity, message, gpuIndex: subject.gpuIndex, run: subject.run, advice }
+}

@@ -1,0 +1,144 @@
+/** `gpuwarden run -- CMD`: the command as it is, watched; a summary when it ends, and its exit code. */
+import { randomBytes } from 'node:crypto'
+import { constants, hostname, userInfo } from 'node:os'
+import { basename } from 'node:path'
+import type { Config } from '../config.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { summaryText } from '../report/training-summary.ts'
+import { PrintedSteps } from '../training/printed-steps.ts'
+import { newRunId } from '../training/run-id.ts'
+import { readPrice, reportOf, writeHtml } from './report.ts'
+import { openWatcher, type Watcher } from './run-agent.ts'
+import { type Ending, startCommand } from './run-command.ts'
+import { RunWatch } from './run-watch.ts'
+
+const INTERPRETERS = /^(python[\d.]*|pypy\d?|node|bash|sh|zsh|uv|torchrun|accelerate|deepspeed|srun|mpirun|env|time|nice|stdbuf)$/
+/** Words of launchers that are not what is launched. */
+const LAUNCHER_WORDS = new Set(['launch', 'run', '-m'])
+
+export async function run(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
+  const [program] = args
+  if (program === undefined)
+    throw new Failure('which command? Give it after --', { exitCode: EXIT.usage, hint: 'For example: gpuwarden run -- python train.py' })
+  const price = readPrice(options.pricePerHour)
+  const isQuiet = options.quiet === true
+  const name = typeof options.name === 'string' ? options.name : nameOf(args)
+  const watcher = await openWatcher(config).catch((error: unknown) => {
+    // The command is what matters: it runs, watched or not.
+    say(`the command runs without being watched: ${(error as Error).message}`)
+    return null
+  })
+  const id = newRunId()
+  const correlationId = process.env.GPUWARDEN_CORRELATION_ID || randomBytes(16).toString('hex')
+  const env = watcher ? environment(watcher, id, name, correlationId) : {}
+  const printed = watcher && options.parseOutput === true ? new PrintedSteps(watcher.link, id) : null
+  const startedAt = Date.now()
+  const command = startCommand(args, env, printed ? (stream, text) => printed.feed(stream, text) : null)
+  const watch =
+    watcher && command.pid !== null
+      ? new RunWatch(
+          watcher,
+          {
+            id,
+            name,
+            host: hostname(),
+            user: userName(),
+            pid: command.pid,
+            command: args.join(' '),
+            correlation_id: correlationId,
+            started_at: startedAt,
+          },
+          Math.max(500, config.values.interval * 1000),
+        )
+      : null
+  const ending = await command.ended
+  await printed?.close()
+  if (!watcher || !watch) {
+    await watcher?.close('the command could not be started')
+    if (ending.fault !== null) say(`${program}: ${ending.fault}`)
+    return leave(ending)
+  }
+  const { summary, record } = await watch.finish(ending, printed?.sawOutOfMemory === true, price)
+  await watcher.close('the command has ended')
+  if (!isQuiet) process.stderr.write(`\n${summaryText(summary)}\n`)
+  if (typeof options.report === 'string') await writeReport(options.report, record, watcher, config, price)
+  return leave(ending)
+}
+
+async function writeReport(
+  file: string,
+  record: Awaited<ReturnType<RunWatch['finish']>>['record'],
+  watcher: Watcher,
+  config: Config,
+  price: number | null,
+): Promise<void> {
+  try {
+    const dir = record?.logDir ?? config.values['log.dir']
+    if (!record) throw new Failure(`the agent at ${watcher.link.url} does not know the run any more`)
+    await writeHtml(await reportOf(dir, record, price), file)
+    say(`wrote ${file}`)
+  } catch (error) {
+    // The exit code is the command's, whatever becomes of the report.
+    say(`no report was written: ${(error as Error).message}`)
+  }
+}
+
+function environment({ link, tokenFile }: Watcher, id: string, name: string, correlationId: string): Record<string, string> {
+  return {
+    GPUWARDEN_URL: link.url,
+    GPUWARDEN_RUN_ID: id,
+    GPUWARDEN_RUN_NAME: name,
+    GPUWARDEN_CORRELATION_ID: correlationId,
+    ...(tokenFile === null ? {} : { GPUWARDEN_TOKEN_FILE: tokenFile }),
+  }
+}
+
+/** `train.py` of `python -u train.py --lr 1`, else the program's own name. */
+export function nameOf(args: readonly string[]): string {
+  const [program = 'run'] = args
+  // What follows -c is a program, not the name of one.
+  if (!INTERPRETERS.test(basename(program)) || args[1] === '-c') return basename(program)
+  const script = args
+    .slice(1)
+    .find((word) => !word.startsWith('-') && !LAUNCHER_WORDS.has(word) && !/^\w+=/.test(word) && !/^\d+$/.test(word))
+  return script === undefined
+    ? basename(program)
+    : INTERPRETERS.test(basename(script))
+      ? nameOf(args.slice(args.indexOf(script)))
+      : basename(script)
+}
+
+/** Signals that end a program by themselves: whoever started us is to see the same end. */
+const PASSED_ON: readonly NodeJS.Signals[] = [
+  'SIGINT',
+  'SIGTERM',
+  'SIGHUP',
+  'SIGQUIT',
+  'SIGKILL',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGPIPE',
+  'SIGALRM',
+]
+
+function leave({ code, signal }: Ending): number {
+  if (signal === null) return code ?? EXIT.internal
+  if (PASSED_ON.includes(signal)) {
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  }
+  return 128 + (constants.signals[signal] ?? 0)
+}
+
+function userName(): string | null {
+  try {
+    return userInfo().username
+  } catch {
+    // A user without an entry in the password file, as in many containers.
+    return null
+  }
+}
+
+function say(text: string): void {
+  process.stderr.write(`gpuwarden: ${text}\n`)
+}

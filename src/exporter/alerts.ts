@@ -1,0 +1,83 @@
+/** How the alerts stand and how their deliveries go; nothing of it where alerts are switched off. */
+import type { Reading } from '../model.ts'
+import { pairs } from './labels.ts'
+import { type Metric, metric } from './metric.ts'
+import { seconds } from './units.ts'
+
+/** What the alerts say of themselves, as far as it is counted here. */
+export interface AlertFigures {
+  /** By state. `silenced` and `acknowledged` are firing, too. */
+  readonly alerts: Readonly<Record<string, number>>
+  readonly channels: readonly {
+    readonly channel: string
+    readonly results: Readonly<Record<string, number>>
+    readonly depth: number
+    readonly oldestAgeMs: Reading
+  }[]
+  /** Why alerts are not kept on disk at present. */
+  readonly fault: string | null
+  readonly refusedFindings: number
+  readonly heartbeat: { readonly sent: number; readonly failed: number } | null
+}
+
+type AlertMetric = Metric<AlertFigures>
+
+export const ALERT_METRICS: readonly AlertMetric[] = [
+  metric(
+    'gauge',
+    'gpuwarden_alerts',
+    '',
+    'Alerts by state; those that are silenced or acknowledged are counted as firing, too.',
+    ['state'],
+    ({ alerts }, emit) => {
+      for (const [state, count] of Object.entries(alerts)) emit(pairs({ state }), count)
+    },
+  ),
+  metric(
+    'counter',
+    'gpuwarden_alert_deliveries_total',
+    '',
+    'Tries to deliver a message, by how they ended: delivered, retried (failed for now), refused (for good), expired (given up).',
+    ['channel', 'result'],
+    ({ channels }, emit) => {
+      for (const { channel, results } of channels)
+        for (const [result, count] of Object.entries(results)) emit(pairs({ channel, result }), count)
+    },
+  ),
+  metric('gauge', 'gpuwarden_alert_spool_depth', '', 'Notices and messages that wait for a channel.', ['channel'], ({ channels }, emit) => {
+    for (const { channel, depth } of channels) emit(pairs({ channel }), depth)
+  }),
+  metric(
+    'gauge',
+    'gpuwarden_alert_spool_oldest_age_seconds',
+    'seconds',
+    'How long the oldest of them has waited; absent when nothing waits.',
+    ['channel'],
+    ({ channels }, emit) => {
+      for (const { channel, oldestAgeMs } of channels) emit(pairs({ channel }), oldestAgeMs === null ? null : seconds(oldestAgeMs))
+    },
+  ),
+  metric('gauge', 'gpuwarden_alert_journal_up', '', '1 when alerts are kept on disk, 0 while the disk fails.', [], ({ fault }, emit) =>
+    emit('', fault === null ? 1 : 0),
+  ),
+  metric(
+    'counter',
+    'gpuwarden_alert_findings_refused_total',
+    '',
+    'Findings that became no alert because too many were followed already.',
+    [],
+    ({ refusedFindings }, emit) => emit('', refusedFindings),
+  ),
+  metric(
+    'counter',
+    'gpuwarden_heartbeats_total',
+    '',
+    "Signs of life to the dead man's switch, by how they ended.",
+    ['result'],
+    ({ heartbeat }, emit) => {
+      if (!heartbeat) return
+      emit(pairs({ result: 'sent' }), heartbeat.sent)
+      emit(pairs({ result: 'failed' }), heartbeat.failed)
+    },
+  ),
+]

@@ -1,0 +1,126 @@
+/** What can be configured about pushing: for machines that nobody can scrape. */
+import { z } from 'zod'
+import { type Settings, setting, type ValuesOf } from '../setting.ts'
+
+const url = z.url({ protocol: /^https?$/, error: 'expected an address that begins with http:// or https://' }).nullable()
+
+const text = z.string().min(1).nullable()
+
+/** `a=1,b=2` from a flag or a variable, a map from the file. */
+const pairs = z.preprocess(
+  (value) =>
+    typeof value === 'string'
+      ? Object.fromEntries(
+          value
+            .split(',')
+            .filter((part) => part.trim() !== '')
+            .map(splitPair),
+        )
+      : value,
+  z.record(z.string().min(1), z.coerce.string(), { error: 'expected name=value pairs with commas between them' }),
+)
+
+function splitPair(part: string): [string, string] {
+  const at = part.indexOf('=')
+  return at < 0 ? [part.trim(), ''] : [part.slice(0, at).trim(), part.slice(at + 1).trim()]
+}
+
+const labels = pairs.refine(
+  (map) => Object.keys(map).every((name) => /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) && !name.startsWith('__')),
+  'a label name has letters, digits and _ only, and does not begin with __',
+)
+
+export const pushSettings = {
+  'push.interval': setting<number>({
+    schema: z.number().min(1).max(3600),
+    default: 15,
+    help: 'Seconds between two pushes by remote write or OTLP.',
+  }),
+  'push.queue': setting<number>({
+    schema: z.number().int().min(1).max(10_000),
+    default: 240,
+    help: 'How many unsent pushes are kept for each receiver while it cannot be reached; the oldest are dropped and counted.',
+  }),
+  'push.queue_mb': setting<number>({
+    schema: z.number().min(1).max(1024),
+    default: 16,
+    help: 'How much memory the unsent pushes of one receiver may take, in MB.',
+  }),
+  'push.instance': setting<string | null>({
+    schema: text,
+    default: null,
+    help: "The label instance of pushed series, and OTLP's service.instance.id; the host name when not given.",
+  }),
+  'push.labels': setting<Readonly<Record<string, string>>>({
+    schema: labels,
+    default: {},
+    help: 'Labels added to every series sent by remote write, such as cluster=a,team=vision.',
+  }),
+  'push.remote_write.url': setting<string | null>({
+    schema: url,
+    default: null,
+    help: 'Where to push with Prometheus remote write, such as http://vm:8428/api/v1/write.',
+    flag: '--remote-write <url>',
+  }),
+  'push.remote_write.headers': setting<Readonly<Record<string, string>>>({
+    schema: pairs,
+    default: {},
+    help: 'HTTP headers for remote write, such as Authorization=Bearer …, X-Scope-OrgID=team.',
+    secret: true,
+  }),
+  'push.otlp.url': setting<string | null>({
+    schema: url,
+    default: null,
+    help: 'Where to push OpenTelemetry metrics over HTTP (JSON), such as http://collector:4318/v1/metrics.',
+    flag: '--otlp <url>',
+  }),
+  'push.otlp.headers': setting<Readonly<Record<string, string>>>({
+    schema: pairs,
+    default: {},
+    help: 'HTTP headers for OTLP, as OTEL_EXPORTER_OTLP_HEADERS has them: name=value,name=value.',
+    secret: true,
+  }),
+  'push.mlflow.url': setting<string | null>({
+    schema: url,
+    default: null,
+    help: 'MLflow tracking server to which system metrics of the GPUs are written.',
+  }),
+  'push.mlflow.run_id': setting<string | null>({
+    schema: text,
+    default: null,
+    help: 'MLflow run that gets the metrics; without it a run is made in push.mlflow.experiment.',
+    env: 'MLFLOW_RUN_ID',
+  }),
+  'push.mlflow.experiment': setting<string>({
+    schema: z.string().min(1),
+    default: 'gpuwarden',
+    help: 'MLflow experiment in which a run is made when push.mlflow.run_id is not given; made when it does not exist.',
+  }),
+  'push.mlflow.interval': setting<number>({
+    schema: z.number().min(1).max(3600),
+    default: 10,
+    help: 'Seconds over which values are averaged for MLflow.',
+  }),
+  'push.mlflow.username': setting<string | null>({
+    schema: text,
+    default: null,
+    help: 'User name for the MLflow server.',
+    env: 'MLFLOW_TRACKING_USERNAME',
+  }),
+  'push.mlflow.password': setting<string | null>({
+    schema: text,
+    default: null,
+    help: 'Password for the MLflow server.',
+    env: 'MLFLOW_TRACKING_PASSWORD',
+    secret: true,
+  }),
+  'push.mlflow.token': setting<string | null>({
+    schema: text,
+    default: null,
+    help: 'Bearer token for the MLflow server, instead of user name and password.',
+    env: 'MLFLOW_TRACKING_TOKEN',
+    secret: true,
+  }),
+} satisfies Settings
+
+export type PushSettings = ValuesOf<typeof pushSettings>

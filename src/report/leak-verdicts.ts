@@ -1,0 +1,316 @@
+/** Whether GPUs, processes and runs leak, as far as the time that they were watched can tell. */
+import { formatBytes, formatDuration } from '../format.ts'
+import type { HubEvent } from '../kinds.ts'
+import { RunMap } from '../memory/run-map.ts'
+import type { Finding, GpuInfo, GpuSample, Reading } from '../model.ts'
+import { BoundedSeries } from './bounded-series.ts'
+import { MemoryTrend } from './memory-trend.ts'
+import { isStillGrowing } from './still-growing.ts'
+
+export type LeakAnswer = 'leak' | 'no leak' | 'too short to tell' | 'not known'
+
+export interface LeakVerdict {
+  readonly subject: 'gpu' | 'process' | 'run' | 'host memory'
+  readonly deviceId: number | null
+  readonly pid: Reading
+  readonly user: string | null
+  readonly run: string | null
+  readonly answer: LeakAnswer
+  /** 0–1; null when nothing is claimed. */
+  readonly confidence: Reading
+  readonly bytesPerMinute: Reading
+  /** What it grew by in `watchedSeconds`. */
+  readonly grownBytes: Reading
+  /** Epoch milliseconds at which the growth was first seen to begin; null when there is none. */
+  readonly since: Reading
+  /** Of a leak: the latest stretch that it was judged by. */
+  readonly watchedSeconds: number
+  readonly message: string
+  readonly advice: readonly string[]
+  readonly simulated: boolean
+}
+
+export interface LeakVerdictsOptions {
+  /** Growth below this is not called a leak. */
+  readonly thresholdBytes: number
+  readonly devices: ReadonlySet<number> | null
+  /** Told when a leak is found, once per subject. */
+  readonly onLeak?: (verdict: LeakVerdict) => void
+}
+
+/** Less than this is too short to say that nothing grows. */
+const LEAST_SECONDS = 30
+const LEAST_SAMPLES = 10
+const MOST_FOLLOWED = 128
+const WATCH_LONGER = 'Watch for longer, with --duration, over several steps or epochs of the program'
+/** Processes that hold less of the device have no verdict of their own. */
+const NOTABLE_RATIO = 0.005
+
+/** One series, both as figures and as a course. */
+class Course {
+  readonly trend = new MemoryTrend()
+  readonly series = new BoundedSeries()
+
+  push(at: number, bytes: number): void {
+    this.trend.push(at, bytes)
+    this.series.push(at, bytes)
+  }
+}
+
+interface Followed {
+  readonly info: GpuInfo
+  sample: GpuSample | null
+  readonly course: Course
+}
+
+interface FollowedProcess {
+  readonly gpu: string
+  readonly pid: number
+  user: string | null
+  readonly course: Course
+}
+
+interface FollowedRun {
+  readonly course: Course
+  gpu: string | null
+}
+
+type About = Pick<LeakVerdict, 'subject' | 'simulated'> & Partial<Pick<LeakVerdict, 'deviceId' | 'pid' | 'user' | 'run'>>
+
+export class LeakVerdicts {
+  readonly #options: LeakVerdictsOptions
+  readonly #gpus = new Map<string, Followed>()
+  readonly #processes = new Map<string, FollowedProcess>()
+  readonly #runs = new Map<string, FollowedRun>()
+  readonly #map = new RunMap()
+  readonly #leaks = new Map<string, Finding>()
+  readonly #told = new Set<string>()
+
+  constructor(options: LeakVerdictsOptions) {
+    this.#options = options
+  }
+
+  accept(event: HubEvent): void {
+    if (event.type === 'run') this.#map.noteRun(event.run)
+    else if (event.type === 'devices')
+      for (const info of event.devices) {
+        this.#map.noteDevice(info)
+        const known = this.#gpus.get(info.id)
+        this.#gpus.set(info.id, { info, sample: known?.sample ?? null, course: known?.course ?? new Course() })
+      }
+    else if (event.type === 'steps')
+      for (const step of event.steps) {
+        const { run, at, memoryAllocatedBytes: bytes } = step
+        if (bytes === null || !Number.isFinite(bytes)) continue
+        const known = this.#runs.get(run) ?? { course: new Course(), gpu: null }
+        known.gpu = this.#map.noteStep(step)
+        known.course.push(at, bytes)
+        this.#runs.set(run, known)
+        if (this.#runs.size > MOST_FOLLOWED) this.#runs.delete(this.#runs.keys().next().value ?? run)
+      }
+    else if (event.type === 'tick') {
+      for (const sample of event.tick.gpus) {
+        this.#map.noteSample(sample)
+        const known = this.#gpus.get(sample.gpu)
+        if (known === undefined) continue
+        known.sample = sample
+        if (sample.memoryUsedBytes !== null) known.course.push(sample.at, sample.memoryUsedBytes)
+      }
+      for (const { gpu, pid, memoryUsedBytes, info } of event.tick.processes) {
+        if (memoryUsedBytes === null) continue
+        const key = `${gpu} ${pid}`
+        const known = this.#processes.get(key) ?? { gpu, pid, user: null, course: new Course() }
+        if (!this.#processes.has(key) && this.#processes.size >= MOST_FOLLOWED) this.#dropSmallest()
+        known.user = info?.user ?? known.user
+        known.course.push(event.tick.at, memoryUsedBytes)
+        this.#processes.set(key, known)
+      }
+    }
+  }
+
+  acceptFinding(finding: Finding): void {
+    if (finding.detector !== 'leak') return
+    const key = finding.fingerprint
+    if (finding.state === 'active') {
+      this.#leaks.set(key, finding)
+      const verdict = this.#fromFinding(finding)
+      if (verdict.answer === 'leak' && !this.#told.has(key) && this.#isShown(verdict.deviceId)) {
+        this.#told.add(key)
+        this.#options.onLeak?.(verdict)
+      }
+    } else if (!this.#hasEnded(finding)) this.#leaks.delete(key)
+  }
+
+  /** GPUs in their order, each with its processes; then runs and host memory. */
+  verdicts(): LeakVerdict[] {
+    const found = [...this.#leaks.values()].map((finding) => this.#fromFinding(finding))
+    const runs = new Map(
+      [...this.#runs].map(([run, followed]) => [run, found.find((one) => one.run === run) ?? this.#ofRun(run, followed)]),
+    )
+    const verdicts: LeakVerdict[] = []
+    for (const followed of [...this.#gpus.values()].sort((a, b) => a.info.index - b.info.index)) {
+      const { info, sample } = followed
+      if (!this.#isShown(info.index)) continue
+      const leaks = found.filter((one) => one.deviceId === info.index && one.answer === 'leak')
+      // A run that tells what its allocator holds knows better than the device.
+      const onIt = [...this.#runs].filter(([, run]) => run.gpu === info.id).map(([run]) => runs.get(run))
+      const told = onIt.find((one) => one?.answer !== 'no leak') ?? onIt.at(-1)
+      verdicts.push(leaks[0] === undefined ? this.#ofGpu(followed, told) : ofLeakingGpu(info, leaks[0]))
+      const least = NOTABLE_RATIO * (sample?.memoryTotalBytes ?? info.memoryTotalBytes ?? 0)
+      const processes = [...this.#processes.values()].filter((one) => one.gpu === info.id && one.course.trend.maxBytes >= least)
+      processes.sort((a, b) => b.course.trend.maxBytes - a.course.trend.maxBytes)
+      for (const process of processes) {
+        // In which process a run is, is not told: in the largest.
+        const run = process === processes[0] ? (leaks[0] ?? told) : undefined
+        verdicts.push(leaks.find((one) => one.pid === process.pid) ?? this.#ofProcess(info, process, run))
+      }
+    }
+    for (const verdict of runs.values()) if (this.#isShown(verdict.deviceId)) verdicts.push(verdict)
+    verdicts.push(...found.filter((one) => one.subject === 'host memory'))
+    return verdicts
+  }
+
+  #isShown(deviceId: number | null): boolean {
+    const { devices } = this.#options
+    return devices === null || deviceId === null || devices.has(deviceId)
+  }
+
+  /** A leak that ends with its process was one; a leak that ends because memory fell back was none. */
+  #hasEnded({ subject }: Finding): boolean {
+    for (const { info, sample } of this.#gpus.values()) {
+      if (subject.gpu === null ? info.index !== subject.gpuIndex : info.id !== subject.gpu) continue
+      const pids = sample?.processes?.map((process) => process.pid) ?? null
+      if (pids !== null) return subject.pid === null ? pids.length === 0 : !pids.includes(subject.pid)
+    }
+    return false
+  }
+
+  #fromFinding(finding: Finding): LeakVerdict {
+    const { evidence, subject } = finding
+    const rise = Number(evidence.riseBytes ?? 0)
+    const isLarge = rise >= this.#options.thresholdBytes
+    const perSecond = typeof evidence.bytesPerSecond === 'number' ? evidence.bytesPerSecond : null
+    return {
+      subject: subject.run !== null ? 'run' : evidence.source === 'host memory' ? 'host memory' : subject.pid !== null ? 'process' : 'gpu',
+      deviceId: subject.gpuIndex,
+      pid: subject.pid,
+      user: subject.user,
+      run: subject.run,
+      answer: isLarge ? 'leak' : 'no leak',
+      confidence: finding.confidence,
+      bytesPerMinute: perSecond === null ? null : Math.round(perSecond * 60),
+      grownBytes: rise,
+      since: finding.since,
+      watchedSeconds: typeof evidence.lastedSeconds === 'number' ? evidence.lastedSeconds : 0,
+      message: isLarge
+        ? finding.message
+        : `${finding.message}; that is less than the threshold of ${formatBytes(this.#options.thresholdBytes)}`,
+      advice: finding.advice,
+      simulated: finding.provenance === 'simulated',
+    }
+  }
+
+  #ofGpu({ info, course }: Followed, run: LeakVerdict | undefined): LeakVerdict {
+    const about: About = { subject: 'gpu', deviceId: info.index, simulated: info.provenance === 'simulated' }
+    return inLightOf(this.#without(about, course, `GPU ${info.label}: memory`), run)
+  }
+
+  #ofProcess(info: GpuInfo, { pid, user, course }: FollowedProcess, better: LeakVerdict | undefined): LeakVerdict {
+    const about: About = { subject: 'process', deviceId: info.index, pid, user, simulated: info.provenance === 'simulated' }
+    return inLightOf(this.#without(about, course, `GPU ${info.label}, process ${pid}: memory`), better)
+  }
+
+  #ofRun(run: string, { course, gpu }: FollowedRun): LeakVerdict {
+    const info = gpu === null ? undefined : this.#gpus.get(gpu)?.info
+    const about: About = { subject: 'run', run, deviceId: info?.index ?? null, simulated: info?.provenance === 'simulated' }
+    return this.#without(about, course, `Run ${run}: allocated memory`)
+  }
+
+  /** What can be said where the detector has found nothing. */
+  #without(about: About, { trend, series }: Course, name: string): LeakVerdict {
+    const seconds = trend.spanMs / 1000
+    const { bytesPerSecond, growthBytes } = trend
+    const base = {
+      deviceId: null,
+      pid: null,
+      user: null,
+      run: null,
+      confidence: null,
+      bytesPerMinute: bytesPerSecond === null ? null : Math.round(bytesPerSecond * 60),
+      grownBytes: growthBytes === null ? null : Math.round(growthBytes),
+      since: null,
+      watchedSeconds: seconds,
+      advice: [],
+      ...about,
+    }
+    if (trend.count === 0) return { ...base, answer: 'not known', message: `${name} in use cannot be read` }
+    const course = `${name} went from ${formatBytes(trend.firstBytes)} to ${formatBytes(trend.lastBytes)} in ${formatDuration(trend.spanMs)}, ${formatBytes(trend.maxBytes)} at most`
+    if (isStillGrowing(series, this.#options.thresholdBytes))
+      return {
+        ...base,
+        answer: 'too short to tell',
+        since: trend.firstAt,
+        message: `${course}; it is still growing, but whether it will fall back cannot be told from so short a time`,
+        advice: [WATCH_LONGER],
+      }
+    if (seconds < LEAST_SECONDS || trend.count < LEAST_SAMPLES)
+      return {
+        ...base,
+        answer: 'too short to tell',
+        message: `${course}; that is too short a time to say that nothing leaks`,
+        advice: [WATCH_LONGER],
+      }
+    return { ...base, answer: 'no leak', message: `${course}; it does not keep growing` }
+  }
+
+  #dropSmallest(): void {
+    let smallest: string | null = null
+    let least = Number.POSITIVE_INFINITY
+    for (const [key, { course }] of this.#processes)
+      if (course.trend.maxBytes < least) {
+        smallest = key
+        least = course.trend.maxBytes
+      }
+    if (smallest !== null) this.#processes.delete(smallest)
+  }
+}
+
+function ofLeakingGpu(info: GpuInfo, leak: LeakVerdict): LeakVerdict {
+  if (leak.subject === 'gpu') return leak
+  const where = leak.run === null ? `process ${leak.pid}` : `run ${leak.run}`
+  return { ...leak, subject: 'gpu', pid: null, user: null, run: null, message: `GPU ${info.label}: memory leaks, in ${where}`, advice: [] }
+}
+
+/** Where a run's allocator tells, what the device and the process show is its cache, or its leak. */
+function inLightOf(verdict: LeakVerdict, run: LeakVerdict | undefined): LeakVerdict {
+  if (run === undefined || verdict.answer !== 'too short to tell' || run.subject !== 'run') return verdict
+  const { answer, confidence, bytesPerMinute, grownBytes, since, watchedSeconds } = run
+  const course = verdict.message.split('; ')[0]
+  if (answer === 'leak') {
+    const message = `${course}; run ${run.run}, which leaks, is taken to be in it`
+    return { ...verdict, answer, confidence, bytesPerMinute, grownBytes, since, watchedSeconds, message, advice: [] }
+  }
+  if (answer !== 'no leak') return verdict
+  const message = `${course}; run ${run.run} tells what its allocator holds, and that does not keep growing`
+  return { ...verdict, answer, message, since: null, advice: [] }
+}
+
+/** For --json. */
+export function leakRecord(verdict: LeakVerdict) {
+  return {
+    subject: verdict.subject,
+    device_id: verdict.deviceId,
+    pid: verdict.pid,
+    user: verdict.user,
+    run: verdict.run,
+    verdict: verdict.answer.replaceAll(' ', '_'),
+    confidence: verdict.confidence,
+    bytes_per_minute: verdict.bytesPerMinute,
+    grown_bytes: verdict.grownBytes,
+    since: verdict.since === null ? null : new Date(verdict.since).toISOString(),
+    watched_seconds: Math.round(verdict.watchedSeconds * 10) / 10,
+    message: verdict.message,
+    advice: verdict.advice,
+    simulated: verdict.simulated,
+  }
+}

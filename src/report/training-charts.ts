@@ -1,0 +1,177 @@
+/** From what was recorded to what is drawn: charts with columns over one time axis. */
+import type { Reading } from '../model.ts'
+import type { BucketSeries } from './training-buckets.ts'
+import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-recording.ts'
+
+export type ChartUnit = 'bytes' | 'percent' | 'celsius' | 'watts' | 'seconds' | 'number'
+
+export interface ReportSeries {
+  readonly name: string
+  readonly values: readonly Reading[]
+  /** Extremes inside each bucket; absent where a bucket holds one value. */
+  readonly min?: readonly Reading[]
+  readonly max?: readonly Reading[]
+  /** Buckets with NaN or infinite values. */
+  readonly odd?: readonly number[]
+}
+
+export interface ReportChart {
+  readonly title: string
+  readonly unit: ChartUnit
+  readonly stacked?: true
+  /** Logarithmic axis where all is above zero. */
+  readonly log?: true
+  readonly limit?: { readonly value: number; readonly label: string }
+  readonly series: readonly ReportSeries[]
+}
+
+export interface LedgerPart {
+  readonly name: string
+  readonly bytes: number
+}
+
+/** Where a device's memory is, given figures of one moment; the maths is the memory room's. */
+export type LedgerOf = (input: {
+  totalBytes: Reading
+  usedBytes: Reading
+  driverReservedBytes: Reading
+  processes: readonly { pid: number; memoryUsedBytes: Reading }[] | null
+  allocators: readonly {
+    pid: Reading
+    allocatedBytes: Reading
+    reservedBytes: Reading
+    activeBytes: Reading
+    inactiveSplitBytes: Reading
+  }[]
+}) => { readonly entries: readonly LedgerPart[] } | null
+
+/** The process of a rank, where the run's own record tells. */
+export type PidOf = (run: string, rank: number) => number | null
+
+const MOST_LEDGERS = 16
+
+export function reportCharts(recorded: Recorded, ledgerOf: LedgerOf, pidOf: PidOf): ReportChart[] {
+  const { ranks, gpus } = recorded
+  const used = recorded.buckets.used
+  const training = (title: string, unit: ChartUnit, name: StepSeriesName, factor = 1, log = false): ReportChart => ({
+    title,
+    unit,
+    ...(log ? { log: true as const } : {}),
+    series: ranks.flatMap((rank) => column(rankName(rank, ranks), rank.series[name], used, factor) ?? []),
+  })
+  const device = (title: string, unit: ChartUnit, name: GpuSeriesName, factor = 1): ReportChart => ({
+    title,
+    unit,
+    series: gpus.flatMap((gpu) => column(`GPU ${gpu.label}`, gpu.series[name], used, factor) ?? []),
+  })
+  const charts = [
+    training('Loss', 'number', 'loss', 1, true),
+    training('Learning rate', 'number', 'learningRate'),
+    training('Gradient norm', 'number', 'gradientNorm', 1, true),
+    training('Step time', 'seconds', 'stepSeconds'),
+    training('Throughput (samples per second)', 'number', 'throughputPerSecond'),
+    device('GPU utilisation', 'percent', 'utilizationRatio', 100),
+    device('Tensor core activity', 'percent', 'tensorActiveRatio', 100),
+    device('GPU memory', 'bytes', 'memoryUsedBytes'),
+    ...gpus.slice(0, MOST_LEDGERS).map((gpu) => ledgerChart(gpu, recorded, ledgerOf, pidOf)),
+    device('Temperature', 'celsius', 'temperatureCelsius'),
+    device('Power', 'watts', 'powerWatts'),
+  ]
+  return charts.filter(({ series }) => series.length > 0)
+}
+
+function rankName({ run, rank }: RecordedRank, all: readonly RecordedRank[]): string {
+  const isOneRun = all.every((other) => other.run === run)
+  const isOneRank = all.every((other) => other.rank === rank)
+  return isOneRun ? `rank ${rank}` : isOneRank ? run : `${run} rank ${rank}`
+}
+
+/** null: there is nothing to draw. */
+function column(name: string, series: BucketSeries, used: number, factor: number): ReportSeries | null {
+  const values: Reading[] = []
+  const min: Reading[] = []
+  const max: Reading[] = []
+  const odd: number[] = []
+  let isBanded = false
+  let isEmpty = true
+  for (let index = 0; index < used; index++) {
+    const mean = series.mean(index)
+    if (series.odd[index]) odd.push(index)
+    if (mean !== null || series.odd[index]) isEmpty = false
+    if ((series.count[index] ?? 0) > 1) isBanded = true
+    values.push(mean === null ? null : mean * factor)
+    min.push(mean === null ? null : (series.min[index] ?? 0) * factor)
+    max.push(mean === null ? null : (series.max[index] ?? 0) * factor)
+  }
+  if (isEmpty) return null
+  return { name, values, ...(isBanded ? { min, max } : {}), ...(odd.length > 0 ? { odd } : {}) }
+}
+
+/** Figures of a rank hold from one step to the next; beyond its last step it has none. */
+class Held {
+  readonly #rank: RecordedRank
+  readonly #last: Record<string, Reading> = {}
+
+  constructor(rank: RecordedRank) {
+    this.#rank = rank
+  }
+
+  at(index: number, name: StepSeriesName): Reading {
+    const value = this.#rank.series[name].mean(index) ?? this.#last[name] ?? null
+    this.#last[name] = value
+    return value
+  }
+}
+
+function ledgerChart(gpu: RecordedGpu, { buckets, ranks, gpus }: Recorded, ledgerOf: LedgerOf, pidOf: PidOf): ReportChart {
+  const own = ranks.filter((rank) => isOn(rank, gpu, gpus, pidOf)).map((rank) => ({ rank, held: new Held(rank) }))
+  const columns = new Map<string, Reading[]>()
+  const times = buckets.times()
+  for (let index = 0; index < buckets.used; index++) {
+    const used = gpu.series.memoryUsedBytes.mean(index)
+    const middle = times[index] ?? 0
+    const allocators = own.map(({ rank, held }) => ({
+      pid: pidOf(rank.run, rank.rank),
+      isThere: middle >= rank.firstAt - buckets.widthMs && middle <= rank.lastAt + buckets.widthMs,
+      allocatedBytes: held.at(index, 'memoryAllocatedBytes'),
+      reservedBytes: held.at(index, 'memoryReservedBytes'),
+      activeBytes: held.at(index, 'memoryActiveBytes'),
+      inactiveSplitBytes: held.at(index, 'memoryInactiveSplitBytes'),
+    }))
+    if (used === null) continue
+    const ledger = ledgerOf({
+      totalBytes: gpu.totalBytes,
+      usedBytes: used,
+      driverReservedBytes: gpu.series.memoryReservedBytes.mean(index),
+      processes: Array.from(gpu.pids, ([pid, series]) => ({ pid, memoryUsedBytes: series.mean(index) })).filter(
+        ({ memoryUsedBytes }) => memoryUsedBytes !== null,
+      ),
+      allocators: allocators.filter(({ isThere, reservedBytes, allocatedBytes }) => isThere && (reservedBytes ?? allocatedBytes) !== null),
+    })
+    for (const { name, bytes } of ledger?.entries ?? []) {
+      const values = columns.get(name) ?? new Array<Reading>(buckets.used).fill(null)
+      values[index] = bytes
+      columns.set(name, values)
+    }
+  }
+  const drawn = [...columns].filter(([name]) => name !== 'free')
+  // A layer that is not there at a moment where others are is 0 thick, not unknown.
+  const isKnown = (index: number) => drawn.some(([, values]) => values[index] !== null)
+  return {
+    title: `Where the memory of GPU ${gpu.label} is`,
+    unit: 'bytes',
+    stacked: true,
+    ...(gpu.totalBytes === null ? {} : { limit: { value: gpu.totalBytes, label: 'capacity' } }),
+    series: drawn.map(([name, values]) => ({
+      name: name.replaceAll('_', ' '),
+      values: values.map((value, index) => value ?? (isKnown(index) ? 0 : null)),
+    })),
+  }
+}
+
+/** By its process where that is known; else the only GPU, or the one of the same number. */
+function isOn(rank: RecordedRank, gpu: RecordedGpu, gpus: readonly RecordedGpu[], pidOf: PidOf): boolean {
+  const pid = pidOf(rank.run, rank.rank)
+  const holder = pid === null ? undefined : gpus.find(({ pids }) => pids.has(pid))
+  return holder ? holder === gpu : gpus.length === 1 || gpu.index === rank.rank
+}

@@ -1,0 +1,127 @@
+/** Puts a report together from a log folder: for a run, or for all that was recorded. */
+import { basename, resolve } from 'node:path'
+import { EXIT, Failure } from '../failure.ts'
+import { type HtmlReport, htmlReport } from './html.ts'
+import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
+import { type Recorded, type RecordedRank, readForReport } from './training-recording.ts'
+import { type Summary, type SummaryTraining, summarize } from './training-summary.ts'
+
+/** What the run's own record says; null for a whole folder. */
+export interface ReportRun {
+  readonly id: string
+  readonly name: string
+  readonly startedAt: number
+  readonly endedAt: number | null
+  readonly outcome: string | null
+  readonly message: string | null
+  /** Ids or indices; empty when not known. */
+  readonly gpus: readonly string[]
+  readonly report: Readonly<Record<string, unknown>> | null
+}
+
+export interface ReportRequest {
+  readonly path: string
+  readonly run: ReportRun | null
+  readonly pricePerGpuHour: number | null
+  readonly ledgerOf: LedgerOf
+  readonly pidOf: PidOf
+  readonly onProgress?: (share: number) => void
+}
+
+export interface BuiltReport {
+  readonly summary: Summary
+  html(version: string, generatedAt: number): string
+}
+
+/** The last samples of a run come a moment after its end. */
+const AFTER_END_MS = 2000
+
+export async function buildReport(request: ReportRequest): Promise<BuiltReport> {
+  const { path, run, ledgerOf, pidOf, onProgress } = request
+  const range = run ? { from: run.startedAt, ...(run.endedAt === null ? {} : { to: run.endedAt + AFTER_END_MS }) } : {}
+  const recorded = await readForReport(path, { ...range, ...(onProgress ? { onProgress } : {}) })
+  const shown = run ? ofRun(recorded, run) : recorded
+  if (shown.gpus.length === 0 && shown.ranks.length === 0)
+    throw new Failure(`${path} holds no sample${run ? ` of the time of run ${run.name}` : ''}`, {
+      exitCode: EXIT.noSource,
+      hint: 'Each line must be a JSON object with a timestamp, as gpuwarden writes it; see docs/cli.md.',
+    })
+  const summary = summaryOf(request, shown)
+  return {
+    summary,
+    html: (version, generatedAt) => {
+      const report: HtmlReport = {
+        summary,
+        charts: reportCharts(shown, ledgerOf, pidOf),
+        times: shown.buckets.times(),
+        bucketMs: shown.buckets.widthMs,
+        generatedAt,
+        version,
+        lastReport: run?.report ?? null,
+      }
+      return htmlReport(report)
+    },
+  }
+}
+
+/** Other runs and GPUs are left out where the run says which are its own. */
+function ofRun(recorded: Recorded, run: ReportRun): Recorded {
+  const own = new Set(run.gpus)
+  const gpus = recorded.gpus.filter(({ id, index, label }) => own.has(id) || own.has(String(index)) || own.has(label))
+  const kept = gpus.length > 0 ? gpus : recorded.gpus
+  const indices = new Set(kept.map(({ index }) => index))
+  return {
+    ...recorded,
+    gpus: kept,
+    ranks: recorded.ranks.filter((rank) => rank.run === run.id),
+    findings: recorded.findings.filter(
+      (finding) => (finding.run === null || finding.run === run.id) && (finding.gpuIndex === null || indices.has(finding.gpuIndex)),
+    ),
+  }
+}
+
+function summaryOf({ path, run, pricePerGpuHour }: ReportRequest, shown: Recorded): Summary {
+  const notes: string[] = []
+  if (shown.gpus.some(({ isSimulated }) => isSimulated)) notes.push('The GPUs are SIMULATED.')
+  if (shown.skipped > 0) notes.push(`${shown.skipped} of ${shown.lines} lines could not be read.`)
+  for (const fault of shown.faults) notes.push(fault)
+  if (run && run.endedAt === null) notes.push('The run has not said that it ended.')
+  return summarize(
+    {
+      title: run?.name ?? basename(resolve(path)),
+      runId: run?.id ?? null,
+      outcome: run?.outcome ?? null,
+      message: run?.message ?? null,
+      from: run ? Math.min(run.startedAt, shown.from) : shown.from,
+      to: run?.endedAt ?? shown.to,
+      gpus: shown.gpus.map(({ id, label, name, totalBytes, use }) => ({
+        id,
+        label,
+        name,
+        memoryTotalBytes: totalBytes,
+        use: use.summary(),
+        peakProcessBytes: null,
+      })),
+      training: trainingOf(shown.ranks),
+      findings: shown.findings,
+      notes,
+    },
+    pricePerGpuHour,
+  )
+}
+
+/** Of the lowest rank of the run with the most steps; throughput is that of one rank. */
+function trainingOf(ranks: readonly RecordedRank[]): SummaryTraining | null {
+  const [leader] = [...ranks].sort((a, b) => a.rank - b.rank || b.steps - a.steps)
+  if (!leader) return null
+  const seconds = (leader.lastAt - leader.firstAt) / 1000
+  return {
+    steps: leader.steps,
+    lastStep: leader.lastStep,
+    loss: leader.loss,
+    bestLoss: leader.bestLoss,
+    stepsPerSecond: seconds > 0 ? (leader.steps - 1) / seconds : null,
+    throughputPerSecond: leader.throughputCount === 0 ? null : leader.throughputSum / leader.throughputCount,
+    meanStepSeconds: leader.secondsCount === 0 ? null : leader.secondsSum / leader.secondsCount,
+  }
+}

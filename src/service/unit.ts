@@ -1,0 +1,114 @@
+/** The text of the systemd unit. Every line that takes a right away, or leaves one, is here. */
+
+export type Scope = 'system' | 'user'
+
+export interface UnitOptions {
+  readonly scope: Scope
+  /** Absolute paths of Node.js and of bin/gpuwarden.js. */
+  readonly node: string
+  readonly program: string
+  /** null: a user that exists only while the service runs. Only for the system. */
+  readonly runAs: string | null
+  /** null: the places where gpuwarden looks by itself. */
+  readonly config: string | null
+}
+
+type Lines = readonly (string | null)[]
+
+const WATCHDOG_SECONDS = 90
+
+export function unitText(options: UnitOptions): string {
+  const sections = [unit(options), service(options), install(options)]
+  return `${sections.map((lines) => lines.filter((line) => line !== null).join('\n')).join('\n\n')}\n`
+}
+
+function unit({ scope }: UnitOptions): Lines {
+  return [
+    '[Unit]',
+    'Description=gpuwarden watches the GPUs of this machine and the training on them',
+    scope === 'system' ? 'Wants=network-online.target' : null,
+    scope === 'system' ? 'After=network-online.target nvidia-persistenced.service' : null,
+    '# Ten starts in ten minutes are enough to know that an eleventh will not help.',
+    'StartLimitIntervalSec=600',
+    'StartLimitBurst=10',
+  ]
+}
+
+function service(options: UnitOptions): Lines {
+  const { scope, config } = options
+  return [
+    '[Service]',
+    'Type=exec',
+    `ExecStart=${quoted(options.node)} ${quoted(options.program)} service run --log-dir %S/gpuwarden${config === null ? '' : ` --config ${quoted(config)}`}`,
+    '# Secrets (GPUWARDEN_SERVER_TOKEN=…, SMTP_PASSWORD=…) belong here, not into the unit.',
+    scope === 'system' ? 'EnvironmentFile=-/etc/gpuwarden/environment' : 'EnvironmentFile=-%E/gpuwarden/environment',
+    'StateDirectory=gpuwarden',
+    'StateDirectoryMode=0750',
+    'UMask=0027',
+    'Restart=always',
+    'RestartSec=5',
+    'TimeoutStopSec=30',
+    '# "gpuwarden service run" gives a sign of life through systemd-notify, which is a process of its own: hence all.',
+    'NotifyAccess=all',
+    `WatchdogSec=${WATCHDOG_SECONDS}`,
+    'MemoryHigh=384M',
+    'MemoryMax=512M',
+    'TasksMax=128',
+    '',
+    'NoNewPrivileges=yes',
+    'LockPersonality=yes',
+    'RestrictRealtime=yes',
+    'RestrictSUIDSGID=yes',
+    'RestrictNamespaces=yes',
+    'RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK',
+    'SystemCallArchitectures=native',
+    'SystemCallFilter=@system-service',
+    'SystemCallErrorNumber=EPERM',
+    ...(scope === 'system' ? systemOnly(options) : userNote()),
+  ]
+}
+
+function systemOnly({ runAs, node, program, config }: UnitOptions): Lines {
+  const inHome = [node, program, config ?? ''].some((path) => /^\/(home|root|run\/user)\//.test(path))
+  return [
+    'SystemCallFilter=~@privileged @resources',
+    ...(runAs === null ? ['DynamicUser=yes'] : [`User=${runAs}`, 'RemoveIPC=yes']),
+    'Environment=HOME=%S/gpuwarden',
+    'ProtectSystem=strict',
+    inHome ? '# The program itself lies there.' : null,
+    `ProtectHome=${inHome ? 'read-only' : 'yes'}`,
+    'PrivateTmp=yes',
+    'ProtectKernelTunables=yes',
+    'ProtectKernelModules=yes',
+    'ProtectControlGroups=yes',
+    'ProtectClock=yes',
+    'ProtectHostname=yes',
+    'KeyringMode=private',
+    '# XIDs that NVML does not tell are in the kernel log, so that ProtectKernelLogs= must stay off; reading it needs CAP_SYSLOG.',
+    'CapabilityBoundingSet=CAP_SYSLOG',
+    'AmbientCapabilities=CAP_SYSLOG',
+    '# Whose process is on a GPU is read from /proc, so that ProtectProc= and PrivateUsers= must stay off.',
+    '# AMD cards are read through /sys and need no device.',
+    'DevicePolicy=closed',
+    'DeviceAllow=char-nvidia* rw',
+    'DeviceAllow=/dev/kmsg r',
+    '# V8 compiles while it runs, so that MemoryDenyWriteExecute= must stay off.',
+  ]
+}
+
+function userNote(): Lines {
+  return [
+    '# A user manager can hide files and devices only by a user namespace, in which all other users have the same name:',
+    '# processes could no longer be told apart by their owner. What a user unit may reach is what you may reach.',
+  ]
+}
+
+function install({ scope }: UnitOptions): Lines {
+  return ['[Install]', `WantedBy=${scope === 'system' ? 'multi-user.target' : 'default.target'}`]
+}
+
+/** systemd's own quoting: a path with a space, a percent sign or a quote stays one word. */
+export function quoted(path: string): string {
+  const text = path.replaceAll('%', '%%').replaceAll('$', '$$$$')
+  return /^[\w@%+=:,./~$-]+$/.test(text) ? text : `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+}

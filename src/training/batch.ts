@@ -1,0 +1,55 @@
+/** A batch of lines, applied to a run: what is new, what was there already, what cannot be used. */
+import type { TrainingStep } from '../model.ts'
+import type { Progress } from './progress.ts'
+import { parseReceivedStep } from './step-line.ts'
+
+export interface BatchOutcome {
+  readonly accepted: number
+  readonly duplicates: number
+  readonly last_seq: Readonly<Record<string, number>>
+  readonly rejected: readonly { readonly line: number; readonly reason: string }[]
+  /** How many lines could not be used; `rejected` names the first of them. */
+  readonly rejected_count: number
+  /** Custom metrics that exceed the run's share; the rest of their steps was taken. */
+  readonly ignored_metrics: readonly string[]
+}
+
+const MOST_NAMED = 10
+
+export interface Applied {
+  readonly outcome: BatchOutcome
+  readonly steps: readonly TrainingStep[]
+}
+
+export function applyBatch(progress: Progress, run: string, body: Buffer, receivedAt: number): Applied {
+  const steps: TrainingStep[] = []
+  const rejected: { line: number; reason: string }[] = []
+  const ignored = new Set<string>()
+  let duplicates = 0
+  let rejectedCount = 0
+  let number = 0
+  for (const text of body.toString('utf8').split('\n')) {
+    number++
+    if (text === '' || text.trim() === '') continue
+    const received = parseReceivedStep(text, run, receivedAt)
+    const verdict = typeof received === 'string' ? received : progress.accept(received)
+    if (typeof received !== 'string' && verdict === 'accepted') steps.push(progress.withinBounds(received.step, ignored))
+    else if (verdict === 'duplicate') duplicates++
+    else {
+      rejectedCount++
+      if (rejected.length < MOST_NAMED)
+        rejected.push({ line: number, reason: verdict === 'too_many_ranks' ? 'rank: this run has too many ranks' : verdict })
+    }
+  }
+  return {
+    steps,
+    outcome: {
+      accepted: steps.length,
+      duplicates,
+      last_seq: progress.lastSeqs(),
+      rejected,
+      rejected_count: rejectedCount,
+      ignored_metrics: [...ignored].slice(0, MOST_NAMED),
+    },
+  }
+}

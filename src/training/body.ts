@@ -1,0 +1,69 @@
+/** Reads a batch: plain or gzip, within a limit that also holds for what it unpacks to. */
+import type { IncomingMessage } from 'node:http'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { ErrorCode } from '../route-errors.ts'
+
+export const BATCH_LIMIT_BYTES = 4 * 1024 * 1024
+
+export type BatchBody =
+  | { readonly ok: true; readonly bytes: Buffer }
+  | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly hint: string }
+
+const TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl'])
+const unpack = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
+
+export async function readBatch(incoming: IncomingMessage): Promise<BatchBody> {
+  const type = incoming.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (!TYPES.has(type))
+    return fault(
+      'unsupported_media_type',
+      'This route takes a body of type application/x-ndjson.',
+      'One JSON object a line; Content-Type: application/x-ndjson.',
+    )
+  const encoding = (incoming.headers['content-encoding'] ?? 'identity').toLowerCase()
+  if (encoding !== 'identity' && encoding !== 'gzip')
+    return fault('unsupported_media_type', 'This route takes gzip or no compression.', 'Send Content-Encoding: gzip, or none.')
+  const bytes = await collect(incoming)
+  if (bytes === 'too_large') return tooLarge()
+  if (bytes === 'cut_off') return fault('invalid_body', 'The body ended early.', 'Send it again.')
+  if (encoding === 'identity') return { ok: true, bytes }
+  try {
+    return { ok: true, bytes: await unpack(bytes, { maxOutputLength: BATCH_LIMIT_BYTES }) }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return tooLarge()
+    return fault('invalid_body', 'The body says that it is gzip and cannot be unpacked.', 'Send it again, or without Content-Encoding.')
+  }
+}
+
+function tooLarge(): BatchBody {
+  return fault('body_too_large', `The batch is larger than ${BATCH_LIMIT_BYTES} bytes.`, 'Send it in several requests.')
+}
+
+function fault(code: ErrorCode, message: string, hint: string): BatchBody {
+  return { ok: false, code, message, hint }
+}
+
+/** Stops reading at the limit without destroying the connection: the answer still has to go out on it. */
+function collect(incoming: IncomingMessage): Promise<Buffer | 'too_large' | 'cut_off'> {
+  if (Number(incoming.headers['content-length'] ?? 0) > BATCH_LIMIT_BYTES) return Promise.resolve('too_large')
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const settle = (result: Buffer | 'too_large' | 'cut_off') => {
+      incoming.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut)
+      resolve(result)
+    }
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= BATCH_LIMIT_BYTES) chunks.push(chunk)
+      else {
+        incoming.pause()
+        settle('too_large')
+      }
+    }
+    const onEnd = () => settle(Buffer.concat(chunks))
+    const onCut = () => settle('cut_off')
+    incoming.on('data', onData).on('end', onEnd).on('close', onCut).on('error', onCut)
+  })
+}

@@ -1,0 +1,177 @@
+/**
+ * The write-ahead journal of received batches. A batch is written here first, then applied, then acknowledged: what was
+ * acknowledged survives the death of the process. (Not a power cut: nothing waits for the platter.)
+ * Entries are written in groups and applied one after the other, in the order of the file.
+ */
+import { type FileHandle, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isRunning, ownStart } from './process-start.ts'
+
+export interface JournalEntry {
+  readonly run: string
+  readonly receivedAt: number
+  readonly body: Buffer
+}
+
+interface Waiting {
+  readonly entry: JournalEntry
+  readonly bytes: Buffer
+  resolve(): void
+  reject(reason: unknown): void
+}
+
+const NAME = /^journal-(\d+)-(\d+)-(\d+)\.ndjson$/
+
+export class Journal {
+  readonly #dir: string | null
+  readonly #apply: (entry: JournalEntry) => Promise<void>
+  #queue: Waiting[] = []
+  #working: Promise<void> | null = null
+  #file: FileHandle | null = null
+  #path = ''
+  #bytes = 0
+  #number = 0
+  #closed: string[] = []
+  #rotation: (() => void) | null = null
+
+  /** `dir` null: nothing is kept, entries are only applied. */
+  constructor(dir: string | null, apply: (entry: JournalEntry) => Promise<void>) {
+    this.#dir = dir
+    this.#apply = apply
+  }
+
+  /** Of the current file. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Resolves when the entry is written and applied; rejects when it could not be written. */
+  append(entry: JournalEntry): Promise<void> {
+    const head = `${JSON.stringify({ run: entry.run, at: entry.receivedAt, bytes: entry.body.length })}\n`
+    const bytes = this.#dir === null ? entry.body : Buffer.concat([Buffer.from(head), entry.body, Buffer.from('\n')])
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ entry, bytes, resolve, reject })
+      this.#work()
+    })
+  }
+
+  /** Begins a new file between two entries; `atRest` runs when all of the old ones has been applied and nothing of the new. */
+  rotate(atRest: () => void): Promise<readonly string[]> {
+    return new Promise((resolve, reject) => {
+      this.#rotation = () => {
+        atRest()
+        const file = this.#file
+        if (file) this.#closed.push(this.#path)
+        this.#file = null
+        this.#bytes = 0
+        if (file) file.close().then(() => resolve([...this.#closed]), reject)
+        else resolve([...this.#closed])
+      }
+      this.#work()
+    })
+  }
+
+  /** Files of an earlier process, to be discarded with our own. */
+  adopt(paths: readonly string[]): void {
+    this.#closed.push(...paths)
+  }
+
+  async discard(paths: readonly string[]): Promise<void> {
+    this.#closed = this.#closed.filter((path) => !paths.includes(path))
+    await Promise.all(paths.map((path) => rm(path, { force: true })))
+  }
+
+  async close(): Promise<void> {
+    await this.#working
+    await this.#file?.close()
+    this.#file = null
+  }
+
+  #work(): void {
+    this.#working ??= this.#drain().finally(() => {
+      this.#working = null
+      if (this.#queue.length > 0 || this.#rotation) this.#work()
+    })
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0 || this.#rotation) {
+      this.#rotation?.()
+      this.#rotation = null
+      const group = this.#queue
+      this.#queue = []
+      try {
+        if (this.#dir !== null && group.length > 0) await this.#write(this.#dir, Buffer.concat(group.map(({ bytes }) => bytes)))
+      } catch (error) {
+        for (const { reject } of group) reject(error)
+        continue
+      }
+      for (const { entry, resolve, reject } of group) await this.#apply(entry).then(resolve, reject)
+    }
+  }
+
+  async #write(dir: string, bytes: Buffer): Promise<void> {
+    if (this.#file === null) {
+      await mkdir(dir, { recursive: true, mode: 0o750 })
+      this.#path = join(dir, `journal-${process.pid}-${ownStart()}-${Date.now() * 1000 + (this.#number++ % 1000)}.ndjson`)
+      this.#file = await open(this.#path, 'wx', 0o640)
+      this.#bytes = 0
+    }
+    let written = 0
+    try {
+      while (written < bytes.length) {
+        const { bytesWritten } = await this.#file.write(bytes, written, bytes.length - written, this.#bytes + written)
+        if (bytesWritten === 0) throw new Error(`the system took none of ${bytes.length - written} bytes for ${this.#path}`)
+        written += bytesWritten
+      }
+    } catch (error) {
+      // Half a group must not be replayed as if it had been acknowledged.
+      await this.#file.truncate(this.#bytes).catch(() => undefined)
+      throw error
+    }
+    this.#bytes += written
+  }
+}
+
+export interface LeftJournal {
+  readonly path: string
+  readonly entries: readonly JournalEntry[]
+}
+
+/** The journals of processes that are gone, oldest first; what was torn off at the end is left out. */
+export async function leftJournals(dir: string): Promise<string[]> {
+  const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return names
+    .flatMap((name) => {
+      const [, pid, start, number] = NAME.exec(name) ?? []
+      return number === undefined || isRunning(Number(pid), Number(start)) ? [] : [{ path: join(dir, name), number: Number(number) }]
+    })
+    .sort((a, b) => a.number - b.number)
+    .map(({ path }) => path)
+}
+
+export async function readJournal(path: string): Promise<LeftJournal> {
+  const bytes = await readFile(path)
+  const entries: JournalEntry[] = []
+  let offset = 0
+  for (;;) {
+    const end = bytes.indexOf(10, offset)
+    const head = end === -1 ? null : parseHead(bytes.toString('utf8', offset, end))
+    if (head === null || end + 1 + head.bytes > bytes.length) return { path, entries }
+    entries.push({ run: head.run, receivedAt: head.at, body: bytes.subarray(end + 1, end + 1 + head.bytes) })
+    offset = end + 1 + head.bytes + 1
+  }
+}
+
+function parseHead(text: string): { run: string; at: number; bytes: number } | null {
+  try {
+    const { run, at, bytes } = JSON.parse(text) as Record<string, unknown>
+    return typeof run === 'string' && typeof at === 'number' && typeof bytes === 'number' && bytes >= 0 ? { run, at, bytes } : null
+  } catch {
+    // A header that was being written when the process died: the journal ends here.
+    return null
+  }
+}

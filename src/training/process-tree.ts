@@ -1,0 +1,45 @@
+/** A process and all that came from it, also what was orphaned since. Linux only; elsewhere the process alone. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { startOf } from './process-start.ts'
+
+/** Children are listed by the thread that made them; few programs fork from more threads than this. */
+const MOST_THREADS = 64
+const MOST_PROCESSES = 4096
+
+export class ProcessTree {
+  /** PID → when it began: a later user of the number is not of the tree. */
+  readonly #known = new Map<number, number | null>()
+
+  constructor(root: number) {
+    this.#known.set(root, startOf(root))
+  }
+
+  /** Those that are there now. */
+  pids(): ReadonlySet<number> {
+    const alive = new Set<number>()
+    const queue = [...this.#known.keys()]
+    for (let pid = queue.pop(); pid !== undefined; pid = queue.pop()) {
+      if (alive.has(pid) || alive.size >= MOST_PROCESSES) continue
+      const start = startOf(pid)
+      if (start === null || (this.#known.get(pid) ?? start) !== start) {
+        if (this.#known.size > 1) this.#known.delete(pid)
+        continue
+      }
+      this.#known.set(pid, start)
+      alive.add(pid)
+      queue.push(...childrenOf(pid))
+    }
+    return alive
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+      .slice(0, MOST_THREADS)
+      .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number))
+  } catch {
+    // It ended while it was looked at, or this kernel does not list children.
+    return []
+  }
+}

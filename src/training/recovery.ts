@@ -1,0 +1,51 @@
+/**
+ * After a crash: batches that were acknowledged but whose steps may not have reached the log of steps. A step is known by
+ * run, rank, step and time; as often as it stands in the log, so often it is not published again.
+ */
+import { stat } from 'node:fs/promises'
+import type { TrainingStep } from '../model.ts'
+import { findRecordingFiles, readLines } from '../recording/file.ts'
+import { parseStepLine } from '../recording/line.ts'
+
+export class StepCounts {
+  readonly #counts = new Map<string, number>()
+
+  add(step: TrainingStep, by = 1): void {
+    const key = keyOf(step)
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + by)
+  }
+
+  has(step: TrainingStep): boolean {
+    return this.#counts.has(keyOf(step))
+  }
+
+  /** True, once for each time it was counted. */
+  take(step: TrainingStep): boolean {
+    const key = keyOf(step)
+    const count = this.#counts.get(key) ?? 0
+    if (count > 0) this.#counts.set(key, count - 1)
+    return count > 0
+  }
+}
+
+/** The log has milliseconds. */
+function keyOf({ run, rank, step, at }: TrainingStep): string {
+  return `${rank} ${step} ${Math.trunc(at)} ${run}`
+}
+
+/** How often each of `wanted` stands in the log; files that were not touched since `since` are left out. */
+export async function countLogged(dir: string, wanted: readonly TrainingStep[], since: number): Promise<StepCounts> {
+  const sought = new StepCounts()
+  for (const step of wanted) sought.add(step)
+  const found = new StepCounts()
+  const files = await findRecordingFiles(dir).catch(() => [])
+  for (const { path, kind } of files) {
+    if (kind !== 'training_metrics' || (await stat(path)).mtimeMs < since) continue
+    for await (const { lines } of readLines(path, () => undefined))
+      for (const line of lines) {
+        const step = parseStepLine(line)
+        if (typeof step !== 'string' && sought.has(step)) found.add(step)
+      }
+  }
+  return found
+}

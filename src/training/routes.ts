@@ -1,0 +1,176 @@
+/** What SDKs post and screens ask for. */
+import { z } from 'zod'
+import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
+import type { Progress } from './progress.ts'
+import { newRunId } from './run-id.ts'
+import type { RunPost, RunRecord } from './run-record.ts'
+import {
+  ended,
+  runAnswer,
+  runEnd,
+  runPost,
+  runPosted,
+  runReport,
+  runsAnswer,
+  shorten,
+  stepsAnswer,
+  stepsPosted,
+  stepsQuery,
+} from './schemas.ts'
+import type { Training } from './training.ts'
+
+const REPORT_LIMIT_BYTES = 256 * 1024
+const RUN_LIMIT_BYTES = 64 * 1024
+/** Bodies that wait for the disk; more than this and the sender is asked to wait. */
+const WAITING_LIMIT_BYTES = 64 * 1024 * 1024
+
+type Refuse = Pick<RouteContext, 'refuse'>
+
+export function trainingRoutes(training: Training, now: () => number): readonly Route[] {
+  let waiting = 0
+
+  /** A fault of the disk is for the sender to wait out, not a fault of the request. */
+  async function durably<T>({ refuse, log }: Refuse & Pick<RouteContext, 'log'>, work: () => Promise<T>): Promise<T | Reply> {
+    try {
+      return await work()
+    } catch (error) {
+      log.warn({ err: error }, 'what a training run sent could not be kept')
+      const hint = 'Send it again: what was received before is recognised.'
+      return refuse('unavailable', `It cannot be kept at the moment: ${(error as Error).message}`, hint, { 'retry-after': '2' })
+    }
+  }
+
+  return [
+    route({
+      method: 'POST',
+      path: '/api/v1/runs',
+      summary: 'Announce a training run; again for each rank, and after a restart',
+      body: runPost,
+      bodyLimitBytes: RUN_LIMIT_BYTES,
+      answer: runPosted,
+      errors: ['unavailable'],
+      handler: async ({ body, ...context }) =>
+        durably(context, async () => {
+          const { run, created } = await training.postRun(runOf(body as z.infer<typeof runPost>))
+          return { id: run.id, name: run.name, created }
+        }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/v1/runs/:id/steps',
+      summary: `Steps, one JSON object a line (application/x-ndjson, gzip or not, at most ${BATCH_LIMIT_BYTES} bytes)`,
+      answer: stepsPosted,
+      errors: ['unknown_run', 'invalid_body', 'body_too_large', 'unsupported_media_type', 'too_many_requests', 'unavailable'],
+      handler: async (context) => {
+        const { params, raw, refuse } = context
+        // What is left of a body that was not read to its end must not be taken for the next request.
+        const close = { connection: 'close' }
+        if (waiting > WAITING_LIMIT_BYTES)
+          return refuse('too_many_requests', 'Too much waits for the disk.', 'Send it again in a second.', { ...close, 'retry-after': '1' })
+        const body = await readBatch(raw.incoming)
+        if (!body.ok) return refuse(body.code, body.message, body.hint, close)
+        waiting += body.bytes.length
+        try {
+          return await durably(context, async () => (await training.postSteps(params.id ?? '', body.bytes)) ?? unknownRun(context))
+        } finally {
+          waiting -= body.bytes.length
+        }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/v1/runs/:id/end',
+      summary: 'How a run, or one rank of it, ended',
+      body: runEnd,
+      bodyLimitBytes: RUN_LIMIT_BYTES,
+      answer: ended,
+      errors: ['unknown_run', 'unavailable'],
+      handler: async ({ params, body, ...context }) =>
+        durably(context, async () => {
+          const { outcome, message, ended_at, rank } = body as z.infer<typeof runEnd>
+          const end = { outcome, message: message ? shorten(message) : null, endedAt: ended_at ?? now(), rank: rank ?? null }
+          const run = await training.endRun(params.id ?? '', end)
+          return run ? { id: run.id, outcome: run.outcome, endedAt: run.endedAt } : unknownRun(context)
+        }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/v1/runs/:id/report',
+      summary: 'The last report of a run that ran out of memory, kept with the run',
+      body: runReport as unknown as z.ZodType<unknown>,
+      bodyAs: 'text',
+      bodyLimitBytes: REPORT_LIMIT_BYTES,
+      answer: z.object({ id: z.string() }),
+      errors: ['unknown_run', 'unavailable'],
+      handler: async ({ params, body, ...context }) =>
+        durably(context, async () => {
+          const id = params.id ?? ''
+          return (await training.keepReport(id, body as Record<string, unknown>)) ? { id } : unknownRun(context)
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/runs',
+      summary: 'Training runs, most recently heard of first',
+      answer: runsAnswer,
+      handler: async () => {
+        await training.open()
+        return { at: now(), runs: training.runs().map(({ report, command, ...run }) => ({ ...run, hasReport: report !== null })) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/runs/:id',
+      summary: 'One training run: what it is, how far it came, how it ended',
+      answer: runAnswer,
+      errors: ['unknown_run'],
+      handler: async (context) => {
+        const found = await training.find(context.params.id ?? '')
+        return found ? { ...summary(found.run, found.progress), logDir: training.logDir } : unknownRun(context)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/runs/:id/steps',
+      summary: 'The course of a run, in columns',
+      query: stepsQuery,
+      answer: stepsAnswer,
+      errors: ['unknown_run'],
+      handler: async (context) => {
+        const { from, fields } = context.query as z.infer<typeof stepsQuery>
+        const found = await training.find(context.params.id ?? '')
+        if (!found) return unknownRun(context)
+        const { curve } = found.progress
+        return { id: found.run.id, fields, stride: curve.stride, data: curve.columns(fields, from) }
+      },
+    }),
+  ] as readonly Route[]
+}
+
+function unknownRun({ refuse }: Refuse): Reply {
+  return refuse('unknown_run', 'There is no such training run here.', 'Post the run to /api/v1/runs first, then its steps again.')
+}
+
+function summary(run: RunRecord, progress: Progress): object {
+  const ranks = Array.from(progress.ranks, ([rank, { received, ...rest }]) => ({ rank, ...rest }))
+  return { ...run, ranks, training: progress.figures() }
+}
+
+export function runOf(body: z.infer<typeof runPost>): RunPost {
+  const { command } = body
+  return {
+    id: body.id ?? newRunId(),
+    name: body.name,
+    host: body.host ?? null,
+    user: body.user ?? null,
+    pid: body.pid ?? null,
+    command: command === undefined || command === null ? null : shorten(typeof command === 'string' ? command : command.join(' ')),
+    gitCommit: body.git_commit ?? null,
+    framework: body.framework ?? null,
+    worldSize: body.world_size ?? null,
+    gpus: (body.gpus ?? []).map(String),
+    startedAt: body.started_at ?? null,
+    correlationId: body.correlation_id ?? null,
+  }
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import { type Settings, setting, type ValuesOf } from '../setting.ts'
+
+export const trainingSettings = {
+  'training.max_runs': setting<number>({
+    schema: z.number().int().min(1).max(10_000),
+    default: 256,
+    help: 'How many training runs are remembered; beyond it the one that was silent longest is forgotten.',
+  }),
+  'training.checkpoint_seconds': setting<number>({
+    schema: z.number().min(0.1).max(3600),
+    default: 10,
+    help: 'How often the progress of runs is written down, so that the journal of steps stays short.',
+  }),
+} satisfies Settings
+
+export type TrainingValues = ValuesOf<typeof trainingSettings>
+
+export const TRAINING_DEFAULTS: TrainingValues = {
+  'training.max_runs': trainingSettings['training.max_runs'].default,
+  'training.checkpoint_seconds': trainingSettings['training.checkpoint_seconds'].default,
+}

@@ -1,0 +1,125 @@
+/** What one line of a batch of steps says. Pure; a line that cannot be used gives the reason instead. */
+import type { Reading, TrainingStep } from '../model.ts'
+import { parseJson } from '../recording/json.ts'
+import { numberOf } from './json-text.ts'
+
+export interface ReceivedStep {
+  /** Per rank, from 1, increasing: what makes a retry harmless. */
+  readonly seq: number
+  readonly step: TrainingStep
+  readonly pid: Reading
+  readonly localRank: Reading
+  readonly worldSize: Reading
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const HIGHEST_RANK = 1_000_000
+const LONGEST_NAME = 100
+const MOST_PHASES = 32
+const EARLIEST_AT = Date.UTC(2000, 0, 1)
+const LATEST_AT = Date.UTC(2200, 0, 1)
+const NO_VALUES: Json = {}
+
+class LineFault extends Error {}
+
+/** `receivedAt` stands in for a time that the line does not give. */
+export function parseReceivedStep(text: string, run: string, receivedAt: number): ReceivedStep | string {
+  const value = parseJson(text)
+  if (value === undefined) return 'not JSON'
+  if (!isObject(value)) return 'not an object'
+  try {
+    return readStep(value, run, receivedAt)
+  } catch (error) {
+    if (error instanceof LineFault) return error.message
+    throw error
+  }
+}
+
+function readStep(line: Json, run: string, receivedAt: number): ReceivedStep {
+  const alloc = line.alloc === undefined || line.alloc === null ? NO_VALUES : objectOf(line.alloc, 'alloc')
+  const at = line.t === undefined || line.t === null ? receivedAt : finite(line.t, 't')
+  if (at < EARLIEST_AT || at > LATEST_AT) throw new LineFault(`t: expected epoch milliseconds, got ${at}`)
+  return {
+    seq: whole(line.seq, 'seq', 1, Number.MAX_SAFE_INTEGER),
+    step: {
+      kind: 'step',
+      at,
+      run,
+      rank: line.rank === undefined ? 0 : whole(line.rank, 'rank', 0, HIGHEST_RANK),
+      step: whole(line.step, 'step', 0, Number.MAX_SAFE_INTEGER),
+      epoch: reading(line.epoch, 'epoch'),
+      loss: reading(line.loss, 'loss'),
+      learningRate: reading(line.lr, 'lr'),
+      gradientNorm: reading(line.grad_norm, 'grad_norm'),
+      throughputPerSecond: reading(line.throughput, 'throughput'),
+      stepSeconds: reading(line.step_seconds, 'step_seconds'),
+      memoryAllocatedBytes: count(alloc.allocated, 'alloc.allocated'),
+      memoryReservedBytes: count(alloc.reserved, 'alloc.reserved'),
+      memoryActiveBytes: count(alloc.active, 'alloc.active'),
+      memoryInactiveSplitBytes: count(alloc.inactive_split, 'alloc.inactive_split'),
+      memoryPeakAllocatedBytes: count(alloc.peak_allocated, 'alloc.peak_allocated'),
+      allocRetries: count(alloc.retries, 'alloc.retries'),
+      oomCount: count(alloc.ooms, 'alloc.ooms'),
+      phaseSeconds: numbers(line.phases, 'phases', MOST_PHASES),
+      custom: numbers(line.custom, 'custom', Number.POSITIVE_INFINITY),
+    },
+    pid: count(line.pid, 'pid'),
+    localRank: count(line.local_rank, 'local_rank'),
+    worldSize: count(line.world_size, 'world_size'),
+  }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function objectOf(value: unknown, name: string): Json {
+  if (isObject(value)) return value
+  throw new LineFault(`${name}: expected an object, got ${shown(value)}`)
+}
+
+/** NaN and ±Infinity are values: a loss can be. */
+function reading(value: unknown, name: string): Reading {
+  if (typeof value === 'number') return value
+  if (value === undefined || value === null) return null
+  const number = numberOf(value)
+  if (number === null) throw new LineFault(`${name}: expected a number, got ${shown(value)}`)
+  return number
+}
+
+function finite(value: unknown, name: string): number {
+  const number = reading(value, name)
+  if (number === null || !Number.isFinite(number)) throw new LineFault(`${name}: expected a finite number, got ${shown(value)}`)
+  return number
+}
+
+/** Bytes, counts and PIDs: what is not finite or below zero is not known. */
+function count(value: unknown, name: string): Reading {
+  const number = reading(value, name)
+  return number === null || !Number.isFinite(number) || number < 0 ? null : number
+}
+
+function whole(value: unknown, name: string, least: number, most: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
+  throw new LineFault(`${name}: expected a whole number from ${least}, got ${shown(value)}`)
+}
+
+function numbers(value: unknown, name: string, most: number): Readonly<Record<string, number>> | null {
+  if (value === undefined || value === null) return null
+  const given = objectOf(value, name)
+  const out: Record<string, number> = {}
+  let taken = 0
+  for (const key in given) {
+    if (key.length > LONGEST_NAME) throw new LineFault(`${name}: a name is longer than ${LONGEST_NAME} characters`)
+    const number = reading(given[key], `${name}.${key}`)
+    if (number === null || key === '__proto__') continue
+    if (++taken > most) throw new LineFault(`${name}: more than ${most} names`)
+    out[key] = number
+  }
+  return taken === 0 ? null : out
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'nothing' : (JSON.stringify(value)?.slice(0, 60) ?? typeof value)
+}

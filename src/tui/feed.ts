@@ -1,0 +1,21 @@
+/** Where the figures come from: an agent, a sampler of our own, or a recording. */
+import type { SourceHealth } from '../model.ts'
+
+export interface ReplayControls {
+  /** Pause and go on. */
+  toggle(): void
+  seek(deltaMs: number): void
+  faster(): void
+  slower(): void
+}
+
+export interface Feed {
+  /** Its processes are those of this machine: they can be looked at and ended. */
+  readonly isLocal: boolean
+  readonly replay: ReplayControls | null
+  /** What reading costs in other processes of ours; null when that is somebody else's. */
+  usage(): { readonly cpuSeconds: number; readonly residentBytes: number } | null
+  /** The state of the sources now, where it can be asked for. */
+  health(): readonly SourceHealth[] | null
+  stop(): Promise<void>
+}

@@ -1,0 +1,236 @@
+/** One GPU as a card: figures at the left, its recent past at the right. */
+import { formatClock, NOT_AVAILABLE, printable } from '../format.ts'
+import type { GpuInfo, GpuSample, Reading } from '../model.ts'
+import { graphRows } from './graph.ts'
+import { BOLD, type Rect, TONE } from './grid.ts'
+import type { Painter, Span } from './painter.ts'
+import type { GpuData } from './screen-data.ts'
+import { padEnd, padStart } from './text-width.ts'
+import {
+  memoryTone,
+  percent,
+  powerTone,
+  severityTone,
+  shortBytes,
+  shortDuration,
+  shortName,
+  temperatureTone,
+  throttleReasons,
+  troubleOf,
+  usedOf,
+} from './words.ts'
+
+/** Header, utilisation, memory, activity. */
+export const CARD_ROWS = 4
+const FIGURES_WIDTH = 52
+const LEAST_GRAPH = 14
+/** Room for two graphs side by side. */
+const TWO_GRAPHS = 44
+
+export interface CardContext {
+  readonly now: number
+  readonly at: number
+  readonly isSelected: boolean
+}
+
+export function drawCard(painter: Painter, gpu: GpuData, rect: Rect, context: CardContext): void {
+  const { x, y, width, height } = rect
+  const { info, sample } = gpu.view
+  painter.hit(rect, { kind: 'gpu', id: info.id, index: info.index })
+  header(painter, gpu, rect, context)
+  if (sample === null) {
+    painter.grid.put(x + 2, y + 1, 'no sample yet', TONE.muted, width - 2)
+    return
+  }
+  const trouble = troubleOf(sample)
+  if (trouble !== null) {
+    painter.grid.put(x + 2, y + 1, printable(trouble), TONE.critical | BOLD, width - 3)
+    return
+  }
+  const graphWidth = width - FIGURES_WIDTH - 3
+  const hasGraph = graphWidth >= LEAST_GRAPH
+  const lines = cardLines(gpu, context.at, height - 1)
+  const room = hasGraph ? FIGURES_WIDTH : width - 2
+  lines.forEach((line, index) => {
+    drawLine(painter, line, x + 2, y + 1 + index, room, gpu.view.live)
+  })
+  if (hasGraph) drawGraphs(painter, gpu, { x: x + 2 + FIGURES_WIDTH, y: y + 1, width: graphWidth, height: height - 1 })
+}
+
+function header(painter: Painter, gpu: GpuData, { x, y, width }: Rect, { now, isSelected }: CardContext): void {
+  const { info, sample, live, ageMs } = gpu.view
+  const mark = info.provenance === 'simulated' && !/simulated/i.test(info.name ?? '') ? 'SIMULATED' : ''
+  const name = `${info.label} ${printable(shortName(info.name))}`
+  const taken = painter.rule(
+    x,
+    y,
+    width,
+    [
+      { text: name, style: TONE.title | BOLD },
+      { text: mark, style: TONE.simulated },
+      { text: info.mig?.profile ?? '', style: TONE.muted },
+    ],
+    isSelected,
+  )
+  if (!sample) return
+  const right: Span[] = live
+    ? [
+        ...throttleReasons(sample.clockEventReasons).map((reason) => ({ text: reason.words, style: reason.tone })),
+        { text: clocks(sample, info), style: TONE.muted },
+        { text: `fan ${percent(sample.fanRatio)}`, style: TONE.muted },
+        { text: sample.performanceState === null ? '' : `P${sample.performanceState}`, style: TONE.muted },
+      ]
+    : [{ text: `last sample ${shortDuration(ageMs ?? 0)} ago (${formatClock(sample.at, now)})`, style: TONE.warning }]
+  if (sample.state !== 'ok' && live) return
+  const begin = painter.spansRight(x + width - 2, y, width - taken - 5, right)
+  painter.grid.put(begin - 1, y, ' ', TONE.text)
+  painter.grid.put(x + width - 2, y, ' ', TONE.text)
+}
+
+function clocks(sample: GpuSample, info: GpuInfo): string {
+  const clock = sample.smClockHertz ?? sample.graphicsClockHertz
+  const most = info.smClockMaxHertz
+  const now = clock === null ? NOT_AVAILABLE : String(Math.round(clock / 1e6))
+  return most === null ? `${now} MHz` : `${now}/${Math.round(most / 1e6)} MHz`
+}
+
+type Line = { readonly spans: readonly Span[]; readonly bar?: Bar; readonly indent?: number }
+interface Bar {
+  readonly ratio: Reading
+  readonly style: number
+  readonly reserved: number
+  readonly forecast: number
+}
+
+const BAR_WIDTH = 12
+const LABEL_WIDTH = 10
+
+/** As many as there is room for; where there is little, activity and links share a line. */
+function cardLines(gpu: GpuData, at: number, room: number): Line[] {
+  const { info } = gpu.view
+  const sample = gpu.view.sample as GpuSample
+  const total = sample.memoryTotalBytes ?? info.memoryTotalBytes
+  const used = sample.memoryUsedBytes
+  const share = used === null || !total ? null : used / total
+  const reserved = sample.memoryReservedBytes === null || !total ? 0 : sample.memoryReservedBytes / total
+  const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius
+  const lines: Line[] = [
+    {
+      bar: { ratio: sample.utilizationRatio, style: TONE.busy, reserved: 0, forecast: 0 },
+      spans: [
+        { text: `util ${padStart(percent(sample.utilizationRatio), 4)}` },
+        {
+          text: `${whole(sample.temperatureCelsius)}${limit === null ? '' : `/${Math.round(limit)}`}°C`,
+          style: temperatureTone(sample.temperatureCelsius, info),
+        },
+        {
+          text: `${whole(sample.powerWatts)}${info.powerLimitWatts === null ? '' : `/${Math.round(info.powerLimitWatts)}`} W`,
+          style: powerTone(sample.powerWatts, info),
+        },
+      ],
+    },
+    {
+      bar: { ratio: share, style: memoryTone(share), reserved, forecast: forecastRatio(gpu, share) },
+      spans: [{ text: `mem  ${padStart(percent(share), 4)}` }, { text: usedOf(used, total) }, forecastSpan(gpu, at)],
+    },
+    { spans: room < CARD_ROWS ? [...activity(sample), ...links(sample)] : activity(sample) },
+    { spans: linksLine(sample) },
+    {
+      spans: [
+        { text: `mem clock ${megahertz(sample.memoryClockHertz)}`, style: TONE.muted },
+        { text: `mem temp ${whole(sample.memoryTemperatureCelsius, '°C')}`, style: TONE.muted },
+        { text: `busy memory ${percent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
+      ],
+    },
+  ]
+  for (const { name, bytes, explanation } of gpu.ledger ?? [])
+    lines.push({
+      spans: [
+        { text: `${padEnd(name.replaceAll('_', ' '), 22)} ${padStart(shortBytes(bytes), 6)}` },
+        { text: explanation, style: TONE.muted },
+      ],
+    })
+  return lines.slice(0, room)
+}
+
+/** What will be added within the next ten minutes if it goes on. */
+function forecastRatio({ forecast }: GpuData, share: Reading): number {
+  const perSecond = forecast?.evidence.bytesPerSecond
+  const capacity = forecast?.evidence.capacityBytes
+  if (share === null || typeof perSecond !== 'number' || typeof capacity !== 'number' || capacity <= 0) return 0
+  return Math.max(0, Math.min(1 - share, (perSecond * 600) / capacity))
+}
+
+export function forecastSpan({ forecast }: GpuData, at: number): Span {
+  if (forecast?.predictedAt == null) return { text: '' }
+  const left = forecast.predictedAt - at
+  return { text: left <= 0 ? 'full any moment' : `full in ${shortDuration(left)}`, style: severityTone(forecast.severity) | BOLD }
+}
+
+function activity(sample: GpuSample): Span[] {
+  const parts: [string, Reading][] = [
+    ['SM', sample.smActiveRatio],
+    ['occ', sample.smOccupancyRatio],
+    ['tensor', sample.tensorActiveRatio],
+    ['DRAM', sample.dramActiveRatio],
+    ['enc', sample.encoderRatio],
+    ['dec', sample.decoderRatio],
+  ]
+  const known = parts.filter(([name, ratio]) => ratio !== null && (ratio > 0 || !/enc|dec/.test(name)))
+  if (!known.some(([name]) => /SM|tensor|DRAM/.test(name)))
+    return [{ text: `SM, tensor, DRAM activity ${NOT_AVAILABLE}`, style: TONE.faint }]
+  return [...known.map(([name, ratio]) => ({ text: `${name} ${padStart(percent(ratio), 4)}`, style: TONE.muted }))]
+}
+
+/** On a line of its own, where it is said when neither is known. */
+function linksLine(sample: GpuSample): Span[] {
+  const known = links(sample).filter((span) => span.text !== '')
+  return known.length > 0 ? known : [{ text: `PCIe, NVLink traffic ${NOT_AVAILABLE}`, style: TONE.faint }]
+}
+
+function links(sample: GpuSample): Span[] {
+  const rate = (name: string, received: Reading, sent: Reading): Span =>
+    received === null && sent === null ? { text: '' } : { text: `${name} ↓${speed(received)} ↑${speed(sent)}`, style: TONE.muted }
+  return [
+    rate('PCIe', sample.pcieRxBytesPerSecond, sample.pcieTxBytesPerSecond),
+    rate('NVLink', sample.nvlinkRxBytesPerSecond, sample.nvlinkTxBytesPerSecond),
+  ]
+}
+
+function speed(bytesPerSecond: Reading): string {
+  if (bytesPerSecond === null) return NOT_AVAILABLE
+  return bytesPerSecond >= 1e9 ? `${(bytesPerSecond / 1e9).toFixed(1)}GB/s` : `${Math.round(bytesPerSecond / 1e6)}MB/s`
+}
+
+function drawLine(painter: Painter, line: Line, x: number, y: number, room: number, live: boolean): void {
+  const [label, ...rest] = line.spans.map((span) => (live ? span : { ...span, style: TONE.faint }))
+  if (!line.bar) {
+    painter.spans(x, y, room, label ? [label, ...rest] : rest, ' ')
+    return
+  }
+  if (label) painter.spans(x, y, room, [label])
+  const { ratio, style, reserved, forecast } = line.bar
+  const width = Math.min(BAR_WIDTH, Math.max(0, room - LABEL_WIDTH - 16))
+  painter.bar(x + LABEL_WIDTH, y, width, ratio, live ? style : TONE.faint, reserved, forecast)
+  painter.spans(x + LABEL_WIDTH + width + 1, y, room - LABEL_WIDTH - width - 1, rest)
+}
+
+function drawGraphs(painter: Painter, gpu: GpuData, { x, y, width, height }: Rect): void {
+  const isTwo = width >= TWO_GRAPHS
+  const each = isTwo ? Math.floor((width - 2) / 2) : width
+  const draw = (values: ArrayLike<number>, left: number, style: number): void => {
+    graphRows(values, each, height, painter.ascii, gpu.phase).forEach((row, index) => {
+      painter.grid.put(left, y + index, row, gpu.view.live ? style : TONE.faint, each)
+    })
+  }
+  draw(gpu.utilization, x, TONE.busy)
+  if (isTwo) draw(gpu.memory, x + each + 2, TONE.memory)
+}
+
+function whole(value: Reading, unit = ''): string {
+  return value === null ? NOT_AVAILABLE : `${Math.round(value)}${unit}`
+}
+
+function megahertz(hertz: Reading): string {
+  return hertz === null ? NOT_AVAILABLE : `${Math.round(hertz / 1e6)} MHz`
+}

@@ -1,0 +1,234 @@
+/** What lies over the screen for a moment: help, menus, questions, details. */
+import { printable } from '../format.ts'
+import { drawFindingLine } from './findings-panel.ts'
+import { graphRows } from './graph.ts'
+import { BOLD, type Rect, SELECTED, TONE } from './grid.ts'
+import { HELP } from './help.ts'
+import type { Painter, Span } from './painter.ts'
+import { SORT_TITLES } from './process-panel.ts'
+import { jobOf } from './process-rows.ts'
+import { type KillQuestion, type Overlay, PANELS, type ProcessDetails, type ScreenData, SORTS, type View } from './screen-data.ts'
+import { cut, padEnd, wrap } from './text-width.ts'
+import { percent, severityTone, shortBytes, shortDuration } from './words.ts'
+
+export const SIGNALS = [
+  { name: 'SIGINT', words: 'interrupt, as Ctrl-C' },
+  { name: 'SIGTERM', words: 'ask to end' },
+  { name: 'SIGKILL', words: 'end at once, nothing is saved' },
+] as const
+
+export function drawOverlay(painter: Painter, data: ScreenData, view: View, overlay: Overlay): void {
+  // Nothing below takes clicks while something lies over it.
+  painter.hits.length = 0
+  switch (overlay.kind) {
+    case 'help':
+      drawHelp(painter, overlay.offset)
+      break
+    case 'sort':
+      menu(
+        painter,
+        'Sort by',
+        SORTS.map((sort) => `${padEnd(SORT_TITLES[sort], 9)}${sort === view.sort ? (view.descending ? 'reversed' : 'now') : ''}`),
+        overlay.selected,
+      )
+      break
+    case 'panels':
+      menu(
+        painter,
+        'Panels',
+        PANELS.map((panel) => `[${view.hidden.has(panel) ? ' ' : 'x'}] ${panel}`),
+        overlay.selected,
+      )
+      break
+    case 'alerts':
+      drawAlerts(painter, data, overlay.offset)
+      break
+    case 'finding':
+      drawFinding(painter, data, overlay.fingerprint, overlay.offset)
+      break
+    case 'kill':
+      drawKill(painter, overlay.question, overlay.selected)
+      break
+    case 'process':
+      drawProcess(painter, data, overlay.details, overlay.showEnvironment, overlay.offset)
+      break
+  }
+}
+
+/** An empty box in the middle; gives the room inside it. */
+function box(painter: Painter, title: string, wantedWidth: number, wantedHeight: number, foot = 'Esc closes'): Rect {
+  const { grid, ascii } = painter
+  const width = Math.min(grid.width, wantedWidth + 4)
+  const height = Math.min(grid.height, wantedHeight + 2)
+  const x = Math.floor((grid.width - width) / 2)
+  const y = Math.floor((grid.height - height) / 2)
+  const [line, bar, corners] = ascii ? ['-', '|', ['+', '+', '+', '+']] : ['─', '│', ['┌', '┐', '└', '┘']]
+  grid.fill({ x, y, width, height }, ' ')
+  grid.put(x, y, `${corners[0]}${line.repeat(width - 2)}${corners[1]}`, TONE.accent)
+  grid.put(x, y + height - 1, `${corners[2]}${line.repeat(width - 2)}${corners[3]}`, TONE.accent)
+  for (let row = y + 1; row < y + height - 1; row++) {
+    grid.put(x, row, bar, TONE.accent)
+    grid.put(x + width - 1, row, bar, TONE.accent)
+  }
+  grid.put(x + 2, y, ` ${cut(title, width - 6)} `, TONE.title | BOLD)
+  if (foot.length + 6 < width) grid.put(x + width - foot.length - 4, y + height - 1, ` ${foot} `, TONE.muted)
+  return { x: x + 2, y: y + 1, width: width - 4, height: height - 2 }
+}
+
+function menu(painter: Painter, title: string, items: readonly string[], selected: number): void {
+  const inner = box(painter, title, 22, items.length, 'Enter')
+  const offset = Math.max(0, Math.min(selected - inner.height + 1, items.length - inner.height))
+  items.slice(offset, offset + inner.height).forEach((item, index) => {
+    const rect = { x: inner.x, y: inner.y + index, width: inner.width, height: 1 }
+    painter.grid.put(rect.x, rect.y, padEnd(item, inner.width), TONE.text, inner.width)
+    if (offset + index === selected) painter.grid.mark(rect, SELECTED)
+    painter.hit(rect, { kind: 'choose', index: offset + index })
+  })
+}
+
+function scrolled(painter: Painter, inner: Rect, lines: readonly (readonly Span[])[], offset: number): void {
+  const from = Math.max(0, Math.min(offset, lines.length - inner.height))
+  lines.slice(from, from + inner.height).forEach((spans, index) => {
+    painter.spans(inner.x, inner.y + index, inner.width, spans, ' ')
+  })
+  if (lines.length > inner.height)
+    painter.grid.put(inner.x + inner.width + 1, inner.y + inner.height - 1, painter.ascii ? 'v' : '▼', TONE.accent)
+}
+
+function drawHelp(painter: Painter, offset: number): void {
+  const inner = box(painter, 'Keys', 70, HELP.length)
+  scrolled(
+    painter,
+    inner,
+    HELP.map(([key, what]) => [{ text: padEnd(key, 13), style: TONE.accent | BOLD }, { text: cut(what, Math.max(1, inner.width - 14)) }]),
+    offset,
+  )
+}
+
+function drawKill(painter: Painter, { pid, user, command, gpuLabel, memoryUsedBytes }: KillQuestion, selected: number): void {
+  const wide = Math.min(72, painter.grid.width - 4)
+  const text = wrap(`${command}`, wide).slice(0, 4)
+  const inner = box(painter, `End process ${pid}?`, wide, text.length + SIGNALS.length + 3, 'Enter sends, Esc leaves it alone')
+  painter.grid.put(inner.x, inner.y, `of ${user}, ${shortBytes(memoryUsedBytes)} on GPU ${gpuLabel}:`, TONE.muted, inner.width)
+  text.forEach((line, index) => {
+    painter.grid.put(inner.x, inner.y + 1 + index, line, TONE.text | BOLD, inner.width)
+  })
+  SIGNALS.forEach(({ name, words }, index) => {
+    const rect = { x: inner.x, y: inner.y + text.length + 2 + index, width: inner.width, height: 1 }
+    painter.spans(rect.x, rect.y, rect.width, [
+      { text: padEnd(` ${name}`, 9), style: TONE.title | BOLD },
+      { text: words, style: TONE.muted },
+    ])
+    if (index === selected) painter.grid.mark(rect, SELECTED)
+    painter.hit(rect, { kind: 'choose', index })
+  })
+}
+
+function drawAlerts(painter: Painter, data: ScreenData, offset: number): void {
+  const all = [...data.findings, ...data.resolved]
+  const inner = box(
+    painter,
+    `Alerts: ${data.findings.length} active, ${data.resolved.length} over`,
+    painter.grid.width - 4,
+    Math.max(3, Math.min(all.length, painter.grid.height - 4)),
+  )
+  if (all.length === 0) painter.grid.put(inner.x, inner.y, 'nothing found since the start', TONE.muted, inner.width)
+  const from = Math.max(0, Math.min(offset, all.length - inner.height))
+  all.slice(from, from + inner.height).forEach((finding, index) => {
+    drawFindingLine(painter, finding, inner.x, inner.y + index, inner.width, data.at)
+  })
+}
+
+function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, offset: number): void {
+  const finding = [...data.findings, ...data.resolved].find((one) => one.fingerprint === fingerprint)
+  const wide = Math.min(100, painter.grid.width - 4)
+  if (!finding) {
+    const inner = box(painter, 'Finding', wide, 1)
+    painter.grid.put(inner.x, inner.y, 'it is over', TONE.muted)
+    return
+  }
+  const lines: Span[][] = [
+    [
+      { text: finding.severity, style: severityTone(finding.severity) | BOLD },
+      { text: finding.detector.replaceAll('_', ' ') },
+      { text: `for ${shortDuration(data.at - finding.since)}, confidence ${percent(finding.confidence)}`, style: TONE.muted },
+    ],
+    ...wrap(finding.message, wide).map((text) => [{ text }]),
+    [],
+    ...finding.advice.flatMap((advice) => wrap(`- ${advice}`, wide).map((text) => [{ text, style: TONE.accent }])),
+    [],
+    ...Object.entries(finding.evidence).map(([name, value]) => [{ text: printable(`${name}: ${String(value)}`), style: TONE.muted }]),
+  ]
+  scrolled(painter, box(painter, 'Finding', wide, lines.length), lines, offset)
+}
+
+function drawProcess(painter: Painter, data: ScreenData, details: ProcessDetails, showEnvironment: boolean, offset: number): void {
+  const wide = Math.min(110, painter.grid.width - 4)
+  // The figures of now, as long as it lives.
+  const now = data.processes.find((process) => process.pid === details.process.pid && process.gpu === details.process.gpu)
+  const process = now ?? details.process
+  const { info } = process
+  const pair = (name: string, value: string): Span[] => [
+    { text: padEnd(name, 11), style: TONE.muted },
+    { text: cut(printable(value), wide - 12) },
+  ]
+  const memory = Array.from(data.processMemory(details.key))
+  const most = Math.max(1, ...memory.filter((value) => Number.isFinite(value)))
+  const graph = graphRows(
+    memory.map((value) => value / most),
+    Math.max(1, wide - 12),
+    3,
+    painter.ascii,
+  )
+  const lines: Span[][] = [
+    ...(now ? [] : [[{ text: 'no longer on this GPU', style: TONE.warning | BOLD }]]),
+    pair('user', `${info?.user ?? 'N/A'}${info?.uid == null ? '' : ` (${info.uid})`}`),
+    pair('GPU', `${details.gpuLabel}, ${process.type}, ${shortBytes(process.memoryUsedBytes)}, SM ${percent(process.smRatio)}`),
+    pair(
+      'host',
+      `CPU ${percent(info?.cpuRatio ?? null)}, RAM ${shortBytes(info?.residentBytes ?? null)}, state ${info?.state ?? 'N/A'}, parent ${info?.parentPid ?? 'N/A'}`,
+    ),
+    pair(
+      'started',
+      info?.startedAt == null ? 'N/A' : `${new Date(info.startedAt).toISOString()} (${shortDuration(data.at - info.startedAt)} ago)`,
+    ),
+    pair('job', jobOf(process) || 'none'),
+    pair('program', info?.executable ?? 'N/A'),
+    pair('folder', details.folder ?? 'N/A'),
+    ...wrap(info?.command?.join(' ') || info?.name || 'N/A', wide - 12).map((text, index) => [
+      { text: padEnd(index === 0 ? 'command' : '', 11), style: TONE.muted },
+      { text },
+    ]),
+    ...graph.map((text, index) => [
+      { text: padEnd(index === 0 ? 'GPU memory' : index === 2 ? `max ${shortBytes(most)}` : '', 11), style: TONE.muted },
+      { text, style: TONE.memory },
+    ]),
+    ...(details.note === null ? [] : [[{ text: details.note, style: TONE.muted }]]),
+    ...(details.limits ?? []).map((limit, index) => [
+      { text: padEnd(index === 0 ? 'limits' : '', 11), style: TONE.muted },
+      { text: cut(printable(limit), wide - 12) },
+    ]),
+    ...environment(details, showEnvironment, wide),
+  ]
+  scrolled(
+    painter,
+    box(painter, `Process ${process.pid}`, wide, lines.length, details.environment ? 'e environment  Esc closes' : 'Esc closes'),
+    lines,
+    offset,
+  )
+}
+
+function environment({ environment: variables }: ProcessDetails, isShown: boolean, wide: number): Span[][] {
+  if (variables === null) return []
+  if (!isShown)
+    return [
+      [
+        { text: padEnd('environ', 11), style: TONE.muted },
+        { text: `${variables.length} variables, hidden: e shows them`, style: TONE.muted },
+      ],
+    ]
+  return variables.map((variable, index) => [
+    { text: padEnd(index === 0 ? 'environ' : '', 11), style: TONE.muted },
+    { text: cut(printable(variable), wide - 12) },
+  ])
+}

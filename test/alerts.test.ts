@@ -1,0 +1,300 @@
+/** Alerts with the real program and a real mail server: they arrive, late when they have to, and what is wrong is said. */
+import { readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { buildFakeNvml, fakeNvmlScript } from './fake-nvml/index.ts'
+import { type Mailbox, type MailboxOptions, openMailbox } from './mailbox.ts'
+import { FIXTURES, RunningAgent, run, temporaryFolder, until } from './program.ts'
+
+interface AlertList {
+  alerts: { fingerprint: string; state: string; mutedBy: string | null; told: string[]; simulated: boolean }[]
+}
+interface ChannelList {
+  channels: { channel: string; depth: number; problem: string | null; results: Record<string, number> }[]
+}
+
+const PASSWORD = 'T0pSecret-a1b2c3d4e5'
+const agents: RunningAgent[] = []
+afterEach(async () => {
+  for (const agent of agents.splice(0)) {
+    agent.child.kill('SIGKILL')
+    await agent.ended
+  }
+})
+
+async function start(args: string[], env: NodeJS.ProcessEnv = {}, logDir?: string): Promise<RunningAgent> {
+  const agent = await RunningAgent.start(args, env, logDir)
+  agents.push(agent)
+  return agent
+}
+
+async function mailbox(options: MailboxOptions = {}): Promise<Mailbox> {
+  const box = await openMailbox(options)
+  onTestFinished(() => box.close())
+  return box
+}
+
+/** A port that nobody listens on, to be taken later. */
+async function freePort(): Promise<number> {
+  const box = await openMailbox()
+  await box.close()
+  return box.port
+}
+
+/** Exactly the variables that the first of the seeds is configured by. */
+const mailVariables = (port: number, more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
+  SMTP_SERVER: '127.0.0.1',
+  SMTP_PORT: String(port),
+  EMAIL_ADDRESS: 'gpu@example.org',
+  TO_EMAILS: 'ops@example.org,ada@example.org',
+  ...more,
+})
+
+const yaml = (text: string): string => {
+  const file = join(temporaryFolder(), 'gpuwarden.yaml')
+  writeFileSync(file, text)
+  return file
+}
+
+const library = buildFakeNvml()
+
+/** An agent on live (if fake) hardware with two GPUs, of which the second is then lost: a critical alert. */
+async function withLostGpu(env: NodeJS.ProcessEnv, logDir?: string) {
+  const script = fakeNvmlScript({ gpus: 2 })
+  const args = ['--source', 'nvidia', '--interval', '0.2']
+  const startAgent = (dir?: string) => start(args, { GPUWARDEN_NVML: library, ...script.env, ...env }, dir)
+  const agent = await startAgent(logDir)
+  await until('it is ready', async () => (await fetch(`${agent.url}/readyz`)).ok)
+  script.update({ lost: [1] })
+  await until('the alert fires', async () => (await lostAlert(agent))?.state === 'firing')
+  return { agent, startAgent }
+}
+
+const lostAlert = async (agent: RunningAgent) =>
+  (await agent.get<AlertList>('/api/v1/alerts')).alerts.find((alert) => alert.fingerprint.startsWith('gpu_lost'))
+
+const channelOf = async (agent: RunningAgent, name: string) =>
+  (await agent.get<ChannelList>('/api/v1/channels')).channels.find((channel) => channel.channel === name)
+
+/** By identity: after a restart the driver cannot tell that of a lost card, and reports another one. */
+const lostMails = (box: Mailbox) =>
+  box.mails.filter((mail) => /CRITICAL .*GPU 1: gpu lost/.test(mail.subject) && /GPU-fa4e0000-0000-4000-8000-000000000001/.test(mail.text))
+
+describe('an alert', () => {
+  it('of a recording arrives by e-mail, marked, when simulated ones are wanted', async () => {
+    const box = await mailbox({ password: PASSWORD })
+    const agent = await start(['--source', `replay:${join(FIXTURES, 'traces/divergence')}`, '--speed', 'max'], {
+      ...mailVariables(box.port, { EMAIL_PASSWORD: PASSWORD }),
+      GPUWARDEN_ALERTS_SIMULATED: 'true',
+      GPUWARDEN_ALERTS_GROUP_SECONDS: '0',
+    })
+    const mail = await until('a mail is there', () => box.mails.find(({ text }) => /loss spike/.test(text)))
+    expect(mail.subject).toMatch(/^\[gpuwarden\] SIMULATED (CRITICAL|LATE|WARNING)/)
+    expect(mail.to).toEqual(['ops@example.org', 'ada@example.org'])
+    expect(mail.user).toBe('gpu@example.org')
+    expect(mail.text).toMatch(/^X-Gpuwarden-Simulated: yes\r?$/m)
+    const metrics = await until('it is counted', async () => {
+      const text = await agent.text('/metrics')
+      return /gpuwarden_alert_deliveries_total\{channel="email",result="delivered"\} [1-9]/.test(text) ? text : null
+    })
+    expect(metrics).toMatch(/^gpuwarden_alerts\{state="firing"\} \d+$/m)
+    for (const one of box.mails) expect(one.text).not.toContain(PASSWORD)
+  })
+
+  it('carries a chart of its evidence', async () => {
+    const box = await mailbox()
+    await start(['--source', `replay:${join(FIXTURES, 'traces/leak_graph')}`, '--speed', 'max'], {
+      ...mailVariables(box.port),
+      GPUWARDEN_ALERTS_SIMULATED: 'true',
+      GPUWARDEN_ALERTS_GROUP_SECONDS: '0',
+    })
+    const mail = await until('a mail is there', () => box.mails.find(({ text }) => /^X-Gpuwarden-Detector: .*leak/m.test(text)))
+    expect(mail.text).toMatch(/Content-Type: image\/png/)
+    expect(mail.text.replaceAll('=\r\n', '')).toMatch(/src=3D"cid:chart-\d@gpuwarden"/)
+  })
+
+  it('of simulated GPUs is listed and not delivered unless that is wanted', async () => {
+    const box = await mailbox()
+    const agent = await start(['--source', `replay:${join(FIXTURES, 'traces/divergence')}`, '--speed', 'max'], {
+      ...mailVariables(box.port),
+      GPUWARDEN_ALERTS_GROUP_SECONDS: '0',
+    })
+    await until('it is listed', async () =>
+      (await agent.get<AlertList>('/api/v1/alerts')).alerts.some((one) => one.mutedBy === 'simulated'),
+    )
+    await agent.stop()
+    expect(box.mails).toEqual([])
+  })
+
+  it('waits for a mail server that is down, and arrives when it is back', async () => {
+    const port = await freePort()
+    const { agent } = await withLostGpu(mailVariables(port))
+    await until('a try has failed', async () => ((await channelOf(agent, 'email'))?.results.retried ?? 0) > 0)
+    expect((await channelOf(agent, 'email'))?.depth).toBe(1)
+    expect(await agent.text('/metrics')).toMatch(/^gpuwarden_alert_spool_oldest_age_seconds\{channel="email"\} \d/m)
+    const box = await mailbox({ port })
+    await until('it arrived', () => lostMails(box).length > 0)
+    await until('the channel knows', async () => (await channelOf(agent, 'email'))?.depth === 0)
+    expect((await lostAlert(agent))?.told).toContain('email')
+    expect(lostMails(box)).toHaveLength(1)
+  })
+
+  it('is delivered once by the next start when the agent was killed before it could be', async () => {
+    const port = await freePort()
+    const { agent, startAgent } = await withLostGpu(mailVariables(port))
+    await until('a try has failed', async () => ((await channelOf(agent, 'email'))?.results.retried ?? 0) > 0)
+    await agent.stop('SIGKILL')
+    const box = await mailbox({ port })
+    const next = await startAgent(agent.logDir)
+    await until('it arrived', () => lostMails(box).length > 0)
+    await until('the channel knows', async () => (await channelOf(next, 'email'))?.depth === 0)
+    await next.stop()
+    expect(lostMails(box)).toHaveLength(1)
+  })
+})
+
+describe('a restart', () => {
+  it('goes on with what the detectors knew: nothing is told twice, and what they knew is shown at once', async () => {
+    const box = await mailbox()
+    const { agent, startAgent } = await withLostGpu(mailVariables(box.port))
+    await until('it arrived', () => lostMails(box).length > 0)
+    const before = await lostAlert(agent)
+    await agent.stop()
+    const next = await startAgent(agent.logDir)
+    const { findings } = await next.get<{ findings: { fingerprint: string }[] }>('/api/v1/findings')
+    expect(findings.map(({ fingerprint }) => fingerprint)).toContain(before?.fingerprint)
+    await until('the alert is known', async () => (await next.get<AlertList>('/api/v1/alerts')).alerts.length > 0)
+    await next.stop()
+    expect(lostMails(box)).toHaveLength(1)
+  })
+
+  it('begins anew, and says so, when what they knew is damaged', async () => {
+    const logDir = temporaryFolder()
+    writeFileSync(join(logDir, 'detectors-demo.json'), '{"version":1,"det')
+    const agent = await start(['--source', 'demo', '--interval', '0.2'], {}, logDir)
+    await until('it is ready', async () => (await fetch(`${agent.url}/readyz`)).ok)
+    const { code, stderr } = await agent.stop()
+    expect([code, stderr]).toEqual([0, expect.stringContaining('what the detectors had learned is damaged')])
+    const names = readdirSync(logDir).filter((name) => name.startsWith('detectors'))
+    expect(names).toEqual([expect.stringMatching(/^detectors-demo-.*\.corrupt$/), 'detectors-demo.json'])
+  })
+})
+
+describe('gpuwarden alerts', () => {
+  it('lists, silences, acknowledges and tests by the running agent', async () => {
+    const box = await mailbox()
+    const { agent } = await withLostGpu(mailVariables(box.port))
+    const port = new URL(agent.url).port
+    const alerts = (...args: string[]) => run(['alerts', ...args, '--port', port])
+    const listed = await alerts()
+    expect([listed.code, listed.stderr]).toEqual([0, ''])
+    expect(listed.stdout).toMatch(/^STATE +SEVERITY +SINCE +FINGERPRINT +MESSAGE\nfiring +critical +.*gpu_lost\|gpu=/)
+    const acknowledged = await alerts('ack', 'gpu_lost', '--for', '30m')
+    expect(acknowledged.stdout).toMatch(/^Acknowledged until /)
+    expect((await lostAlert(agent))?.mutedBy).toBe('acknowledged')
+    const silenced = JSON.parse((await alerts('silence', 'gpu=1', 'severity=critical', '--comment', 'swap', '--json')).stdout)
+    expect(silenced).toMatchObject({ comment: 'swap', matchers: [{ name: 'gpu', operator: '=', value: '1' }, { name: 'severity' }] })
+    expect((await lostAlert(agent))?.mutedBy).toBe('silence')
+    expect((await alerts('silence')).stdout).toContain(silenced.id)
+    expect((await alerts('unsilence', silenced.id)).code).toBe(0)
+    expect((await alerts('unsilence', silenced.id)).stderr).toContain(`no silence "${silenced.id}"`)
+    expect((await alerts('history')).stdout).toBe('No alerts are over yet.\n')
+    const tested = await alerts('test', 'email')
+    expect([tested.code, tested.stderr]).toEqual([0, ''])
+    expect(tested.stdout).toMatch(/^Sent by the agent at http.*\nemail: taken\n {2}127\.0\.0\.1:\d+ answered: 250 kept as 4711/)
+    expect(box.mails.at(-1)?.subject).toMatch(/^\[gpuwarden\] TEST/)
+    const unknown = await alerts('test', 'pigeon')
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('There is no channel "pigeon"')])
+  })
+
+  it('test shows the answer of the server without an agent, too, and ends with 1 when it is refused', async () => {
+    const box = await mailbox({ password: PASSWORD })
+    const test = (password: string) =>
+      run(['alerts', 'test', 'email', '--port', '1'], mailVariables(box.port, { EMAIL_PASSWORD: password }))
+    const refused = await test('wrong-9876543210')
+    expect(refused.code).toBe(1)
+    expect(refused.stdout).toMatch(/^No agent runs: sent from here\.\nemail: REFUSED\n.*535.*bad credentials, says the server/)
+    expect(refused.stdout + refused.stderr).not.toContain('wrong-9876543210')
+    expect(refused.stdout).not.toContain(Buffer.from('\0gpu@example.org\0wrong-9876543210').toString('base64'))
+    const taken = await test(PASSWORD)
+    expect([taken.code, taken.stdout]).toEqual([0, expect.stringContaining('email: taken')])
+    expect(box.mails).toHaveLength(1)
+  })
+
+  it('test says what cannot be reached, or is no channel', async () => {
+    const port = await freePort()
+    const unreachable = await run(['alerts', 'test', '--port', '1'], mailVariables(port))
+    expect([unreachable.code, unreachable.stdout]).toEqual([1, expect.stringMatching(/email: REFUSED\n.*cannot be reached.*ECONNREFUSED/)])
+    const unknown = await run(['alerts', 'test', 'pigeon', '--port', '1'])
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('there is no channel "pigeon"')])
+  })
+
+  it.each([
+    [['alerts', '--port', '1'], 1, /no gpuwarden agent answers at http:\/\/127\.0\.0\.1:1 /],
+    [['alerts', 'frobnicate'], 2, /expected one of list, history, silence, unsilence, ack, test/],
+    [['alerts', 'silence', 'gpu=0', '--for', 'ever', '--port', '1'], 2, /--for: expected a duration/],
+    [['alerts', 'unsilence', '--port', '1'], 2, /expected the id of a silence/],
+  ] as [string[], number, RegExp][])('%j ends with %i', async (args, code, message) => {
+    const result = await run(args)
+    expect([result.code, result.stderr]).toEqual([code, expect.stringMatching(message)])
+  })
+
+  it('says so when something else answers', async () => {
+    const server = createServer((_request, response) => response.end('<html>hello')).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    onTestFinished(() => void server.close())
+    const result = await run(['alerts', '--port', String((server.address() as AddressInfo).port)])
+    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('is no gpuwarden agent')])
+  })
+})
+
+describe('a wrong configuration', () => {
+  it.each([
+    ['alerts:\n  routes:\n    - channels: [pager]\n', /alerts\.routes\[0\]: there is no channel "pager"/],
+    ['channels:\n  hook: { type: webhook, url: "not-a-url-secret" }\n', /channels\.hook\.url: expected an address/],
+    ['channels:\n  hook: { type: pigeon }\n', /hook\.type: expected one of email, slack/],
+    ['email: { server: mail.example.org, to: [not an address] }\n', /email\.to/],
+    ['detectors: { disabled: [crystal_ball] }\n', /detectors\.disabled: there is no detector "crystal_ball"/],
+  ])('%j stops the start and names the key', async (text, message) => {
+    const result = await run(['monitor', '--source', 'demo', '--port', '0', '--config', yaml(text)])
+    expect(result.stderr).toMatch(message)
+    expect(result.stderr).not.toContain('not-a-url-secret')
+    expect(result.code).toBe(2)
+  })
+
+  it('of one channel is reported, and watching goes on', async () => {
+    const file = yaml('channels:\n  team: { type: slack, url: "env:NO_SUCH_VARIABLE" }\nalerts:\n  routes:\n    - channels: [team]\n')
+    const agent = await start(['--source', 'demo', '--interval', '0.2', '--config', file])
+    expect((await channelOf(agent, 'team'))?.problem).toContain('NO_SUCH_VARIABLE')
+    const tested = await run(['alerts', 'test', 'team', '--port', new URL(agent.url).port])
+    expect([tested.code, tested.stdout]).toEqual([1, expect.stringContaining('NO_SUCH_VARIABLE')])
+    await until('it is ready', async () => (await fetch(`${agent.url}/readyz`)).ok)
+    const { stderr } = await agent.stop()
+    expect(stderr).toContain('channel team is not usable')
+  })
+
+  it('is shown by config without anything secret in it', async () => {
+    const secret = 'https://hooks.example.org/T000/B000/XyZsEcReT'
+    const heartbeat = 'https://hc.example.org/5f0c-secret'
+    const file = yaml(`channels:\n  team: { type: slack, url: "${secret}" }\nalerts: { heartbeat_url: "${heartbeat}" }\n`)
+    const shown = await run(['config', '--config', file], { EMAIL_PASSWORD: PASSWORD })
+    expect(shown.code).toBe(0)
+    expect(shown.stdout).toContain('channels: {"team":{"type":"slack","url":"https://hooks.example.org/********"}}')
+    for (const hidden of ['XyZsEcReT', '5f0c-secret', PASSWORD]) expect(shown.stdout).not.toContain(hidden)
+    const wrong = await run(['config', '--config', yaml('channels:\n  team: { type: slack, colour: red }\n')])
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('channels.team')])
+  })
+})
+
+describe('without alerts', () => {
+  it('every route says that they are switched off, and nothing is written', async () => {
+    const agent = await start(['--source', 'demo', '--interval', '0.2'], { GPUWARDEN_ALERTS_ENABLED: 'false' })
+    const answer = await fetch(`${agent.url}/api/v1/alerts`)
+    expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code: 'unavailable' } }])
+    expect(await agent.text('/metrics')).not.toContain('gpuwarden_alerts')
+    const listed = await run(['alerts', '--port', new URL(agent.url).port])
+    expect([listed.code, listed.stderr]).toEqual([1, expect.stringContaining('Alerts are switched off')])
+  })
+})

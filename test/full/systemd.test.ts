@@ -1,0 +1,50 @@
+/** systemd's own judgement of the unit. */
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { type UnitOptions, unitText } from '../../src/service/unit.ts'
+import { temporaryFolder } from '../program.ts'
+import { whyMissing } from './servers.ts'
+
+const PLACES = {
+  node: process.execPath,
+  program: fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)),
+  runAs: null,
+  config: null,
+}
+
+function unitFile(options: UnitOptions): string {
+  const file = join(temporaryFolder(), 'gpuwarden.service')
+  writeFileSync(file, unitText(options))
+  return file
+}
+
+const missing = whyMissing('systemd-analyze')
+
+describe.skipIf(missing !== '')(`the systemd unit${missing}`, () => {
+  it.each(['system', 'user'] as const)('is taken by systemd: %s', (scope) => {
+    const args = ['verify', ...(scope === 'user' ? ['--user'] : []), '--man=no', unitFile({ ...PLACES, scope })]
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
+    const output = `${stdout}${stderr}`
+    expect(output.split('\n').filter((line) => line.includes('gpuwarden'))).toEqual([])
+    // A user manager cannot be asked where nobody is logged in; what it says of our unit was looked at above.
+    if (scope === 'system') expect(status, output).toBe(0)
+  })
+
+  it('would notice a line that systemd does not know', () => {
+    const file = unitFile({ ...PLACES, scope: 'system' })
+    writeFileSync(file, unitText({ ...PLACES, scope: 'system' }).replace('[Service]', '[Service]\nProtectEverything=yes'))
+    const { stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' })
+    expect(`${stdout}${stderr}`).toContain('ProtectEverything')
+  })
+
+  it('of the system is exposed less than 3', () => {
+    const args = ['security', '--offline=true', '--no-pager', unitFile({ ...PLACES, scope: 'system' })]
+    const { stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
+    const level = /Overall exposure level for gpuwarden\.service: ([\d.]+)/.exec(stdout)?.[1]
+    expect(level, stderr).toBeDefined()
+    expect(Number(level)).toBeLessThan(3)
+  })
+})

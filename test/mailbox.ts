@@ -1,0 +1,63 @@
+/** A real mail server on this machine that keeps what it gets. */
+import type { AddressInfo, Socket } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+
+export interface Mail {
+  readonly to: readonly string[]
+  /** Headers unfolded, body as it came. */
+  readonly subject: string
+  readonly text: string
+  readonly user: unknown
+}
+
+export interface Mailbox {
+  readonly port: number
+  readonly mails: Mail[]
+  close(): Promise<void>
+}
+
+export interface MailboxOptions {
+  /** 0: any free one. */
+  readonly port?: number
+  /** Who logs in has to know it; null: nobody is asked. */
+  readonly password?: string | null
+}
+
+export async function openMailbox({ port = 0, password = null }: MailboxOptions = {}): Promise<Mailbox> {
+  const mails: Mail[] = []
+  const sockets = new Set<Socket>()
+  const server = new SMTPServer({
+    authOptional: password === null,
+    allowInsecureAuth: true,
+    logger: false,
+    closeTimeout: 200,
+    onAuth: (auth, _session, callback) =>
+      password === null || auth.password === password
+        ? callback(null, { user: auth.username })
+        : callback(Object.assign(new Error('5.7.8 bad credentials, says the server'), { responseCode: 535 })),
+    onData: (stream, session, callback) => {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('end', () => {
+        const text = Buffer.concat(chunks)
+          .toString()
+          .replace(/\r\n[ \t]+/g, ' ')
+        const subject = /^Subject: (.*)$/m.exec(text)?.[1]?.trim() ?? ''
+        mails.push({ to: session.envelope.rcptTo.map(({ address }) => address), subject, text, user: session.user })
+        callback(null, 'kept as 4711')
+      })
+    },
+  })
+  server.on('error', () => undefined)
+  server.server.on('connection', (socket: Socket) => sockets.add(socket))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', () => resolve()))
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    mails,
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy()
+        server.close(() => resolve())
+      }),
+  }
+}

@@ -1,0 +1,44 @@
+/** The Python SDK's own tests, with this machine's python3 and nothing else, against the real agent. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+
+const PYTHON = fileURLToPath(new URL('../python', import.meta.url))
+const LIMIT_MS = 300_000
+
+/** What unittest said. It fails with its whole output when a test fails, and when one was skipped: everything that is needed is here. */
+async function unittest(module: string): Promise<string> {
+  const env = { ...process.env, GPUWARDEN_TEST_NODE: process.execPath, PYTHONDONTWRITEBYTECODE: '1' }
+  const said = await promisify(execFile)('python3', ['-m', 'unittest', module], {
+    cwd: PYTHON,
+    env,
+    timeout: LIMIT_MS,
+    maxBuffer: 1 << 24,
+  }).catch((error: Error & { stderr?: string }) => {
+    throw new Error(error.stderr || error.message)
+  })
+  return said.stderr
+}
+
+describe('the Python SDK', () => {
+  it('does what each part says', async () => {
+    expect(await unittest('tests.test_units')).toMatch(/\nOK\n$/)
+  })
+
+  it(
+    'stands agents that are away, full disks, forks and ends of programs',
+    async () => {
+      expect(await unittest('tests.test_bad_days')).toMatch(/\nOK\n$/)
+    },
+    LIMIT_MS,
+  )
+
+  it(
+    'brings every step to the agent, once',
+    async () => {
+      expect(await unittest('tests.test_real_agent')).toMatch(/\nOK\n$/)
+    },
+    LIMIT_MS,
+  )
+})

@@ -1,0 +1,294 @@
+/** `gpuwarden report`: from a log folder to text, JSON and one HTML file. */
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import vm from 'node:vm'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ledgerOf } from '../src/memory/ledger.ts'
+import type { GpuInfo, GpuSample, TrainingStep } from '../src/model.ts'
+import { deviceRecord, gpuRecord, NO_READINGS, stepRecord } from '../src/record.ts'
+import { REPORT_SCRIPT } from '../src/report/html-script.ts'
+import { BUCKETS, TimeBuckets } from '../src/report/training-buckets.ts'
+import { costOf, listPrice } from '../src/report/training-cost.ts'
+import { GpuUse } from '../src/report/training-gpu-use.ts'
+import { buildReport } from '../src/report/training-report.ts'
+import { FIXTURES, run, temporaryFolder } from './program.ts'
+
+const T = Date.UTC(2026, 0, 5)
+const GIB = 1024 ** 3
+
+const info = (index: number): GpuInfo =>
+  ({
+    id: `GPU-${index}`,
+    index,
+    label: String(index),
+    vendor: 'nvidia',
+    provenance: 'live',
+    name: 'NVIDIA H200',
+    memoryTotalBytes: 140 * GIB,
+    mig: null,
+    unifiedMemory: false,
+    unavailable: {},
+  }) as unknown as GpuInfo
+
+const sample = (index: number, seconds: number): GpuSample => ({
+  kind: 'gpu',
+  at: T + seconds * 1000,
+  gpu: `GPU-${index}`,
+  state: 'ok',
+  stateReason: null,
+  slowAt: null,
+  ...NO_READINGS,
+  utilizationRatio: 0.5,
+  tensorActiveRatio: 0.25,
+  memoryTotalBytes: 140 * GIB,
+  memoryUsedBytes: (60 + index) * GIB,
+  memoryReservedBytes: GIB,
+  temperatureCelsius: 60,
+  powerWatts: 360,
+  processes: [
+    {
+      pid: 100 + index,
+      type: 'compute',
+      memoryUsedBytes: 55 * GIB,
+      smRatio: null,
+      memoryRatio: null,
+      encoderRatio: null,
+      decoderRatio: null,
+    },
+  ],
+})
+
+const step = (rank: number, number: number, loss: number): TrainingStep => ({
+  kind: 'step',
+  at: T + number * 1000,
+  run: 'r1',
+  rank,
+  step: number,
+  epoch: null,
+  loss,
+  learningRate: 1e-4,
+  gradientNorm: 1,
+  throughputPerSecond: 10,
+  stepSeconds: 0.9,
+  memoryAllocatedBytes: 40 * GIB,
+  memoryReservedBytes: 50 * GIB,
+  memoryActiveBytes: 41 * GIB,
+  memoryInactiveSplitBytes: 2 * GIB,
+  memoryPeakAllocatedBytes: 45 * GIB,
+  allocRetries: 0,
+  oomCount: 0,
+  phaseSeconds: null,
+  custom: null,
+})
+
+/** Ten minutes, two GPUs, a run of two ranks that becomes NaN once, and a finding with a mean message. */
+function recording(): string {
+  const dir = temporaryFolder()
+  const write = (name: string, records: readonly object[]) =>
+    writeFileSync(join(dir, `${name}_20260105_000000.jsonl`), records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  const seconds = Array.from({ length: 600 }, (_, index) => index)
+  write(
+    'gpu_devices',
+    [0, 1].map((index) => deviceRecord(info(index), T)),
+  )
+  write(
+    'gpu_metrics',
+    seconds.flatMap((at) =>
+      [0, 1].map((index) =>
+        gpuRecord(
+          sample(index, at),
+          info(index),
+          (sample(index, at).processes ?? []).map((one) => ({ ...one, gpu: `GPU-${index}`, info: null })),
+        ),
+      ),
+    ),
+  )
+  write(
+    'training_metrics',
+    seconds.flatMap((at) => [0, 1].map((rank) => stepRecord(step(rank, at, at === 300 ? Number.NaN : 2 / (at + 1))))),
+  )
+  const finding = { detector: 'thermal', severity: 'critical', gpu_index: 1, run: null, advice: ['Look at the fans.'], fingerprint: 'f' }
+  write('findings', [
+    {
+      ...finding,
+      at: new Date(T + 100_000).toISOString(),
+      since: new Date(T + 90_000).toISOString(),
+      state: 'active',
+      message: '</script><img src=x onerror=alert(1)>',
+    },
+    {
+      ...finding,
+      at: new Date(T + 200_000).toISOString(),
+      since: new Date(T + 90_000).toISOString(),
+      state: 'resolved',
+      message: 'over',
+      severity: 'info',
+    },
+  ])
+  mkdirSync(join(dir, 'runs'))
+  const record = {
+    id: 'r1',
+    name: 'train.py',
+    startedAt: T + 60_000,
+    endedAt: T + 300_000,
+    outcome: 'oom',
+    message: 'CUDA out of memory',
+    gpus: ['GPU-1'],
+    pid: 100,
+    updatedAt: 1,
+    report: { ledger: { torch: 5 } },
+  }
+  writeFileSync(join(dir, 'runs', 'r1.run.json'), JSON.stringify(record))
+  writeFileSync(
+    join(dir, 'runs', 'r1.progress.json'),
+    JSON.stringify({
+      ranks: [
+        [0, { pid: 100 }],
+        [1, { pid: 101 }],
+      ],
+    }),
+  )
+  return dir
+}
+
+const request = (path: string) => ({ path, run: null, pricePerGpuHour: 2, ledgerOf, pidOf: (_: string, rank: number) => 100 + rank })
+
+interface PageData {
+  times: number[]
+  findings: { at: number; severity: string }[]
+  charts: { title: string; stacked?: boolean; series: { name: string; values: (number | null)[]; odd?: number[] }[] }[]
+}
+function dataOf(html: string): PageData {
+  return JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(html)?.[1] ?? '') as PageData
+}
+
+describe('a report', () => {
+  it('of a folder sums up GPUs, energy, cost, training and findings', async () => {
+    const { summary } = await buildReport(request(recording()))
+    expect(summary.gpuHours).toBeCloseTo((2 * 599) / 3600, 3)
+    expect(summary.energyKilowattHours).toBeCloseTo((2 * 360 * 599) / 3.6e6, 4)
+    expect(summary.cost).toMatchObject({ pricePerGpuHour: 2, isEstimate: false })
+    expect(summary.gpus.map(({ use }) => [use.meanUtilizationRatio, use.peakMemoryUsedBytes])).toEqual([
+      [0.5, 60 * GIB],
+      [0.5, 61 * GIB],
+    ])
+    expect(summary.training).toMatchObject({ steps: 600, lastStep: 599, throughputPerSecond: 10, stepsPerSecond: 1 })
+    expect(summary.findings).toMatchObject([{ at: T + 90_000, until: T + 200_000, severity: 'critical', detector: 'thermal' }])
+  })
+
+  it('as HTML holds the charts, the ledger, the findings and no way to the network', async () => {
+    const page = (await buildReport(request(recording()))).html('0', T)
+    expect(/<(?:img|link|iframe|object|embed)|<script[^>]+src|https?:\/\/|@import|url\(/.exec(page)).toBe(null)
+    const { charts, findings, times } = dataOf(page)
+    expect(charts.map(({ title }) => title)).toEqual([
+      'Loss',
+      'Learning rate',
+      'Gradient norm',
+      'Step time',
+      'Throughput (samples per second)',
+      'GPU utilisation',
+      'Tensor core activity',
+      'GPU memory',
+      'Where the memory of GPU 0 is',
+      'Where the memory of GPU 1 is',
+      'Temperature',
+      'Power',
+    ])
+    expect(findings).toMatchObject([{ at: T + 90_000, severity: 'critical' }])
+    const loss = charts[0]?.series ?? []
+    expect(loss.map(({ name }) => name)).toEqual(['rank 0', 'rank 1'])
+    expect(times[loss[0]?.odd?.[0] ?? -1]).toBeGreaterThan(T + 298_000)
+    for (const { series } of charts) for (const { values } of series) expect(values.length).toBe(times.length)
+    const ledger = charts.find(({ title }) => title.endsWith('GPU 1 is'))
+    const parts = Object.fromEntries((ledger?.series ?? []).map(({ name, values }) => [name, values.find((value) => value !== null)]))
+    expect(Object.keys(parts)).toEqual([
+      'torch allocated',
+      'torch pending free',
+      'torch inactive split',
+      'torch releasable cache',
+      'non torch',
+      'other',
+      'driver reserve',
+    ])
+    expect(parts['torch allocated']).toBeCloseTo(40 * GIB, -6)
+    expect(Object.values(parts).reduce<number>((sum, value) => sum + (value ?? 0), 0)).toBeCloseTo(62 * GIB, -7)
+  })
+
+  it('has a script that is valid, and no backquote or end tag in it', () => {
+    expect(() => new vm.Script(REPORT_SCRIPT)).not.toThrow()
+    expect(REPORT_SCRIPT).not.toMatch(/<\/script|`/)
+  })
+
+  it('on the command line: text, JSON, a page; a folder, a run by name, a file of another tool', async () => {
+    const dir = recording()
+    const page = join(dir, 'r.html')
+    const folder = await run(['report', dir, '--html', page, '--text', '--price-per-hour', '1.5'])
+    expect([folder.code, folder.stderr]).toEqual([0, `gpuwarden: wrote ${page}\n`])
+    expect(folder.stdout).toContain('2 × NVIDIA H200')
+    expect(folder.stdout).toContain('$0.50 ($1.50 per GPU hour)')
+    expect(readFileSync(page, 'utf8').startsWith('<!doctype html>')).toBe(true)
+    const json = await run(['report', 'train.py', '--log-dir', dir, '--json'])
+    const summary = JSON.parse(json.stdout) as Record<string, unknown>
+    expect(summary).toMatchObject({
+      title: 'train.py',
+      runId: 'r1',
+      outcome: 'oom',
+      from: T + 60_000,
+      to: T + 300_000,
+      gpus: [{ id: 'GPU-1' }],
+    })
+    const unknown = await run(['report', 'other.py', '--log-dir', dir])
+    expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('train.py (r1)')])
+    const trace = join(temporaryFolder(), 'trace')
+    cpSync(join(FIXTURES, 'traces/divergence'), trace, { recursive: true })
+    expect((await run(['report', trace])).stdout).toMatch(/steps/)
+  })
+})
+
+describe('the parts', () => {
+  it('buckets keep extremes, sums and counts however long it goes', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 10_000_000 }), fc.integer({ min: -100, max: 100 })), { minLength: 1 }),
+        (points) => {
+          const buckets = new TimeBuckets(T)
+          const series = buckets.series()
+          for (const [at, value] of points) buckets.add(series, buckets.indexOf(T + at), value)
+          const values = points.map(([, value]) => value)
+          expect(Math.min(...series.min)).toBe(Math.min(...values))
+          expect(Math.max(...series.max)).toBe(Math.max(...values))
+          expect(series.count.reduce((a, b) => a + b, 0)).toBe(points.length)
+          expect(series.sum.reduce((a, b) => a + b, 0)).toBeCloseTo(
+            values.reduce((a, b) => a + b, 0),
+            6,
+          )
+          expect(buckets.used).toBeLessThanOrEqual(BUCKETS)
+          for (const [at, value] of points) {
+            const index = buckets.indexOf(T + at)
+            expect((series.min[index] ?? Infinity) <= value && (series.max[index] ?? -Infinity) >= value).toBe(true)
+          }
+        },
+      ),
+    )
+  })
+
+  it('energy comes from power, over no longer silence than a minute, and from the counter', () => {
+    const use = new GpuUse()
+    const figures = { utilizationRatio: null, tensorActiveRatio: null, memoryUsedBytes: null, temperatureCelsius: null, energyJoules: null }
+    for (const at of [0, 10_000, 200_000, 210_000]) use.accept(T + at, { ...figures, powerWatts: 100 })
+    expect(use.summary()).toMatchObject({ energyJoules: 2000, meanPowerWatts: 100, meanUtilizationRatio: null })
+    const counted = new GpuUse()
+    for (const energyJoules of [500, 700, 10, 60]) counted.accept(T, { ...figures, powerWatts: null, energyJoules })
+    expect(counted.summary().energyJoules).toBe(250)
+  })
+
+  it("a price is the given one, the list's, or not known", () => {
+    expect(costOf([{ name: 'NVIDIA H100 80GB HBM3', hours: 2 }], null)).toMatchObject({ amount: 6, isEstimate: true })
+    expect(costOf([{ name: 'NVIDIA H100 80GB HBM3', hours: 2 }], 1.25)).toEqual({ amount: 2.5, pricePerGpuHour: 1.25, isEstimate: false })
+    expect(costOf([{ name: 'Voodoo 2', hours: 2 }], null)).toBe(null)
+    expect([listPrice('NVIDIA H200'), listPrice('NVIDIA L40S'), listPrice('NVIDIA L4'), listPrice('Tesla T4')]).toEqual([
+      3.8, 1.1, 0.7, 0.4,
+    ])
+  })
+})

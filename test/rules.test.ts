@@ -1,0 +1,107 @@
+/** The rules in the repository are those that the generator makes, and they hold what they promise. */
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { ALERTS, ruleFiles } from '../prometheus/generate/files.ts'
+import { RECORDING } from '../prometheus/generate/recording.ts'
+import { runbookName } from '../prometheus/generate/rule.ts'
+import { detectors } from '../src/detectors/index.ts'
+import { THRESHOLDS } from '../src/detectors/thresholds.ts'
+import { CATALOGUE } from '../src/exporter/catalogue.ts'
+import { STEP_SECONDS_BUCKETS } from '../src/exporter/training-metrics.ts'
+import { run, temporaryFolder } from './program.ts'
+import { metricNames } from './promql.ts'
+
+const PROMETHEUS = fileURLToPath(new URL('../prometheus/', import.meta.url))
+const RUNBOOKS = fileURLToPath(new URL('../docs/runbooks/', import.meta.url))
+const ALL = ALERTS.flatMap(({ rules }) => rules)
+const RECORDED = new Set(RECORDING.flatMap(({ rules }) => rules.map(({ record }) => record)))
+
+const HISTOGRAM_PARTS = ['_bucket', '_sum', '_count']
+const PUBLISHED = new Set(
+  CATALOGUE.flatMap(({ metrics }) =>
+    metrics.flatMap(({ name, type }) => (type === 'histogram' ? HISTOGRAM_PARTS.map((part) => name + part) : [name])),
+  ),
+)
+
+/** Read by a rule where they are there; their absence is harmless. */
+const OPTIONAL = new Set(['training_run_end_timestamp_seconds'])
+
+describe('prometheus/', () => {
+  it('is as npm run rules makes it', () => {
+    for (const [name, text] of ruleFiles()) expect(readFileSync(join(PROMETHEUS, name), 'utf8'), name).toBe(text)
+  })
+
+  it('reads only what is published or recorded', () => {
+    const expressions = [...ALL, ...RECORDING.flatMap(({ rules }) => rules)].map(({ expr }) => expr)
+    const unknown = expressions.flatMap(metricNames).filter((name) => !PUBLISHED.has(name) && !RECORDED.has(name) && !OPTIONAL.has(name))
+    expect(unknown).toEqual([])
+    expect(new Set(expressions.flatMap(metricNames)).size).toBeGreaterThan(25)
+  })
+
+  it('names a detector of the agent for every alert that has one', () => {
+    const known = new Set(detectors.map(({ name }) => name))
+    expect(ALL.flatMap(({ detector }) => detector ?? []).filter((name) => !known.has(name))).toEqual([])
+  })
+
+  it('has the thresholds of the detectors', () => {
+    const expr = (name: string) => ALL.find((alert) => alert.name === name)?.expr ?? ''
+    expect(expr('GpuMemoryFull')).toContain(`>= ${THRESHOLDS.memory.fullRatio}`)
+    expect(expr('GpuTemperatureHigh')).toContain(`>= -${THRESHOLDS.thermal.marginCelsius}`)
+    expect(expr('TrainingGradientNormHigh')).toContain(`> ${THRESHOLDS.gradExplosion.norm}`)
+    expect(expr('TrainingStraggler')).toContain(`> ${THRESHOLDS.straggler.ratio}`)
+    expect(STEP_SECONDS_BUCKETS.length).toBeGreaterThan(5)
+  })
+
+  it('has a runbook for every alert, and no other', () => {
+    expect(readdirSync(RUNBOOKS).sort()).toEqual(ALL.map(({ name }) => `${runbookName(name)}.md`).sort())
+    for (const { name } of ALL) {
+      const text = readFileSync(join(RUNBOOKS, `${runbookName(name)}.md`), 'utf8')
+      expect(text).toMatch(new RegExp(`^# ${name}\\n\\n.+\\n\\n## Look\\n\\n- [\\s\\S]+\\n\\n## Do\\n\\n- `))
+    }
+  })
+
+  it('has no alert twice', () => {
+    expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length)
+  })
+})
+
+const promtool = spawnSync('promtool', ['--version'])
+const isMissing = promtool.error !== undefined
+const reason = isMissing ? ' (skipped: promtool is not on the PATH; it comes with Prometheus)' : ''
+
+describe.skipIf(isMissing)(`promtool${reason}`, () => {
+  const files = (folder: string) => readdirSync(join(PROMETHEUS, folder)).map((name) => join(PROMETHEUS, folder, name))
+
+  it('finds nothing wrong with the rules', () => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', '--lint-fatal', ...files('rules')], { encoding: 'utf8' })
+    expect(`${stdout}${stderr}`).toContain(`${ALL.length} rules found`)
+    expect(status, stderr).toBe(0)
+  })
+
+  it('sees every alert fire and stay quiet, and every recording give its value', () => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', ...files('tests')], { encoding: 'utf8' })
+    expect(status, `${stdout}${stderr}`).toBe(0)
+  })
+})
+
+describe('gpuwarden rules export', () => {
+  it('writes rules and runbooks, with the address of the runbooks', async () => {
+    const folder = temporaryFolder()
+    const { code, stderr } = await run(['rules', 'export', folder, '--runbook-url', 'https://wiki.example/gpu/'])
+    expect(stderr).toBe('')
+    expect(code).toBe(0)
+    const text = readFileSync(join(folder, 'gpuwarden-alerts.yml'), 'utf8')
+    expect(text).toContain('runbook_url: https://wiki.example/gpu/gpu-lost.md')
+    expect(text).not.toContain('docs/runbooks')
+    expect(readdirSync(join(folder, 'runbooks'))).toHaveLength(ALL.length)
+  })
+
+  it('says what it expected', async () => {
+    const { code, stderr } = await run(['rules', 'import', '/tmp'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('expected "export DIR"')
+  })
+})

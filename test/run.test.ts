@@ -1,0 +1,294 @@
+/** `gpuwarden run`: the command is not disturbed, and what it did is known afterwards. */
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, describe, expect, it } from 'vitest'
+import { nameOf } from '../src/commands/run.ts'
+import { AgentLink } from '../src/training/agent-link.ts'
+import { OutputParser } from '../src/training/output-parser.ts'
+import { ProcessTree } from '../src/training/process-tree.ts'
+import { RunFollower } from '../src/training/run-follow.ts'
+import { TrainingMonitorCallback } from '../src/training/training-callback.ts'
+import { BIN, RunningAgent, run, temporaryFolder, until } from './program.ts'
+
+const OWN_AGENT = ['--source', 'demo', '--port', '0', '--interval', '0.2']
+const stops: (() => Promise<unknown> | unknown)[] = []
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop()
+})
+
+interface RunFile {
+  id: string
+  name: string
+  outcome: string
+  message: string | null
+  command: string
+  pid: number
+}
+const runsIn = (dir: string): RunFile[] =>
+  readdirSync(join(dir, 'runs'))
+    .filter((name) => name.endsWith('.run.json'))
+    .map((name) => JSON.parse(readFileSync(join(dir, 'runs', name), 'utf8')) as RunFile)
+
+describe('the command', () => {
+  it('has its output, its environment and its exit code', async () => {
+    const dir = temporaryFolder()
+    const script = 'printf "out\\n"; printf "err\\n" >&2; env | grep ^GPUWARDEN_ | cut -d= -f1 | sort; exit 7'
+    const ended = await run(['run', ...OWN_AGENT, '--log-dir', dir, '--name', 'mine', '--', 'bash', '-c', script])
+    expect(ended.code).toBe(7)
+    expect(ended.stdout).toBe('out\nGPUWARDEN_CORRELATION_ID\nGPUWARDEN_RUN_ID\nGPUWARDEN_RUN_NAME\nGPUWARDEN_URL\n')
+    expect(ended.stderr.startsWith('err\n\ngpuwarden · mine: failed (exit code 7)\n')).toBe(true)
+    expect(ended.stderr).toMatch(/GPU hours on \d+ × Simulated/)
+    expect(ended.stderr).toContain('SIMULATED')
+    expect(runsIn(dir)).toMatchObject([
+      { name: 'mine', outcome: 'failed', message: 'exit code 7', command: expect.stringContaining('bash') },
+    ])
+  })
+
+  it('that does not exist gives 127, and prints no summary with --quiet', async () => {
+    const missing = await run(['run', ...OWN_AGENT, '--', 'no-such-command-here'])
+    expect([missing.code, missing.stderr]).toEqual([127, 'gpuwarden: no-such-command-here: command not found\n'])
+    const quiet = await run(['run', ...OWN_AGENT, '--quiet', '--', 'true'])
+    expect([quiet.code, quiet.stdout, quiet.stderr]).toEqual([0, '', ''])
+    expect((await run(['run'])).code).toBe(2)
+  })
+
+  it('gets the signals, and its end by a signal is ours', async () => {
+    const dir = temporaryFolder()
+    const start = (script: string) => {
+      const child = spawn(process.execPath, [BIN, 'run', ...OWN_AGENT, '--log-dir', dir, '--', 'bash', '-c', script], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      const ended = new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+        child.once('close', (code, signal) => resolve({ code, signal })),
+      )
+      const ready = new Promise<void>((resolve) => child.stdout.once('data', () => resolve()))
+      return { child, ended, ready }
+    }
+    const trapping = start("trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done")
+    await trapping.ready
+    trapping.child.kill('SIGTERM')
+    expect(await trapping.ended).toEqual({ code: 9, signal: null })
+    const killed = start('echo ready; kill -KILL $$')
+    expect(await killed.ended).toEqual({ code: null, signal: 'SIGKILL' })
+    expect(
+      runsIn(dir)
+        .map(({ outcome }) => outcome)
+        .sort(),
+    ).toEqual(['failed', 'killed'])
+  })
+
+  it('runs although it cannot be watched', async () => {
+    const ended = await run(['run', '--source', 'replay:/nonexistent', '--port', '0', '--', 'bash', '-c', 'echo done'])
+    expect([ended.code, ended.stdout]).toEqual([0, 'done\n'])
+    expect(ended.stderr).toContain('runs without being watched')
+  })
+
+  it('uses the agent that is running, and leaves it running', async () => {
+    const agent = await RunningAgent.start(['--source', 'demo', '--interval', '0.2'])
+    stops.push(() => agent.stop('SIGKILL'))
+    const ended = await run(['run', '--name', 'guest', '--', 'bash', '-c', 'echo "$GPUWARDEN_URL"'], { GPUWARDEN_URL: agent.url })
+    expect([ended.code, ended.stdout.trim()]).toEqual([0, agent.url])
+    const { runs } = await agent.get<{ runs: RunFile[] }>('/api/v1/runs')
+    expect(runs).toMatchObject([{ name: 'guest', outcome: 'success' }])
+    expect(await agent.text('/metrics')).toMatch(/training_run_info\{[^}]*name="guest"/)
+  })
+
+  it('with --parse-output and --report has its steps, how it ended and a page', async () => {
+    const dir = temporaryFolder()
+    const page = join(dir, 'report.html')
+    const script = 'for i in 1 2 3; do echo "step $i | loss 0.$i | lr 1e-4"; done; echo "step 4 | loss nan"'
+    const ended = await run(['run', ...OWN_AGENT, '--log-dir', dir, '--parse-output', '--report', page, '--', 'bash', '-c', script])
+    expect([ended.code, ended.stdout.split('\n').length]).toEqual([0, 5])
+    expect(ended.stderr).toContain('the loss became NaN')
+    expect(ended.stderr).toContain('4 steps')
+    expect(runsIn(dir)).toMatchObject([{ name: 'bash', outcome: 'nan' }])
+    expect(readFileSync(page, 'utf8')).toContain('"title":"Loss"')
+  })
+})
+
+describe('import', () => {
+  const line = (seq: number) => JSON.stringify({ seq, rank: 0, step: seq, t: Date.now(), loss: 1 / seq })
+  const spool = () => {
+    const file = join(temporaryFolder(), 'spool.jsonl')
+    const head = { run: { id: 'r1', name: 'spooled' }, url: 'http://127.0.0.1:4780', format: 1 }
+    const tail = [{ report: { message: 'm' } }, { end: { outcome: 'oom', message: 'CUDA out of memory' } }].map((one) =>
+      JSON.stringify(one),
+    )
+    writeFileSync(file, `${[JSON.stringify(head), line(1), line(2), ...tail].join('\n')}\n{"seq":3,"torn`)
+    return file
+  }
+
+  it('delivers to the agent, and once only', async () => {
+    const agent = await RunningAgent.start(['--source', 'demo', '--interval', '1'])
+    stops.push(() => agent.stop('SIGKILL'))
+    const file = spool()
+    const kept = await run(['import', '--keep', file], { GPUWARDEN_URL: agent.url })
+    expect([kept.code, kept.stdout]).toEqual([0, `${file}: 2 new steps, 0 known already, 1 refused → ${agent.url}\n`])
+    expect((await run(['import', file], { GPUWARDEN_URL: agent.url })).stdout).toContain('0 new steps, 2 known already')
+    expect(existsSync(file)).toBe(false)
+    expect(await agent.get('/api/v1/runs/r1')).toMatchObject({
+      name: 'spooled',
+      outcome: 'oom',
+      report: { message: 'm' },
+      training: { steps: 2 },
+    })
+  })
+
+  it('writes to the log folder when no agent answers', async () => {
+    const dir = temporaryFolder()
+    const file = spool()
+    const ended = await run(['import', file, '--log-dir', dir, '--port', '1'])
+    expect([ended.code, ended.stderr]).toEqual([0, ''])
+    const log = readdirSync(dir).find((name) => name.startsWith('training_metrics_')) ?? ''
+    expect(readFileSync(join(dir, log), 'utf8').trim().split('\n').length).toBe(2)
+    expect(runsIn(dir)).toMatchObject([{ id: 'r1', outcome: 'oom' }])
+    writeFileSync(file, '{"seq":1}\n')
+    expect((await run(['import', file, '--log-dir', dir, '--port', '1'])).stderr).toContain('is no spool')
+  })
+})
+
+describe('TrainingMonitorCallback', () => {
+  it('tells the agent of every step, with NaN, rank and custom figures', async () => {
+    const agent = await RunningAgent.start(['--source', 'demo', '--interval', '1'])
+    stops.push(() => agent.stop('SIGKILL'))
+    const callback = new TrainingMonitorCallback({ name: 'node', url: agent.url, rank: 2, worldSize: 4 })
+    callback.onTrainBegin()
+    for (let step = 1; step <= 50; step++) {
+      callback.onStepBegin()
+      callback.onStepEnd({ step, epoch: 0.1, loss: step === 7 ? Number.NaN : 1 / step, lr: 0.1, gradNorm: 1, throughput: 5, accuracy: 0.5 })
+    }
+    await callback.flush()
+    await callback.onTrainEnd('failed', 'ended by the test')
+    expect([callback.delivered, callback.dropped, callback.lastProblem]).toEqual([50, 0, null])
+    const found = await agent.get<{ ranks: unknown[]; training: Record<string, unknown> }>(`/api/v1/runs/${callback.runId}`)
+    expect(found).toMatchObject({ name: 'node', outcome: 'failed', worldSize: 4, ranks: [{ rank: 2, steps: 50, lastSeq: 50 }] })
+    expect(found.training).toMatchObject({ steps: 50, nonFiniteSteps: 1, custom: { accuracy: 0.5 } })
+  })
+
+  it('never throws and keeps no more than it may when there is no agent', async () => {
+    const callback = new TrainingMonitorCallback({ url: 'http://127.0.0.1:1', queueSize: 10 })
+    for (let step = 1; step <= 25; step++) callback.onStepEnd({ step, loss: 1 })
+    await callback.flush()
+    await callback.onTrainEnd()
+    expect([callback.dropped, callback.delivered]).toEqual([15, 0])
+    expect(callback.lastProblem).toBeTruthy()
+  })
+})
+
+describe('what a command prints', () => {
+  const parse = (text: string) => new OutputParser().feed(`${text}\n`)
+
+  it('is understood where it is one of the common forms', () => {
+    expect(parse("{'loss': 6.1354, 'grad_norm': 0.8609, 'learning_rate': 4.06e-05, 'epoch': 0.5}")).toMatchObject([
+      { loss: 6.1354, grad_norm: 0.8609, lr: 4.06e-5, epoch: 0.5, step: 1 },
+    ])
+    expect(parse("{'loss': '6.1354', 'learning_rate': '4.06e-05', 'epoch': '0.5'}")).toMatchObject([{ loss: 6.1354, lr: 4.06e-5 }])
+    expect(parse('{"step": 12, "train_loss": 0.25, "lr": 0.001, "epoch": 2}')).toMatchObject([
+      { step: 12, loss: 0.25, lr: 0.001, epoch: 2 },
+    ])
+    expect(parse('Epoch 1:  45%|████▌     | 45/100 [00:12<00:15,  4.00it/s, loss=0.123, lr=1e-3]')).toMatchObject([
+      { step: 45, loss: 0.123, lr: 0.001, step_seconds: 0.25 },
+    ])
+    expect(parse('step 100 | loss 2.3456 | lr 3.00e-04 | grad_norm 1.5')).toMatchObject([
+      { step: 100, loss: 2.3456, lr: 3e-4, grad_norm: 1.5 },
+    ])
+    expect(parse('iter 250: loss 1.9, time 12.5ms')).toMatchObject([{ step: 250, loss: 1.9 }])
+    expect(parse('Train Epoch: 3 [640/60000 (1%)]\tLoss: 2.30')).toMatchObject([{ epoch: 3, step: 640, loss: 2.3 }])
+    expect(parse('\u001b[32mINFO\u001b[0m step=7 loss=nan')).toMatchObject([{ step: 7, loss: Number.NaN }])
+    expect(parse('step 8 loss: inf')).toMatchObject([{ step: 8, loss: Infinity }])
+  })
+
+  it('takes the step of a progress bar for the line that follows it, and draws no step twice', () => {
+    const parser = new OutputParser()
+    expect(parser.feed(' 10%|█ | 10/100 [00:01<00:09, 9.9it/s]\r')).toEqual([])
+    expect(parser.feed("{'loss': 1.5}\n")).toMatchObject([{ step: 10, loss: 1.5 }])
+    const bar = ' 11%|█ | 11/100 [00:01<00:09, 9.9it/s, loss=1.4]\r'
+    expect(parser.feed(bar + bar + bar).length).toBe(1)
+  })
+
+  it('says nothing of other losses and of prose', () => {
+    for (const text of [
+      'val_loss: 0.5',
+      'eval loss = 3',
+      'the loss of a friend',
+      'Using cross entropy loss',
+      'test/loss 0.4',
+      "{'eval_loss': 1.2}",
+    ])
+      expect(parse(text)).toEqual([])
+    expect(parse('step 5 loss 1.0 val_loss 2.0')).toMatchObject([{ step: 5, loss: 1 }])
+    const parser = new OutputParser()
+    parser.feed('torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n')
+    expect(parser.sawOutOfMemory).toBe(true)
+  })
+
+  it('is read the same however it is cut into pieces, and never throws', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.string(), fc.constant('step 1 loss 0.5\n'), fc.constant('\r'), fc.constant("{'loss': 2}"))),
+        (pieces) => {
+          const parser = new OutputParser()
+          expect(pieces.flatMap((piece) => parser.feed(piece)).concat(parser.feed('\n'))).toEqual(parse(pieces.join('')))
+        },
+      ),
+    )
+  })
+
+  it('names the run after the script', () => {
+    expect(nameOf(['python3', '-u', 'exp/train.py', '--lr', '1'])).toBe('train.py')
+    expect(nameOf(['torchrun', '--nproc-per-node=8', 'train.py'])).toBe('train.py')
+    expect(nameOf(['accelerate', 'launch', 'finetune.py'])).toBe('finetune.py')
+    expect(nameOf(['env', 'A=1', 'python', 'x.py'])).toBe('x.py')
+    expect(nameOf(['./a.out', 'x'])).toBe('a.out')
+    expect(nameOf(['bash', '-c', 'python x.py'])).toBe('bash')
+  })
+})
+
+describe('following a command from outside', () => {
+  it('finds its processes, children of children too, and the GPUs they are on', async () => {
+    const child = spawn('bash', ['-c', `bash -c 'sleep 60 & echo $!; wait'; true`], { stdio: ['ignore', 'pipe', 'ignore'] })
+    stops.push(() => child.kill('SIGKILL'))
+    const sleeper = Number(await new Promise((resolve) => child.stdout.once('data', (data) => resolve(String(data)))))
+    expect(sleeper).toBeGreaterThan(1)
+    stops.push(() => process.kill(sleeper, 'SIGKILL'))
+    const tree = new ProcessTree(child.pid ?? 0)
+    await until('the sleeper is in the tree', () => tree.pids().has(sleeper))
+    expect(tree.pids().has(process.pid)).toBe(false)
+    const info = (id: string, index: number) => ({ id, index, label: String(index), mig: null, provenance: 'live' })
+    const answers: Record<string, unknown> = {
+      '/api/v1/gpus': { gpus: ['a', 'b'].map((id, index) => ({ info: info(id, index), sample: { gpu: id, at: 1 }, live: true })) },
+      '/api/v1/processes': {
+        processes: [
+          { gpu: 'b', pid: sleeper, memoryUsedBytes: 5 },
+          { gpu: 'a', pid: 1, memoryUsedBytes: 7 },
+        ],
+      },
+      '/api/v1/findings': { findings: [] },
+      '/api/v1/host': { host: { sample: { processesReason: null } } },
+    }
+    const server = createServer((request, response) => void response.end(JSON.stringify(answers[request.url ?? ''])))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    stops.push(() => new Promise((resolve) => server.close(resolve)))
+    const link = new AgentLink(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, null)
+    const samples: string[] = []
+    const used: (readonly string[])[] = []
+    const follower = new RunFollower({
+      link,
+      pid: child.pid ?? 0,
+      everyMs: 20,
+      onSample: ({ gpu }) => void samples.push(gpu),
+      onGpus: (gpus) => void used.push(gpus),
+    })
+    await until('the GPU is known', () => used.length > 0)
+    await follower.stop()
+    expect(used).toEqual([['b']])
+    expect(samples).toEqual(['a', 'b'])
+    expect(follower.gpus.get('b')).toMatchObject({ isOwn: true, peakProcessBytes: 5 })
+    expect(follower.gpus.get('a')).toMatchObject({ isOwn: false, peakProcessBytes: null })
+    expect(follower.processesAreKnown).toBe(true)
+  })
+})

@@ -1,0 +1,462 @@
+/** Ingest of training runs: the room behind a real server, with a real store, over real sockets. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Log } from '../src/kinds.ts'
+import type { Run, TrainingStep } from '../src/model.ts'
+import { createServer, type GpuwardenServer } from '../src/server/server.ts'
+import { serverSettings } from '../src/server/settings.ts'
+import { storeSettings } from '../src/store/settings.ts'
+import { createStore, type Store } from '../src/store/store.ts'
+import { applyBatch } from '../src/training/batch.ts'
+import { Progress } from '../src/training/progress.ts'
+import { SeqRanges } from '../src/training/seq-ranges.ts'
+import { parseReceivedStep } from '../src/training/step-line.ts'
+import { createTraining, type Training, type TrainingOptions } from '../src/training/training.ts'
+import { RunningAgent } from './program.ts'
+
+const ignore = () => undefined
+const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => SILENT }
+
+function defaultsOf<S extends Record<string, { default: unknown }>>(settings: S): { [K in keyof S]: S[K]['default'] } {
+  return Object.fromEntries(Object.entries(settings).map(([key, { default: value }]) => [key, value])) as never
+}
+
+interface World {
+  readonly url: string
+  readonly dir: string
+  readonly training: Training
+  readonly runs: Run[]
+  readonly steps: TrainingStep[]
+  readonly store: Store
+  /** As kill -9 would: nothing is flushed, nothing is said. */
+  crash(): Promise<void>
+  close(): Promise<void>
+}
+
+const open: World[] = []
+
+async function start(dir = mkdtempSync(join(tmpdir(), 'gpuwarden-training-')), extra: Partial<TrainingOptions> = {}): Promise<World> {
+  const settings = { ...defaultsOf(storeSettings), 'log.compress': false } as never
+  const store = createStore({ dir, settings, log: SILENT, now: Date.now, runId: 'test' })
+  const runs: Run[] = []
+  const steps: TrainingStep[] = []
+  let isDead = false
+  const training = createTraining({
+    hub: {
+      receiveRun: (run) => void runs.push(run),
+      receiveSteps: (more) => {
+        if (isDead) return
+        steps.push(...more)
+        store.accept({ type: 'steps', steps: more, provenance: 'live' })
+      },
+    },
+    dir,
+    log: SILENT,
+    flush: async () => {
+      if (isDead) return false
+      await store.flush()
+      return store.health().state === 'ok'
+    },
+    ...extra,
+  })
+  const server: GpuwardenServer = createServer({
+    state: { hostname: 'test' } as never,
+    history: {} as never,
+    metrics: {} as never,
+    settings: { ...defaultsOf(serverSettings), 'server.port': 0 } as never,
+    log: SILENT,
+    version: '0',
+    routes: training.routes,
+  })
+  const { url } = await server.listen()
+  const world: World = {
+    url,
+    dir,
+    training,
+    runs,
+    steps,
+    store,
+    async crash() {
+      isDead = true
+      open.splice(open.indexOf(world), 1)
+      await server.close()
+    },
+    async close() {
+      open.splice(open.indexOf(world), 1)
+      await server.close()
+      await training.close()
+      await store.close()
+    },
+  }
+  open.push(world)
+  return world
+}
+
+afterEach(async () => {
+  for (const world of [...open]) await world.close()
+})
+
+async function post(url: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> {
+  const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
+}
+
+async function postLines(
+  url: string,
+  lines: string | Buffer,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const body = typeof lines === 'string' ? lines : new Uint8Array(lines)
+  const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/x-ndjson', ...headers }, body })
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
+}
+
+const T = 1_760_000_000_000
+const line = (seq: number, extra: object = {}) => JSON.stringify({ seq, rank: 0, step: seq, t: T + seq * 100, loss: 1 / seq, ...extra })
+const lines = (from: number, to: number, extra: object = {}) =>
+  Array.from({ length: to - from + 1 }, (_, index) => line(from + index, extra)).join('\n')
+
+function logged(dir: string): Record<string, unknown>[] {
+  return readdirSync(dir)
+    .filter((name) => name.startsWith('training_metrics_'))
+    .flatMap((name) => {
+      const bytes = readFileSync(join(dir, name))
+      return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString().split('\n')
+    })
+    .filter((text) => text !== '')
+    .map((text) => JSON.parse(text) as Record<string, unknown>)
+}
+
+describe('runs', () => {
+  it('are made once and merged when other ranks post them', async () => {
+    const { url, runs } = await start()
+    const posts = await Promise.all(
+      [0, 1, 2, 3].map((rank) => post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo', gpus: [rank], world_size: 4, pid: 100 })),
+    )
+    expect(posts.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(posts.filter(({ body }) => body.created as boolean).length).toBe(1)
+    expect(runs.at(-1)).toMatchObject({ id: 'r1', name: 'demo', worldSize: 4, outcome: null })
+    expect([...(runs.at(-1)?.gpus ?? [])].sort()).toEqual(['0', '1', '2', '3'])
+    const made = await post(`${url}/api/v1/runs`, { name: 'no id' })
+    expect(made.body).toMatchObject({ name: 'no id', created: true })
+    expect(made.body.id).toMatch(/^[0-9a-f]{16}$/)
+  })
+
+  it('keep the most telling outcome, and the report of an out-of-memory', async () => {
+    const { url, dir } = await start()
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    await post(`${url}/api/v1/runs/r1/end`, { outcome: 'success', rank: 3 })
+    expect((await (await fetch(`${url}/api/v1/runs/r1`)).json()) as object).toMatchObject({ outcome: null, endedAt: null })
+    await post(`${url}/api/v1/runs/r1/end`, { outcome: 'oom', message: 'CUDA out of memory', rank: 1 })
+    await post(`${url}/api/v1/runs/r1/end`, { outcome: 'failed' })
+    const answer = await fetch(`${url}/api/v1/runs/r1/report`, { method: 'POST', body: '{"ledger": {"torch": NaN}, "message": "m"}' })
+    expect(answer.status).toBe(200)
+    const run = (await (await fetch(`${url}/api/v1/runs/r1`)).json()) as Record<string, unknown>
+    expect(run).toMatchObject({ outcome: 'oom', message: 'CUDA out of memory', report: { ledger: { torch: 'NaN' } }, logDir: dir })
+    const list = (await (await fetch(`${url}/api/v1/runs`)).json()) as { runs: Record<string, unknown>[] }
+    expect(list.runs[0]).toMatchObject({ id: 'r1', hasReport: true })
+  })
+
+  it('are described in /openapi.json', async () => {
+    const { url } = await start()
+    const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, unknown>> }
+    expect(Object.keys(paths['/api/v1/runs/{id}/steps'] ?? {})).toEqual(['post', 'get'])
+    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(5)
+  })
+
+  it('are refused with what is wrong, and a forgotten one is unknown', async () => {
+    const { url } = await start(undefined, { settings: { 'training.max_runs': 2, 'training.checkpoint_seconds': 10 } })
+    for (const [body, status] of [
+      [{ name: '' }, 400],
+      [{ name: 'x'.repeat(201) }, 400],
+      [{ id: '../../etc/passwd', name: 'x' }, 400],
+      [{ name: 'x', gpus: Array(1025).fill(0) }, 400],
+      [{ name: 'x', command: 'y'.repeat(70_000) }, 413],
+    ] as const)
+      expect((await post(`${url}/api/v1/runs`, body)).status).toBe(status)
+    for (const id of ['a', 'b', 'c']) await post(`${url}/api/v1/runs`, { id, name: id })
+    const gone = await postLines(`${url}/api/v1/runs/a/steps`, line(1))
+    expect([gone.status, (gone.body.error as { code: string }).code]).toEqual([404, 'unknown_run'])
+    expect((await postLines(`${url}/api/v1/runs/c/steps`, line(1))).status).toBe(200)
+    expect((await post(`${url}/api/v1/runs/c/end`, { outcome: 'exploded' })).status).toBe(400)
+  })
+})
+
+describe('steps', () => {
+  it('reach the hub and the log once, however often they are sent', async () => {
+    const { url, dir, steps, store } = await start()
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    const to = `${url}/api/v1/runs/r1/steps`
+    expect((await postLines(to, lines(1, 10))).body).toMatchObject({ accepted: 10, duplicates: 0, last_seq: { 0: 10 }, rejected: [] })
+    expect((await postLines(to, lines(6, 20))).body).toMatchObject({ accepted: 10, duplicates: 5, last_seq: { 0: 20 } })
+    // A spool that is delivered after younger steps fills its gap.
+    expect((await postLines(to, lines(31, 40))).body).toMatchObject({ accepted: 10 })
+    expect((await postLines(to, gzipSync(lines(15, 35)), { 'content-encoding': 'gzip' })).body).toMatchObject({
+      accepted: 10,
+      duplicates: 11,
+    })
+    expect((await postLines(to, lines(1, 5, { rank: 1 }))).body).toMatchObject({ accepted: 5, last_seq: { 0: 40, 1: 5 } })
+    expect(steps.length).toBe(45)
+    await store.flush()
+    const log = logged(dir)
+    expect(log.length).toBe(45)
+    expect(Object.keys(log[0] ?? {}).slice(0, 9)).toEqual([
+      'timestamp',
+      'step',
+      'epoch',
+      'loss',
+      'learning_rate',
+      'gradient_norm',
+      'throughput_samples_per_sec',
+      'memory_allocated_mb',
+      'memory_reserved_mb',
+    ])
+    const columns = (await (await fetch(`${to}?from=39&fields=loss,epoch`)).json()) as { data: unknown[][] }
+    expect(columns.data).toEqual([
+      [39, 40],
+      [T + 3900, T + 4000],
+      [1 / 39, 1 / 40],
+      [null, null],
+    ])
+  })
+
+  it('of a process that was started again are not taken for those of the first', async () => {
+    const { url } = await start()
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    const to = `${url}/api/v1/runs/r1/steps`
+    await postLines(to, lines(1, 5, { pid: 10 }))
+    expect((await postLines(to, lines(1, 3, { pid: 11 }))).body).toMatchObject({ accepted: 3, last_seq: { 0: 3 } })
+    expect((await postLines(to, lines(1, 5, { pid: 10 }))).body).toMatchObject({ accepted: 0, duplicates: 5 })
+  })
+
+  it('carry NaN and infinities all the way', async () => {
+    const { url, dir, steps, store } = await start()
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    const body = [
+      `{"seq":1,"rank":0,"step":1,"t":${T},"loss":NaN,"grad_norm":Infinity,"lr":-Infinity,"custom":{"a":NaN}}`,
+      `{"seq":2,"rank":0,"step":2,"t":${T + 1},"loss":"NaN","grad_norm":"Infinity","lr":"-Infinity"}`,
+    ].join('\n')
+    expect((await postLines(`${url}/api/v1/runs/r1/steps`, body)).body).toMatchObject({ accepted: 2 })
+    for (const step of steps) expect([step.loss, step.gradientNorm, step.learningRate]).toEqual([Number.NaN, Infinity, -Infinity])
+    await store.flush()
+    expect(logged(dir).map(({ loss, gradient_norm }) => [loss, gradient_norm])).toEqual(Array(2).fill(['NaN', 'Infinity']))
+    const run = (await (await fetch(`${url}/api/v1/runs/r1`)).json()) as { training: Record<string, unknown> }
+    expect(run.training).toMatchObject({ loss: 'NaN', nonFiniteSteps: 2, steps: 2, custom: { a: 'NaN' } })
+  })
+
+  it('that cannot be used are named, and the others are taken', async () => {
+    const { url } = await start()
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    const to = `${url}/api/v1/runs/r1/steps`
+    const body = [line(1), 'rubbish', '', '[1]', '{"seq":0,"step":1}', '{"seq":2,"step":2,"loss":"high"}', line(3)].join('\n')
+    const { body: answer } = await postLines(to, body)
+    expect(answer).toMatchObject({ accepted: 2, rejected_count: 4 })
+    expect(answer.rejected).toEqual([
+      { line: 2, reason: 'not JSON' },
+      { line: 4, reason: 'not an object' },
+      { line: 5, reason: expect.stringContaining('seq') },
+      { line: 6, reason: 'loss: expected a number, got "high"' },
+    ])
+    const many = Array.from({ length: 30 }, () => 'x').join('\n')
+    expect(((await postLines(to, many)).body.rejected as unknown[]).length).toBe(10)
+  })
+
+  it('keep within bounds: body, unpacked body, encoding, type, custom metrics', async () => {
+    const { url, steps } = await start()
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    const to = `${url}/api/v1/runs/r1/steps`
+    const large = Buffer.alloc(5 * 1024 * 1024, 32)
+    expect((await postLines(to, large)).status).toBe(413)
+    expect((await postLines(to, gzipSync(large), { 'content-encoding': 'gzip' })).status).toBe(413)
+    expect((await postLines(to, 'no gzip', { 'content-encoding': 'gzip' })).status).toBe(400)
+    expect((await postLines(to, line(1), { 'content-encoding': 'br' })).status).toBe(415)
+    expect((await postLines(to, line(1), { 'content-type': 'text/plain' })).status).toBe(415)
+    expect((await fetch(`${url}/api/v1/runs/r1/report`, { method: 'POST', body: `{"a":"${'x'.repeat(300_000)}"}` })).status).toBe(413)
+    const custom = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`m${index}`, index]))
+    const { body } = await postLines(to, [line(1, { custom }), line(2, { custom: { m1: 1, extra: 2 } })].join('\n'))
+    expect(body).toMatchObject({ accepted: 2 })
+    expect(body.ignored_metrics).toContain('m64')
+    expect(Object.keys(steps[0]?.custom ?? {}).length).toBe(64)
+    expect(steps[1]?.custom).toEqual({ m1: 1 })
+  })
+
+  it('are refused, not lost, when they cannot be kept', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-training-'))
+    const { url, steps } = await start(dir)
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    const { renameSync, rmSync } = await import('node:fs')
+    renameSync(join(dir, 'runs'), join(dir, 'aside'))
+    writeFileSync(join(dir, 'runs'), 'in the way')
+    const refused = await postLines(`${url}/api/v1/runs/r1/steps`, lines(1, 3))
+    expect([refused.status, (refused.body.error as { code: string }).code]).toEqual([503, 'unavailable'])
+    expect(steps.length).toBe(0)
+    rmSync(join(dir, 'runs'))
+    renameSync(join(dir, 'aside'), join(dir, 'runs'))
+    expect((await postLines(`${url}/api/v1/runs/r1/steps`, lines(1, 3))).body).toMatchObject({ accepted: 3, duplicates: 0 })
+  })
+})
+
+describe('after the agent died', () => {
+  /** The journal of a dead process: the tests' own process lives on, so the file gets the name of one that is gone. */
+  async function orphan(dir: string): Promise<void> {
+    const { renameSync } = await import('node:fs')
+    for (const name of readdirSync(join(dir, 'runs')))
+      if (name.startsWith('journal-'))
+        renameSync(join(dir, 'runs', name), join(dir, 'runs', name.replace(/^journal-\d+-\d+/, 'journal-1-1')))
+  }
+
+  it('no acknowledged step is lost or doubled, whether it had reached the log or not', async () => {
+    const first = await start()
+    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    const steps = (world: World) => `${world.url}/api/v1/runs/r1/steps`
+    await postLines(steps(first), lines(1, 50))
+    await first.store.flush()
+    expect(logged(first.dir).length).toBe(50)
+    await postLines(steps(first), lines(51, 80))
+    await first.crash()
+    // Only the store's own queue died with it.
+    expect(logged(first.dir).length).toBe(50)
+    await orphan(first.dir)
+    const second = await start(first.dir)
+    // The acknowledgement of 71 to 80 was lost on the way, so they are sent again.
+    expect((await postLines(steps(second), lines(71, 90))).body).toMatchObject({ accepted: 10, duplicates: 10, last_seq: { 0: 90 } })
+    expect(second.training.health()).toMatchObject({ recoveredSteps: 30 })
+    const run = (await (await fetch(`${second.url}/api/v1/runs/r1`)).json()) as { name: string; training: { steps: number } }
+    expect([run.name, run.training.steps]).toEqual(['demo', 90])
+    await second.close()
+    const found = logged(first.dir).map(({ step }) => Number(step))
+    expect(found.sort((a, b) => a - b)).toEqual(Array.from({ length: 90 }, (_, index) => index + 1))
+    expect(readdirSync(join(first.dir, 'runs')).filter((name) => name.startsWith('journal-'))).toEqual([])
+    const third = await start(first.dir)
+    expect((await postLines(steps(third), lines(1, 90))).body).toMatchObject({ accepted: 0, duplicates: 90 })
+  })
+
+  it('a batch that was torn off while it was written counts as never received', async () => {
+    const first = await start()
+    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    await postLines(`${first.url}/api/v1/runs/r1/steps`, lines(1, 5))
+    await first.crash()
+    const name = readdirSync(join(first.dir, 'runs')).find((one) => one.startsWith('journal-')) ?? ''
+    const bytes = readFileSync(join(first.dir, 'runs', name))
+    writeFileSync(join(first.dir, 'runs', name), Buffer.concat([bytes, Buffer.from('{"run":"r1","at":1,"bytes":100}\n{"seq":6')]))
+    await orphan(first.dir)
+    const second = await start(first.dir)
+    expect((await postLines(`${second.url}/api/v1/runs/r1/steps`, lines(1, 6))).body).toMatchObject({ accepted: 1, duplicates: 5 })
+  })
+
+  it('a checkpoint shortens the journal', async () => {
+    const { url, dir } = await start(undefined, { settings: { 'training.max_runs': 4, 'training.checkpoint_seconds': 0.1 } })
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    await postLines(`${url}/api/v1/runs/r1/steps`, lines(1, 5))
+    const until = Date.now() + 20_000
+    const isDone = () =>
+      existsSync(join(dir, 'runs', 'r1.progress.json')) && !readdirSync(join(dir, 'runs')).some((name) => name.startsWith('journal-'))
+    while (!isDone() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(isDone()).toBe(true)
+    expect(logged(dir).length).toBe(5)
+  })
+})
+
+describe('the real agent', () => {
+  const agents: RunningAgent[] = []
+  afterEach(async () => {
+    for (const agent of agents.splice(0)) await agent.stop('SIGKILL')
+  })
+
+  it('killed and started again in mid-run loses no step and doubles none', async () => {
+    const args = ['--source', 'demo', '--interval', '1']
+    const start = async (logDir?: string) => {
+      const agent = await RunningAgent.start(args, {}, logDir)
+      agents.push(agent)
+      return agent
+    }
+    const first = await start()
+    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo', world_size: 8 })
+    const send = (agent: RunningAgent, from: number, to: number) =>
+      Promise.all(
+        [0, 1, 2, 3, 4, 5, 6, 7].map((rank) => postLines(`${agent.url}/api/v1/runs/r1/steps`, lines(from, to, { rank, pid: 50 + rank }))),
+      )
+    for (let from = 1; from <= 901; from += 100) await send(first, from, from + 99)
+    await first.stop('SIGKILL')
+    const second = await start(first.logDir)
+    const answers = await send(second, 951, 1100)
+    for (const { body } of answers) expect(body).toMatchObject({ accepted: 100, duplicates: 50 })
+    const metrics = await second.text('/metrics')
+    expect(metrics).toMatch(/^training_steps_total\{[^}]*run="r1",rank="7"[^}]*\} 1100$/m)
+    await second.stop('SIGKILL')
+    const third = await start(first.logDir)
+    for (const { body } of await send(third, 1, 1100)) expect(body).toMatchObject({ accepted: 0, duplicates: 1100 })
+    await third.stop()
+    const found = third.lines('training_metrics').filter(({ run }) => run === 'r1')
+    expect(found.length).toBe(8 * 1100)
+    expect(new Set(found.map(({ rank, step }) => `${rank} ${step}`)).size).toBe(8 * 1100)
+  })
+})
+
+describe('the parts', () => {
+  it('ranges remember exactly what was added', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 200 }), (seqs) => {
+        const ranges = new SeqRanges()
+        const seen = new Set<number>()
+        for (const seq of seqs) {
+          expect(ranges.add(seq)).toBe(!seen.has(seq))
+          seen.add(seq)
+        }
+        const listed = ranges.toJSON().flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, index) => from + index))
+        expect(listed).toEqual([...seen].sort((a, b) => a - b))
+        expect(ranges.last).toBe(Math.max(0, ...seqs))
+      }),
+    )
+  })
+
+  it('a line is a step or a reason, never an exception', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.json(),
+          fc.jsonValue().map((value) => JSON.stringify({ seq: 1, step: 1, loss: value, alloc: value, custom: value })),
+        ),
+        (text) => {
+          const received = parseReceivedStep(text, 'r', T)
+          if (typeof received === 'string') expect(received.length).toBeGreaterThan(0)
+          else expect(received.seq).toBeGreaterThan(0)
+        },
+      ),
+    )
+  })
+
+  it('a batch in any order and with any repetition gives every step once', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 100 }), (seqs) => {
+        const progress = new Progress()
+        const { steps, outcome } = applyBatch(progress, 'r', Buffer.from(seqs.map((seq) => line(seq)).join('\n')), T)
+        expect(steps.map(({ step }) => step).sort((a, b) => a - b)).toEqual([...new Set(seqs)].sort((a, b) => a - b))
+        expect(outcome.accepted + outcome.duplicates).toBe(seqs.length)
+      }),
+    )
+  })
+
+  it('progress comes back from its file as it was', () => {
+    const progress = new Progress()
+    const body = Array.from({ length: 3000 }, (_, index) =>
+      line(index + 1, { loss: index === 5 ? 'NaN' : 1 / (index + 1), custom: { a: index } }),
+    )
+    applyBatch(progress, 'r', Buffer.from(body.join('\n')), T)
+    const again = new Progress()
+    const text = JSON.stringify(progress.snapshot(), (_, item: unknown) =>
+      typeof item === 'number' && !Number.isFinite(item) ? String(item) : item,
+    )
+    again.restore(JSON.parse(text))
+    expect(again.figures()).toEqual(progress.figures())
+    expect(again.curve.columns(['loss'], 0)).toEqual(progress.curve.columns(['loss'], 0))
+    const [steps, , loss] = again.curve.columns(['loss'], 0)
+    expect(steps?.length).toBeLessThanOrEqual(1024)
+    expect(loss?.[steps?.indexOf(6) ?? -1]).toBeNaN()
+  })
+})
