@@ -107,11 +107,37 @@ describe('what is shown', () => {
 
   it('follows a change of devices', () => {
     let gpus = [gpuView(gpuInfo({}), FULL_READINGS)]
-    const exporter = createExporter({ state: agentState({ gpus: () => gpus }), sets: ['native'], maxProcesses: 64 })
+    let nowMs = 0
+    const exporter = createExporter({
+      state: agentState({ gpus: () => gpus }),
+      sets: ['native'],
+      maxProcesses: 64,
+      monotonicMs: () => nowMs,
+    })
     exporter.render()
+    nowMs += 100
     gpus = [gpuView(gpuInfo({ id: 'GPU-other', label: '5' }), { ...FULL_READINGS, temperatureCelsius: 12 })]
     const [series] = named(readExposition(exporter.render()).series, 'gpu_temperature_celsius')
     expect(series).toMatchObject({ labels: { gpu: '5', uuid: 'GPU-other' }, value: 12 })
+  })
+
+  it('answers a flood of scrapes with one page, in each format, for less than a sample lasts', () => {
+    let reads = 0
+    let nowMs = 0
+    const gpus = () => {
+      reads++
+      return []
+    }
+    const exporter = createExporter({ state: agentState({ gpus }), sets: ['native'], maxProcesses: 64, monotonicMs: () => nowMs })
+    const first = exporter.render()
+    const once = reads
+    nowMs = 40
+    expect(exporter.render()).toBe(first)
+    expect(reads).toBe(once)
+    expect(exporter.render('openmetrics')).toMatch(/# EOF\n$/)
+    nowMs = 60
+    exporter.render()
+    expect(reads).toBe(3 * once)
   })
 
   it('hides the host when its sample is old', () => {

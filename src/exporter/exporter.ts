@@ -46,6 +46,9 @@ export interface ExporterOptions {
   readonly monotonicMs?: () => number
 }
 
+/** Half of the shortest interval: a flood of scrapes is answered with one page, and no page is older than a sample. */
+const REUSE_MS = 50
+
 export interface Exporter {
   render(format?: Format): string
 }
@@ -70,26 +73,35 @@ export function createExporter(options: ExporterOptions): Exporter {
   const dcgm = new GpuTable(DCGM_METRICS, dcgmPairs(state.hostname))
   const nvidiaSmi = new GpuTable(NVIDIA_SMI_METRICS, nvidiaSmiPairs)
 
+  const renderNow = (format: Format, startedMs: number): string => {
+    const page = new Page(format)
+    const gpus = subjectsOf(state)
+    if (sets.has('native')) {
+      native.write(page, gpus)
+      page.write(PROCESS_METRICS, processRows(state.processes(), gpus, maxProcesses))
+      page.write(EVENT_METRICS, { state, gpus })
+      page.write(HOST_METRICS, state)
+    }
+    if (sets.has('dcgm')) dcgm.write(page, gpus)
+    if (sets.has('nvidia_smi')) {
+      nvidiaSmi.write(page, gpus)
+      page.write(NVIDIA_SMI_COLLECTION, state)
+    }
+    page.write(TRAINING_METRICS, training)
+    if (alerts) page.write(ALERT_METRICS, alerts())
+    page.write(SELF_METRICS, { state, trainingEvicted: training.evicted, elapsedMs: () => monotonicMs() - startedMs })
+    return page.finish()
+  }
+
+  const last = new Map<Format, { readonly text: string; readonly atMs: number }>()
   return {
     render(format = 'text') {
-      const startedMs = monotonicMs()
-      const page = new Page(format)
-      const gpus = subjectsOf(state)
-      if (sets.has('native')) {
-        native.write(page, gpus)
-        page.write(PROCESS_METRICS, processRows(state.processes(), gpus, maxProcesses))
-        page.write(EVENT_METRICS, { state, gpus })
-        page.write(HOST_METRICS, state)
-      }
-      if (sets.has('dcgm')) dcgm.write(page, gpus)
-      if (sets.has('nvidia_smi')) {
-        nvidiaSmi.write(page, gpus)
-        page.write(NVIDIA_SMI_COLLECTION, state)
-      }
-      page.write(TRAINING_METRICS, training)
-      if (alerts) page.write(ALERT_METRICS, alerts())
-      page.write(SELF_METRICS, { state, trainingEvicted: training.evicted, elapsedMs: () => monotonicMs() - startedMs })
-      return page.finish()
+      const nowMs = monotonicMs()
+      const before = last.get(format)
+      if (before && nowMs >= before.atMs && nowMs - before.atMs < REUSE_MS) return before.text
+      const text = renderNow(format, nowMs)
+      last.set(format, { text, atMs: nowMs })
+      return text
     },
   }
 }
