@@ -80,7 +80,7 @@ def main() -> None:
         import sys
 
         sys.argv[1:] = ["--gpu", str(arguments.gpu), "--interval", str(arguments.interval)]
-        replace_with_program(["dashboard"])
+        replace_with_program(["top"])
 
 
 if __name__ == "__main__":

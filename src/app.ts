@@ -8,6 +8,7 @@ import { TrainingMetrics } from './exporter/training-metrics.ts'
 import { EXIT, Failure } from './failure.ts'
 import type { HubEvent, Sink } from './kinds.ts'
 import { type OpenLog, openLog } from './log.ts'
+import { createPush } from './push/push.ts'
 import { type Opened, Sampling } from './sampling.ts'
 import { createServer, type GpuwardenServer } from './server/server.ts'
 import { createHistory } from './store/history.ts'
@@ -92,6 +93,14 @@ export class Agent {
       training,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
     })
+    const push = createPush({
+      state,
+      settings: values,
+      render: () => exporter.render(),
+      log: log.child({ room: 'push' }),
+      version: VERSION,
+    })
+    for (const sink of push) hub.addSink(sink)
     this.#server = values['server.enabled']
       ? createServer({
           state,

@@ -9,6 +9,7 @@ import { detectorSettings } from './detectors/settings.ts'
 import { exporterSettings } from './exporter/settings.ts'
 import { EXIT, Failure } from './failure.ts'
 import { logSettings } from './log-settings.ts'
+import { pushSettings } from './push/settings.ts'
 import { samplerSettings } from './sampler/settings.ts'
 import { serverSettings } from './server/settings.ts'
 import type { Setting, Settings, ValuesOf } from './setting.ts'
@@ -23,6 +24,7 @@ export const SETTINGS = {
   ...detectorSettings,
   ...alertSettings,
   ...channelSettings,
+  ...pushSettings,
 } satisfies Settings
 
 export type ConfigKey = keyof typeof SETTINGS

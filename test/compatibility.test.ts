@@ -108,13 +108,6 @@ const READERS: readonly Reader[] = [
       nvidia_smi_power_default_limit_watts: 'the default limit is not among what we read; one gauge is empty, the limit in force is there',
       nvidia_smi_driver_version: 'a text, which that exporter has only as a number; it is a label of nvidia_smi_gpu_info',
       nvidia_smi_vbios_version: 'a text, which that exporter has only as a number; it is not among what we read',
-      nvidia_smi_clocks_max_graphics_clock_hz: 'not published yet: the highest SM clock is, and is the same on every card we know',
-      ...Object.fromEntries(
-        THROTTLE.map((reason) => [
-          `nvidia_smi_clocks_throttle_reasons_${reason}`,
-          'the name before driver 535: clocks_event_reasons_* is there',
-        ]),
-      ),
     },
   },
   {
@@ -148,11 +141,8 @@ const READERS: readonly Reader[] = [
       ['nvidia_smi_mig_sm_activity_ratio', 'gauge', 'ratio'],
     ],
     exceptions: {
-      nvidia_smi_energy_joules_total: 'not published yet: gpu_energy_joules_total is',
-      nvidia_smi_pcie_throughput_tx_bytes_per_second: 'not published yet: gpu_pcie_tx_bytes_per_second is',
-      nvidia_smi_pcie_throughput_rx_bytes_per_second: 'not published yet: gpu_pcie_rx_bytes_per_second is',
-      nvidia_smi_xid_errors_total: 'not published yet: the panel then shows 0 for every GPU; gpu_xid_last_timestamp_seconds is there',
-      nvidia_smi_xid_last_timestamp_seconds: 'not published yet: gpu_xid_last_timestamp_seconds is',
+      nvidia_smi_xid_errors_total:
+        'events are kept for a while, not counted for ever: the panel shows 0 for every GPU; the table beside it has the time of the last',
       nvidia_smi_mig_info: 'MIG instances are in the sets native and dcgm; that exporter has them only in its NVML mode',
       nvidia_smi_mig_sm_activity_ratio: 'as nvidia_smi_mig_info',
     },

@@ -81,6 +81,18 @@ describe('the command', () => {
     ).toEqual(['failed', 'killed'])
   })
 
+  it('ends as it would have when nobody reads its output any more', async () => {
+    const pipeline = `"${process.execPath}" "${BIN}" run --source demo --port 0 --parse-output --quiet -- bash -c 'while echo line; do :; done' | head -1`
+    const child = spawn('bash', ['-c', pipeline], { cwd: temporaryFolder(), stdio: ['ignore', 'pipe', 'ignore'] })
+    stops.push(() => child.kill('SIGKILL'))
+    let text = ''
+    child.stdout.on('data', (data) => {
+      text += data
+    })
+    await new Promise((resolve) => child.once('close', resolve))
+    expect(text).toBe('line\n')
+  })
+
   it('runs although it cannot be watched', async () => {
     const ended = await run(['run', '--source', 'replay:/nonexistent', '--port', '0', '--', 'bash', '-c', 'echo done'])
     expect([ended.code, ended.stdout]).toEqual([0, 'done\n'])
@@ -245,6 +257,8 @@ describe('what a command prints', () => {
     expect(nameOf(['env', 'A=1', 'python', 'x.py'])).toBe('x.py')
     expect(nameOf(['./a.out', 'x'])).toBe('a.out')
     expect(nameOf(['bash', '-c', 'python x.py'])).toBe('bash')
+    expect(nameOf(['python', '-u', '-c', 'print(1)'])).toBe('python')
+    expect(nameOf(['torchrun', '--nproc-per-node', '8', '-m', 'pkg.train'])).toBe('pkg.train')
   })
 })
 

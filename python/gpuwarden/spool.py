@@ -43,6 +43,8 @@ class Spool:
         if self._folder is None or self.path is None:
             return 0, "no spool folder (GPUWARDEN_SPOOL=off)"
         try:
+            if self._file >= 0 and os.fstat(self._file).st_nlink == 0:
+                self._begin_anew(self.path)
             if self._file < 0:
                 self._open(self.path)
             room = self._limit - self._size
@@ -79,6 +81,15 @@ class Spool:
         self._size = self._read_from = 0
         if file >= 0:
             os.close(file)
+
+    def _begin_anew(self, path: str) -> None:
+        """Somebody removed the file under us, after importing it perhaps: what is not delivered yet goes on in a new one."""
+        lines, _ = read_lines(self._file, self._read_from, FILE_LIMIT_BYTES, FILE_LIMIT_BYTES)
+        self.close()
+        self._open(path)
+        reason = self._write(b"".join(lines))
+        if reason is not None:
+            raise OSError(reason)
 
     def _open(self, path: str) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

@@ -409,6 +409,7 @@ class Forks(World):
             for _ in range(5):
                 pid = os.fork()
                 if pid == 0:
+                    assert not run.is_active
                     run.log(step=99)
                     run.finish("failed")
                     sys.exit(0)

@@ -185,6 +185,15 @@ class SpoolTest(unittest.TestCase):
         self.assertTrue(spool.is_empty)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_file_that_was_imported_and_removed_goes_on_in_a_new_one(self) -> None:
+        spool = Spool(self.folder, "a", self.head)
+        spool.append([b'{"seq":1}\n'])
+        os.unlink(os.path.join(self.folder, "a.jsonl"))
+        spool.append([b'{"seq":2}\n'])
+        spool.close()
+        with open(os.path.join(self.folder, "a.jsonl"), "rb") as file:
+            self.assertEqual(file.read().splitlines()[1:], [b'{"seq":1}', b'{"seq":2}'])
+
     def test_a_file_in_use_is_nobody_elses(self) -> None:
         spool = Spool(self.folder, "a", self.head)
         spool.append([b'{"seq":1}\n'])

@@ -1,5 +1,6 @@
 /** Starts the command of `gpuwarden run`: its terminal untouched, its signals passed on. */
 import { spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
 
 export interface Ending {
   readonly code: number | null
@@ -60,9 +61,11 @@ export function startCommand(
   return { pid: child.pid ?? null, ended }
 }
 
-function tee(from: NodeJS.ReadableStream | null, to: NodeJS.WriteStream, onText: (text: string) => void): void {
+function tee(from: Readable | null, to: NodeJS.WriteStream, onText: (text: string) => void): void {
   if (!from) return
   const decoder = new TextDecoder()
+  // Whoever read our output has gone: the command is to notice as it would without us.
+  to.on('error', () => from.destroy())
   from.on('data', (chunk: Buffer) => {
     if (!to.write(chunk)) {
       from.pause()

@@ -4,6 +4,7 @@ import { constants, hostname, userInfo } from 'node:os'
 import { basename } from 'node:path'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
+import { printable } from '../format.ts'
 import { summaryText } from '../report/training-summary.ts'
 import { PrintedSteps } from '../training/printed-steps.ts'
 import { newRunId } from '../training/run-id.ts'
@@ -14,7 +15,8 @@ import { RunWatch } from './run-watch.ts'
 
 const INTERPRETERS = /^(python[\d.]*|pypy\d?|node|bash|sh|zsh|uv|torchrun|accelerate|deepspeed|srun|mpirun|env|time|nice|stdbuf)$/
 /** Words of launchers that are not what is launched. */
-const LAUNCHER_WORDS = new Set(['launch', 'run', '-m'])
+const LAUNCHER_WORDS = new Set(['launch', 'run'])
+const LONGEST_NAME = 200
 
 export async function run(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
   const [program] = args
@@ -22,7 +24,9 @@ export async function run(config: Config, options: Record<string, unknown>, args
     throw new Failure('which command? Give it after --', { exitCode: EXIT.usage, hint: 'For example: gpuwarden run -- python train.py' })
   const price = readPrice(options.pricePerHour)
   const isQuiet = options.quiet === true
-  const name = typeof options.name === 'string' ? options.name : nameOf(args)
+  const name = printable(typeof options.name === 'string' ? options.name : nameOf(args)).slice(0, LONGEST_NAME) || 'run'
+  // Nobody may read what we say; the command goes on all the same.
+  process.stderr.on('error', () => undefined)
   const watcher = await openWatcher(config).catch((error: unknown) => {
     // The command is what matters: it runs, watched or not.
     say(`the command runs without being watched: ${(error as Error).message}`)
@@ -96,16 +100,18 @@ function environment({ link, tokenFile }: Watcher, id: string, name: string, cor
 /** `train.py` of `python -u train.py --lr 1`, else the program's own name. */
 export function nameOf(args: readonly string[]): string {
   const [program = 'run'] = args
+  const own = basename(program)
+  if (!INTERPRETERS.test(own)) return own
+  const index = args.findIndex((word, at) => at > 0 && !isLauncherWord(word))
+  const script = args[index]
   // What follows -c is a program, not the name of one.
-  if (!INTERPRETERS.test(basename(program)) || args[1] === '-c') return basename(program)
-  const script = args
-    .slice(1)
-    .find((word) => !word.startsWith('-') && !LAUNCHER_WORDS.has(word) && !/^\w+=/.test(word) && !/^\d+$/.test(word))
-  return script === undefined
-    ? basename(program)
-    : INTERPRETERS.test(basename(script))
-      ? nameOf(args.slice(args.indexOf(script)))
-      : basename(script)
+  if (script === undefined || args[index - 1] === '-c') return own
+  return INTERPRETERS.test(basename(script)) ? nameOf(args.slice(index)) : basename(script)
+}
+
+/** Options, assignments and numbers come before what is launched. */
+function isLauncherWord(word: string): boolean {
+  return word.startsWith('-') || LAUNCHER_WORDS.has(word) || /^\w+=/.test(word) || /^\d+$/.test(word)
 }
 
 /** Signals that end a program by themselves: whoever started us is to see the same end. */

@@ -3,7 +3,7 @@ import type { AgentState, GpuView } from '../kinds.ts'
 import type { GpuInfo, GpuReadings, Reading } from '../model.ts'
 import type { PairsOf } from './gpu-table.ts'
 import { joinPairs, pairs, provenancePairs } from './labels.ts'
-import { type GpuMetric, gpuGauge, gpuGauges, type Metric, metric } from './metric.ts'
+import { type GpuMetric, gpuCounter, gpuGauge, gpuGauges, type Metric, metric } from './metric.ts'
 import { reasonActive, THROTTLE_REASONS } from './throttle-reasons.ts'
 import { seconds } from './units.ts'
 
@@ -55,6 +55,8 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   gauge('clocks_current_sm_clock_hz', 'hertz', 'clocks.current.sm', (r) => r.smClockHertz),
   gauge('clocks_current_memory_clock_hz', 'hertz', 'clocks.current.memory', (r) => r.memoryClockHertz),
   gauge('clocks_current_video_clock_hz', 'hertz', 'clocks.current.video', (r) => r.videoClockHertz),
+  // The same clock on every card that we know; NVML's own figure for it is not read.
+  limit('clocks_max_graphics_clock_hz', 'hertz', 'clocks.max.graphics', (i) => i.smClockMaxHertz),
   limit('clocks_max_sm_clock_hz', 'hertz', 'clocks.max.sm', (i) => i.smClockMaxHertz),
   limit('clocks_max_memory_clock_hz', 'hertz', 'clocks.max.memory', (i) => i.memoryClockMaxHertz),
   gauge('pstate', '', 'pstate', (r) => r.performanceState),
@@ -62,7 +64,12 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   ...THROTTLE_REASONS.flatMap(({ bit, smiName }) =>
     smiName === null
       ? []
-      : [gauge(`clocks_event_reasons_${smiName}`, '', `clocks_event_reasons.${smiName}`, (r) => reasonActive(r.clockEventReasons, bit))],
+      : [
+          gauge(`clocks_event_reasons_${smiName}`, '', `clocks_event_reasons.${smiName}`, (r) => reasonActive(r.clockEventReasons, bit)),
+          gauge(`clocks_throttle_reasons_${smiName}`, '', `clocks_event_reasons.${smiName}, by its name before driver 535`, (r) =>
+            reasonActive(r.clockEventReasons, bit),
+          ),
+        ],
   ),
   gauge('ecc_errors_corrected_volatile_total', '', 'ecc.errors.corrected.volatile.total', (r) => r.eccCorrectedVolatileCount),
   gauge('ecc_errors_uncorrected_volatile_total', '', 'ecc.errors.uncorrected.volatile.total', (r) => r.eccUncorrectedVolatileCount),
@@ -73,6 +80,9 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   gauge('remapped_rows_pending', '', 'remapped_rows.pending', (r) => r.remapPending),
   gauge('remapped_rows_failure', '', 'remapped_rows.failure', (r) => r.remapFailure),
   gauge('gpu_recovery_action', '', 'gpu_recovery_action', (r) => r.recoveryAction),
+  gpuCounter('nvidia_smi_energy_joules_total', 'joules', 'Energy used since the driver was loaded.', (gpu) => gpu.readings.energyJoules),
+  gauge('pcie_throughput_tx_bytes_per_second', 'bytes per second', 'Sent by the GPU over PCIe.', (r) => r.pcieTxBytesPerSecond),
+  gauge('pcie_throughput_rx_bytes_per_second', 'bytes per second', 'Received by the GPU over PCIe.', (r) => r.pcieRxBytesPerSecond),
   gauge('pcie_link_gen_current', '', 'pcie.link.gen.current', (r) => r.pcieGeneration),
   gauge('pcie_link_width_current', '', 'pcie.link.width.current', (r) => r.pcieWidth),
   limit('pcie_link_gen_max', '', 'pcie.link.gen.max', (i) => i.pcieGenerationMax),
@@ -88,6 +98,20 @@ function latestSampleAt(state: AgentState): Reading {
   let latest: Reading = null
   for (const { sample } of theirs(state)) if (sample !== null && sample.at > (latest ?? 0)) latest = sample.at
   return latest
+}
+
+/** The latest time of each XID on each GPU, by its labels. */
+function xidTimes(state: AgentState): ReadonlyMap<string, number> {
+  const infos = state.gpus().map(({ info }) => info)
+  const times = new Map<string, number>()
+  for (const { event, gpu, code, at } of [...state.events(), ...state.lastXid().values()]) {
+    const info = event === 'xid' && code !== null ? infos.find(({ id }) => id === gpu) : undefined
+    const own = info === undefined ? null : nvidiaSmiPairs(info, infos)
+    if (own === null) continue
+    const key = joinPairs(own, pairs({ xid: code }))
+    times.set(key, Math.max(times.get(key) ?? 0, at / 1000))
+  }
+  return times
 }
 
 /** That exporter's statements about itself, answered from what we know of the GPUs and sources. */
@@ -110,5 +134,15 @@ export const NVIDIA_SMI_COLLECTION: readonly Metric<AgentState>[] = [
     'When an NVIDIA GPU was last read, in Unix time.',
     [],
     (state, emit) => emit('', seconds(latestSampleAt(state))),
+  ),
+  metric(
+    'gauge',
+    'nvidia_smi_xid_last_timestamp_seconds',
+    'seconds',
+    'When this XID last happened on this GPU, in Unix time.',
+    ['uuid', 'xid'],
+    (state, emit) => {
+      for (const [labelPairs, at] of xidTimes(state)) emit(labelPairs, at)
+    },
   ),
 ]

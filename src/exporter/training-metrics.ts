@@ -97,6 +97,14 @@ export class TrainingMetrics {
     return Array.from(this.#runs.values(), (run) => run.infoPairs).filter((info) => info !== null)
   }
 
+  /** Runs that said that they have ended, and when we heard of it. */
+  runEnds(): readonly { readonly pairs: string; readonly at: number }[] {
+    this.#forgetOld()
+    return Array.from(this.#runs, ([run, { endedAt }]) => ({ pairs: `run="${run}"`, at: endedAt })).filter(
+      (one): one is { pairs: string; at: number } => one.at !== null,
+    )
+  }
+
   /** Keyed by what the label will say, so that two runs can never be one series twice. */
   #run(id: string): RunEntry {
     const key = labelValue(id)

@@ -87,6 +87,16 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
   ),
   metric(
     'gauge',
+    'training_run_end_timestamp_seconds',
+    'seconds',
+    'When a run ended, in Unix time; absent while it goes on.',
+    ['run'],
+    (training, emit) => {
+      for (const { pairs, at } of training.runEnds()) emit(pairs, seconds(at))
+    },
+  ),
+  metric(
+    'gauge',
     'training_run_info',
     '',
     'What a run is called and whose it is; always 1.',

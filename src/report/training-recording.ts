@@ -1,12 +1,13 @@
 /** Reads a log folder once, streaming, into what a report shows: buckets over time, figures, findings. Bounded whatever the length. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { GpuInfo, Reading, Severity, TrainingStep } from '../model.ts'
+import type { GpuInfo, Reading, TrainingStep } from '../model.ts'
 import { fromColumn, GPU_COLUMNS, type JsonRecord } from '../record.ts'
 import { findRecordingFiles, type RecordingFile, readLines } from '../recording/file.ts'
 import { parseObject, parseTimestamp } from '../recording/json.ts'
 import { parseDeviceLine, parseStepLine } from '../recording/line.ts'
 import { type BucketSeries, TimeBuckets } from './training-buckets.ts'
+import { FindingReader } from './training-findings.ts'
 import { GpuUse } from './training-gpu-use.ts'
 import type { SummaryFinding } from './training-summary.ts'
 
@@ -36,7 +37,6 @@ export type StepSeriesName = (typeof STEP_SERIES)[number]
 const MOST_GPUS = 128
 const MOST_RANKS = 32
 const MOST_PIDS = 16
-const MOST_FINDINGS = 2000
 const MEBIBYTE = 1024 * 1024
 /** Guess of how much gzip saves, for the progress bar alone. */
 const GZIP_RATIO = 12
@@ -149,7 +149,7 @@ class ReportReader {
   readonly #gpus = new Map<string, RecordedGpu>()
   readonly #infos = new Map<string, GpuInfo>()
   readonly #ranks = new Map<string, RecordedRank>()
-  readonly #findings = new Map<string, SummaryFinding>()
+  readonly #findings = new FindingReader()
   readonly faults: string[] = []
   #firstAt = Number.POSITIVE_INFINITY
   #lastAt = Number.NEGATIVE_INFINITY
@@ -171,7 +171,7 @@ class ReportReader {
           ? this.#takeStep(line)
           : kind === 'gpu_devices'
             ? this.#takeDevice(line)
-            : this.#takeFinding(line)
+            : this.#findings.take(line)
     if (!isTaken) this.skipped++
   }
 
@@ -188,12 +188,11 @@ class ReportReader {
     const gpus = [...this.#gpus.values()].sort((a, b) => (a.index ?? 0) - (b.index ?? 0))
     const most = Math.max(0, ...gpus.map(({ use }) => use.summary().samples), ...Array.from(this.#ranks.values(), ({ steps }) => steps))
     if (most > 1) this.#buckets.coarsen(Math.min(60_000, (this.#lastAt - this.#firstAt) / most / 2))
-    const findings = [...this.#findings.values()].filter(({ at, until }) => at <= this.#to && (until ?? at) >= this.#from)
     return {
       buckets: this.#buckets,
       gpus,
       ranks: [...this.#ranks.values()].sort((a, b) => a.firstAt - b.firstAt || a.rank - b.rank),
-      findings: findings.sort((a, b) => a.at - b.at),
+      findings: this.#findings.between(this.#from, this.#to),
       from: this.#firstAt,
       to: this.#lastAt,
       lines: this.#lines,
@@ -310,36 +309,6 @@ class ReportReader {
     return true
   }
 
-  /** A trouble is said again and again: its beginning, its worst and its last word count. */
-  #takeFinding(line: string): boolean {
-    const record = parseObject(line)
-    if (typeof record === 'string') return false
-    const at = parseTimestamp(record.at)
-    if (at === null || typeof record.fingerprint !== 'string') return false
-    const isOver = record.state === 'resolved'
-    // One that came back is a new one.
-    const keys = [record.fingerprint, `${record.fingerprint}@${this.#findings.size}`] as const
-    const latest = this.#findings.get(keys[0])
-    if (latest && latest.until !== null && !isOver) {
-      this.#findings.delete(keys[0])
-      this.#findings.set(keys[1], latest)
-    }
-    const known = this.#findings.get(keys[0])
-    if (!known && (isOver || this.#findings.size >= MOST_FINDINGS)) return true
-    const severity = (['info', 'warning', 'critical'] as const).find((one) => one === record.severity) ?? 'info'
-    this.#findings.set(keys[0], {
-      at: known?.at ?? Math.min(at, parseTimestamp(record.since) ?? at),
-      until: isOver ? at : null,
-      detector: String(record.detector),
-      severity: known && worth(known.severity) > worth(severity) ? known.severity : severity,
-      message: isOver && known ? known.message : String(record.message),
-      gpuIndex: typeof record.gpu_index === 'number' ? record.gpu_index : null,
-      run: typeof record.run === 'string' ? record.run : null,
-      advice: Array.isArray(record.advice) ? record.advice.map(String) : (known?.advice ?? []),
-    })
-    return true
-  }
-
   #seriesOf<Name extends string>(names: readonly Name[]): Record<Name, BucketSeries> {
     return Object.fromEntries(names.map((name) => [name, this.#buckets.series()])) as Record<Name, BucketSeries>
   }
@@ -362,8 +331,4 @@ function count(rank: RecordedRank, step: TrainingStep): void {
     rank.throughputSum += step.throughputPerSecond
     rank.throughputCount++
   }
-}
-
-function worth(severity: Severity): number {
-  return severity === 'critical' ? 2 : severity === 'warning' ? 1 : 0
 }

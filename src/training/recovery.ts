@@ -3,11 +3,42 @@
  * run, rank, step and time; as often as it stands in the log, so often it is not published again.
  */
 import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { TrainingStep } from '../model.ts'
 import { findRecordingFiles, readLines } from '../recording/file.ts'
 import { parseStepLine } from '../recording/line.ts'
+import { applyBatch } from './batch.ts'
+import { leftJournals, readJournal } from './journal.ts'
+import type { Registry } from './registry.ts'
 
-export class StepCounts {
+export interface LeftSteps {
+  /** Journals that can go once the log holds their steps. */
+  readonly paths: readonly string[]
+  readonly steps: number
+  /** Steps that the log does not hold. */
+  readonly missing: readonly TrainingStep[]
+}
+
+/** Applies what the journals of dead processes hold to the runs; null when there are none. */
+export async function recoverSteps(dir: string, registry: Registry): Promise<LeftSteps | null> {
+  const paths = await leftJournals(join(dir, 'runs'))
+  if (paths.length === 0) return null
+  const steps: TrainingStep[] = []
+  let since = Number.POSITIVE_INFINITY
+  for (const path of paths)
+    for (const { run, body, receivedAt } of (await readJournal(path)).entries) {
+      const progress = await registry.progressOf(run)
+      if (!progress) continue
+      since = Math.min(since, receivedAt)
+      const applied = applyBatch(progress, run, body, receivedAt)
+      if (applied.steps.length > 0) registry.touch(run)
+      for (const step of applied.steps) steps.push(step)
+    }
+  const logged = await countLogged(dir, steps, since)
+  return { paths, steps: steps.length, missing: steps.filter((step) => !logged.take(step)) }
+}
+
+class StepCounts {
   readonly #counts = new Map<string, number>()
 
   add(step: TrainingStep, by = 1): void {
@@ -34,7 +65,7 @@ function keyOf({ run, rank, step, at }: TrainingStep): string {
 }
 
 /** How often each of `wanted` stands in the log; files that were not touched since `since` are left out. */
-export async function countLogged(dir: string, wanted: readonly TrainingStep[], since: number): Promise<StepCounts> {
+async function countLogged(dir: string, wanted: readonly TrainingStep[], since: number): Promise<StepCounts> {
   const sought = new StepCounts()
   for (const step of wanted) sought.add(step)
   const found = new StepCounts()

@@ -4,9 +4,9 @@ import type { Log } from '../kinds.ts'
 import type { Provenance, Run, TrainingStep } from '../model.ts'
 import type { Route } from '../route.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
-import { Journal, type JournalEntry, leftJournals, readJournal } from './journal.ts'
+import { Journal, type JournalEntry } from './journal.ts'
 import type { Progress } from './progress.ts'
-import { countLogged } from './recovery.ts'
+import { recoverSteps } from './recovery.ts'
 import { Registry } from './registry.ts'
 import { trainingRoutes } from './routes.ts'
 import { RunFiles } from './run-files.ts'
@@ -259,25 +259,12 @@ class TrainingRoom implements Training {
     const { dir, hub } = this.#options
     if (dir === null) return
     for (const run of this.#registry.list()) if (run.endedAt === null) hub.receiveRun(publicRun(run))
-    const paths = await leftJournals(join(dir, 'runs'))
-    if (paths.length === 0) return
-    const steps: TrainingStep[] = []
-    let since = Number.POSITIVE_INFINITY
-    for (const path of paths)
-      for (const { run, body, receivedAt } of (await readJournal(path)).entries) {
-        const progress = await this.#registry.progressOf(run)
-        if (!progress) continue
-        since = Math.min(since, receivedAt)
-        const applied = applyBatch(progress, run, body, receivedAt)
-        if (applied.steps.length > 0) this.#registry.touch(run)
-        for (const step of applied.steps) steps.push(step)
-      }
-    const logged = await countLogged(dir, steps, since)
-    const missing = steps.filter((step) => !logged.take(step))
-    this.#recovered = missing.length
-    await this.#publish(missing)
+    const left = await recoverSteps(dir, this.#registry)
+    if (left === null) return
+    this.#recovered = left.missing.length
+    await this.#publish(left.missing)
     // They go with the next checkpoint, when the log is known to hold these steps.
-    this.#journal.adopt(paths)
-    this.#log.info({ steps: steps.length, missing: missing.length }, 'took over steps that an earlier process had received')
+    this.#journal.adopt(left.paths)
+    this.#log.info({ steps: left.steps, missing: left.missing.length }, 'took over steps that an earlier process had received')
   }
 }

@@ -22,7 +22,8 @@ class Emulator {
   write(text: string): void {
     let at = 0
     let style = ''
-    const parts = text.matchAll(/\u001b\[([?0-9;]*)([A-Za-z])|([^\u001b]\p{M}*)/gu)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what is read
+    const parts = text.matchAll(/\u001b\[([?0-9;]*)([A-Za-z])|([^\u001b][\p{Mn}\p{Me}]*)/gu)
     for (const [, body = '', final, char] of parts) {
       if (final === 'H') {
         const [row = 1, column = 1] = body.split(';').map(Number)

@@ -64,8 +64,8 @@ function box(painter: Painter, title: string, wantedWidth: number, wantedHeight:
   const y = Math.floor((grid.height - height) / 2)
   const [line, bar, corners] = ascii ? ['-', '|', ['+', '+', '+', '+']] : ['─', '│', ['┌', '┐', '└', '┘']]
   grid.fill({ x, y, width, height }, ' ')
-  grid.put(x, y, `${corners[0]}${line.repeat(width - 2)}${corners[1]}`, TONE.accent)
-  grid.put(x, y + height - 1, `${corners[2]}${line.repeat(width - 2)}${corners[3]}`, TONE.accent)
+  grid.put(x, y, `${corners[0]}${line.repeat(Math.max(0, width - 2))}${corners[1]}`, TONE.accent)
+  grid.put(x, y + height - 1, `${corners[2]}${line.repeat(Math.max(0, width - 2))}${corners[3]}`, TONE.accent)
   for (let row = y + 1; row < y + height - 1; row++) {
     grid.put(x, row, bar, TONE.accent)
     grid.put(x + width - 1, row, bar, TONE.accent)

@@ -59,12 +59,13 @@ export function textWidth(text: string): number {
 /** At most `width` columns; an ellipsis says that something is missing. */
 export function cut(text: string, width: number, ellipsis = '…'): string {
   if (width <= 0) return ''
-  if (ASCII.test(text)) return text.length <= width ? text : text.slice(0, width - 1) + ellipsis
+  const room = width - ellipsis.length
+  if (ASCII.test(text)) return text.length <= width ? text : text.slice(0, room) + ellipsis
   if (textWidth(text) <= width) return text
   let result = ''
   let used = 0
   for (const glyph of glyphsOf(text)) {
-    if (used + glyph.width > width - 1) break
+    if (used + glyph.width > room) break
     result += glyph.text
     used += glyph.width
   }

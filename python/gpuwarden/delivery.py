@@ -1,0 +1,121 @@
+"""What is said to the agent about runs, and what its answers mean. Whatever may be better later is `Unreachable`."""
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from .agent_link import AgentLink, Answer, Unreachable
+from .settings import Settings
+
+log = logging.getLogger("gpuwarden")
+
+LONGEST_PAUSE = 15.0
+_REFUSED_STEPS = (400, 413, 415, 422)
+_REFUSED = (400, 404, 405, 409, 413, 415, 422)
+
+
+class Stopped(Exception):
+    """Time is up."""
+
+
+class Delivery:
+    def __init__(self, settings: Settings, trace_id: Optional[str]) -> None:
+        self.delivered = 0
+        self.rejected = 0
+        #: When everything must be over, on the monotonic clock; None: not yet.
+        self.deadline: Optional[float] = None
+        #: How long the agent asked us to wait.
+        self.asked_pause = 0.0
+        self.link = AgentLink(settings, trace_id=trace_id)
+        self._said: Dict[str, float] = {}
+
+    def announce(self, run: Mapping[str, Any]) -> Answer:
+        return self._request(lambda: self.link.post_json("/api/v1/runs", run))
+
+    def announce_or_wait(self, run: Mapping[str, Any]) -> None:
+        answer = self.announce(run)
+        if not answer.ok:
+            # An agent too old to know runs, a wrong token, a full disk: all may be mended while we wait.
+            raise Unreachable(reason_of(answer), sent=False)
+
+    def steps(self, run: Mapping[str, Any], lines: List[bytes]) -> None:
+        """A batch that is refused as a whole is halved, until only what is wrong is left out."""
+        answer = self._about(run, "steps", lambda path: self.link.post_lines(path, b"".join(lines)))
+        if answer.status in _REFUSED_STEPS:
+            if len(lines) > 1:
+                half = len(lines) // 2
+                self.steps(run, lines[:half])
+                self.steps(run, lines[half:])
+                return
+            self.rejected += 1
+            self.say("rejected", "the agent refused a step: %s" % reason_of(answer))
+            return
+        if not answer.ok:
+            raise Unreachable(reason_of(answer), sent=False)
+        body = answer.body if isinstance(answer.body, dict) else {}
+        refused = int(body.get("rejected_count") or 0)
+        if refused:
+            self.rejected += refused
+            self.say("rejected", "the agent refused %d steps: %s" % (refused, str(body.get("rejected"))[:300]))
+        self.delivered += len(lines) - refused
+
+    def once(self, run: Mapping[str, Any], what: str, body: Mapping[str, Any]) -> None:
+        """The end of a run, or a report: refused for good is over, anything else is tried again."""
+        answer = self._about(run, what, lambda path: self.link.post_json(path, body))
+        if answer.ok:
+            return
+        if answer.status not in _REFUSED:
+            raise Unreachable(reason_of(answer), sent=False)
+        self.say("rejected", "the agent refused the %s of a run: %s" % (what, reason_of(answer)))
+
+    def lines(self, run: Mapping[str, Any], lines: List[bytes]) -> None:
+        """Lines of a spool file: steps, and what may stand at the end."""
+        steps: List[bytes] = []
+        after: List[Any] = []
+        for line in lines:
+            if line.startswith((b'{"report"', b'{"end"')):
+                after.append(json.loads(line.decode("utf-8")))
+            else:
+                steps.append(line)
+        if steps:
+            self.steps(run, steps)
+        for one in after:
+            for what in ("report", "end"):
+                if what in one:
+                    self.once(run, what, one[what])
+
+    def say(self, what: str, message: str, every_seconds: float = 60) -> None:
+        """The same trouble is not mentioned again and again."""
+        now = time.monotonic()
+        if now - self._said.get(what, -1e9) >= every_seconds:
+            self._said[what] = now
+            log.warning("gpuwarden: %s", message)
+        else:
+            log.debug("gpuwarden: %s", message)
+
+    def _about(self, run: Mapping[str, Any], what: str, ask: Callable[[str], Answer]) -> Answer:
+        path = "/api/v1/runs/%s/%s" % (run["id"], what)
+        answer = self._request(lambda: ask(path))
+        if answer.status == 404 and answer.code == "unknown_run":
+            # The agent has lost its memory, or is another one now.
+            self.announce_or_wait(run)
+            answer = self._request(lambda: ask(path))
+        return answer
+
+    def _request(self, ask: Callable[[], Answer]) -> Answer:
+        if self.deadline is not None:
+            left = self.deadline - time.monotonic()
+            if left <= 0.01:
+                raise Stopped("time is up")
+            self.link.timeout = left
+        answer = ask()
+        if answer.retry_after is not None and answer.status in (429, 503):
+            self.asked_pause = min(answer.retry_after, LONGEST_PAUSE)
+        return answer
+
+
+def reason_of(answer: Answer) -> str:
+    hint = ": set GPUWARDEN_TOKEN or GPUWARDEN_TOKEN_FILE" if answer.status == 401 else ""
+    return ("HTTP %d %s %s" % (answer.status, answer.code, answer.message)).strip() + hint
