@@ -132,6 +132,20 @@ class Steps(WithRuns):
         self.assertEqual(self.spooled(), [])
         self.assertEqual(self.logged(), list(range(200)))
 
+    def test_a_spool_is_imported_by_hand(self) -> None:
+        assert NODE is not None
+        self.run_script(
+            "import gpuwarden\nwith gpuwarden.run('by hand') as run:\n    for step in range(50): run.log(step=step, loss=float('nan'))", "http://127.0.0.1:9"
+        )
+        self.assertEqual(len(self.spooled_steps()), 50)
+        subprocess.run(
+            [NODE, BIN, "import", "--port", str(self.agent.port), self.spool], env=self.environment(self.agent.url), check=True, stdout=subprocess.DEVNULL
+        )
+        run = self.the_run()
+        self.assertEqual((run["name"], run["outcome"]), ("by hand", "success"))
+        self.assertEqual(self.spooled(), [])
+        self.assertEqual(self.logged(), list(range(50)))
+
     def test_eight_ranks_at_once_are_one_run(self) -> None:
         code = """
             import gpuwarden
