@@ -14,6 +14,7 @@ import { createServer, type GpuwardenServer } from './server/server.ts'
 import { createHistory } from './store/history.ts'
 import { refillHistory } from './store/refill.ts'
 import { createStore, type Store } from './store/store.ts'
+import { createTraining, type Training } from './training/training.ts'
 import { VERSION } from './version.ts'
 import { Watching } from './watching.ts'
 
@@ -41,6 +42,7 @@ export class Agent {
   readonly #server: GpuwardenServer | null
   readonly #watching: Watching
   readonly #alerting: Alerting
+  readonly #training: Training
   readonly #abort = new AbortController()
   #refilled: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | null = null
@@ -66,14 +68,14 @@ export class Agent {
       onEnded: (source) => log.info({ source }, 'the recording is over'),
     })
     const { hub, state } = this.sampling
-    const training = new TrainingMetrics()
+    const trainingMetrics = new TrainingMetrics()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would have to be ended again.
     this.#watching = new Watching({ values, logDir, hostname: state.hostname, hub, log, now: Date.now })
     this.#alerting = createAlerting({ values, logDir, state, history, detectors: this.#watching.running, log })
     const { alerts } = this.#alerting
     hub.addSink(history)
-    hub.addSink(quietSink('training', (event) => follow(training, event)))
+    hub.addSink(quietSink('training', (event) => follow(trainingMetrics, event)))
     this.store =
       logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), now: Date.now, runId })
     if (this.store && logDir !== null) {
@@ -86,11 +88,13 @@ export class Agent {
         },
       )
     }
+    const { store } = this
+    this.#training = createTraining({ hub, dir: logDir, log, settings: values, ...(store ? { flush: () => isWritten(store) } : {}) })
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
       maxProcesses: values['metrics.max_processes'],
-      training,
+      training: trainingMetrics,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
     })
     const push = createPush({
@@ -109,8 +113,8 @@ export class Agent {
           settings: values,
           log,
           version: VERSION,
-          extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null }),
-          routes: this.#alerting.routes,
+          extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
+          routes: [...this.#alerting.routes, ...this.#training.routes],
         })
       : null
     if (this.#server) hub.addSink(this.#server.sink)
@@ -134,6 +138,8 @@ export class Agent {
       const port = values['server.prometheus_port']
       const metricsUrl = this.#server && port !== null ? `${(await this.#server.metricsListen(port)).url}/metrics` : null
       this.#watching.resume()
+      // Its routes wait for it, and try again when it failed: the GPUs need not.
+      void this.#training.open().catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; it is tried again'))
       const opened = await this.sampling.open()
       for (const { source, result, message } of opened.openings) {
         if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; it is tried again`)
@@ -157,6 +163,7 @@ export class Agent {
   async #stop(reason: string): Promise<void> {
     this.#abort.abort()
     await this.sampling.stop()
+    await this.#training.close()
     await this.sampling.hub.close()
     await this.#server?.close()
     await this.#refilled.catch(() => undefined)
@@ -177,6 +184,12 @@ function logFolder({ values, origins }: Config): string | null {
       hint: 'Choose another folder with --log-dir, or leave it out: a replay writes no log by itself.',
     })
   return dir
+}
+
+/** Whether all that the store was given so far is in its files. */
+async function isWritten(store: Store): Promise<boolean> {
+  await store.flush()
+  return store.health().state === 'ok'
 }
 
 function follow(training: TrainingMetrics, event: HubEvent): void {

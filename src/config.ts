@@ -14,6 +14,7 @@ import { samplerSettings } from './sampler/settings.ts'
 import { serverSettings } from './server/settings.ts'
 import type { Setting, Settings, ValuesOf } from './setting.ts'
 import { storeSettings } from './store/settings.ts'
+import { trainingSettings } from './training/settings.ts'
 
 export const SETTINGS = {
   ...samplerSettings,
@@ -25,6 +26,7 @@ export const SETTINGS = {
   ...alertSettings,
   ...channelSettings,
   ...pushSettings,
+  ...trainingSettings,
 } satisfies Settings
 
 export type ConfigKey = keyof typeof SETTINGS

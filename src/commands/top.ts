@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
-import type { HubEvent } from '../kinds.ts'
+import type { HubEvent, Sink } from '../kinds.ts'
 import { type AgentAddress, AgentRefusal, isAgent } from '../tui/agent-client.ts'
 import { AgentFeed } from '../tui/agent-feed.ts'
 import type { Feed } from '../tui/feed.ts'
@@ -144,14 +144,26 @@ async function embed(config: Config, state: LiveState, onChange: () => void): Pr
   const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: randomBytes(16).toString('hex') })
   const { hub, supervisor } = sampling
   state.origin = 'sampling here'
-  const opening = sampling.open()
-  // Reported below, once the sinks are there.
-  opening.catch(() => undefined)
-  const accept = await withDetectors(config, (event) => {
+  const show = (event: HubEvent) => {
     state.accept(event)
     onChange()
-  })
-  hub.addSink({ name: 'screen', accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined })
+  }
+  // The detectors are loaded while the driver starts; what comes before they are ready waits for them.
+  const early: HubEvent[] = []
+  let judge = (event: HubEvent) => {
+    early.push(event)
+  }
+  hub.addSink(
+    screenSink((event) => {
+      show(event)
+      judge(event)
+    }),
+  )
+  const opening = sampling.open()
+  // Reported below, once the detectors are there.
+  opening.catch(() => undefined)
+  judge = await createJudge(config, show)
+  early.forEach(judge)
   const feed: Feed = {
     get isLocal() {
       return sampling.state.gpus().every(({ info }) => info.provenance === 'live')
@@ -170,8 +182,8 @@ async function embed(config: Config, state: LiveState, onChange: () => void): Pr
   return feed
 }
 
-/** Shows every event to the screen, then to the detectors, then the screen what they concluded. */
-async function withDetectors(config: Config, show: (event: HubEvent) => void): Promise<(event: HubEvent) => void> {
+/** Shows every event to the detectors, and the screen what they concluded. */
+async function createJudge(config: Config, show: (event: HubEvent) => void): Promise<(event: HubEvent) => void> {
   const [{ createEngine }, { detectors }, { detectorOptions }] = await Promise.all([
     import('../detectors/engine.ts'),
     import('../detectors/index.ts'),
@@ -185,9 +197,12 @@ async function withDetectors(config: Config, show: (event: HubEvent) => void): P
     hostname: hostname(),
   })
   return (event) => {
-    show(event)
     for (const finding of engine.accept(event)) show({ type: 'finding', finding })
   }
+}
+
+function screenSink(accept: (event: HubEvent) => void): Sink {
+  return { name: 'screen', accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined }
 }
 
 async function replay(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
@@ -195,7 +210,6 @@ async function replay(config: Config, state: LiveState, onChange: () => void, fa
   const path = config.values.source.slice('replay:'.length)
   const speed = config.values['replay.speed']
   let deliver = await recordingIntake(config, state)
-  const fresh = await Promise.all([import('../hub.ts'), import('../state.ts')]).then(() => () => recordingIntake(config, state))
   let pending = Promise.resolve()
   state.origin = path
   const player = new ReplayPlayer({
@@ -206,7 +220,7 @@ async function replay(config: Config, state: LiveState, onChange: () => void, fa
     speed: speed === 'max' ? FASTEST_REPLAY : speed,
     reset: () => {
       state.forget()
-      pending = fresh().then((made) => {
+      pending = recordingIntake(config, state).then((made) => {
         deliver = made
       })
     },
@@ -235,11 +249,14 @@ async function recordingIntake(config: Config, state: LiveState) {
     devices: devices === null ? null : new Set(devices),
   })
   const hub = new Hub({ state: known, log: SILENT_LOG, onProcesses: () => undefined })
-  const accept = await withDetectors(config, (event) => {
-    if (event.type === 'tick' && event.tick.host && event.tick.host.hostname !== '') state.hostname = event.tick.host.hostname
-    state.accept(event)
-  })
-  hub.addSink({ name: 'screen', accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined })
+  const judge = await createJudge(config, (event) => state.accept(event))
+  hub.addSink(
+    screenSink((event) => {
+      if (event.type === 'tick' && event.tick.host && event.tick.host.hostname !== '') state.hostname = event.tick.host.hostname
+      state.accept(event)
+      judge(event)
+    }),
+  )
   let last: object | null = null
   return (item: import('../recording/recording.ts').RecordingItem): void => {
     if (item.devices !== last) hub.receiveDevices('replay', item.devices)
@@ -269,9 +286,13 @@ async function printOnce(config: Config, state: LiveState, given: Given, asSvg: 
     state.replay = { at: lastAt ?? 0, firstAt: firstAt ?? 0, lastAt, speed: 1, state: 'ended' }
   } else {
     const { oneLook } = await import('../one-look.ts')
-    const accept = await withDetectors(config, (event) => state.accept(event))
+    const judge = await createJudge(config, (event) => state.accept(event))
+    const onEvent = (event: HubEvent) => {
+      state.accept(event)
+      judge(event)
+    }
     state.origin = 'sampling here'
-    await oneLook(config, (sampling) => state.setHealth(sampling.state.health()), { onEvent: accept })
+    await oneLook(config, (sampling) => state.setHealth(sampling.state.health()), { onEvent })
   }
   const [{ render }, { frameSvg }] = await Promise.all([import('../tui/render.ts'), import('../tui/frame-svg.ts')])
   const theme = createTheme(given.theme ?? 'dark', 'many', given.ascii)

@@ -180,8 +180,12 @@ class TrainingRoom implements Training {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    if (!this.#opened) return
-    await this.#opened
+    // What could not be read at the start has been logged, and stays as it is for the next start.
+    const isOpen = await (this.#opened ?? Promise.reject(new Error('never opened'))).then(
+      () => true,
+      () => false,
+    )
+    if (!isOpen) return
     await this.#lastChange
     await this.#checkpointing
     await this.#checkpoint()

@@ -1,8 +1,8 @@
 /** Follows an agent: what it knows, what it knew, then its live stream, for as long as it takes. */
 import type { IncomingMessage } from 'node:http'
 import type { GpuView, HistoryAnswer, HubEvent } from '../kinds.ts'
-import type { Finding, HostSample, ProcessView, Reading, TrainingStep } from '../model.ts'
-import { type AgentAddress, askJson, openAnswer } from './agent-client.ts'
+import type { Finding, HostSample, ProcessView, Reading, Run, TrainingStep } from '../model.ts'
+import { type AgentAddress, AgentRefusal, askJson, openAnswer } from './agent-client.ts'
 import type { Feed } from './feed.ts'
 import type { LiveState } from './live-state.ts'
 import { EventReader, type ServerEvent } from './sse.ts'
@@ -19,6 +19,7 @@ const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 10_000
 /** The agent says something every 15 s. */
 const SILENCE_MS = 40_000
+const MOST_RUNS = 16
 const HISTORY = '/api/v1/history?field=utilizationRatio,memoryUsedBytes,memoryTotalBytes&from=-10m&step=1'
 
 export class AgentFeed implements Feed {
@@ -73,6 +74,7 @@ export class AgentFeed implements Feed {
     state.begin(gpus.gpus, processes.processes, host.host)
     for (const finding of findings.findings) state.accept({ type: 'finding', finding })
     onChange()
+    await this.#readRuns(withHistory)
     if (!withHistory) return
     for (const id of state.gpuIds()) {
       const answer = await ask<HistoryAnswer>(`${HISTORY}&gpu=${encodeURIComponent(id)}`)
@@ -85,6 +87,29 @@ export class AgentFeed implements Feed {
       )
     }
     onChange()
+  }
+
+  async #readRuns(withHistory: boolean): Promise<void> {
+    const { address, state } = this.#options
+    try {
+      const { runs } = await askJson<{ runs: Run[] }>(address, '/api/v1/runs', TIMEOUT_MS)
+      for (const run of runs.filter((one) => one.endedAt === null).slice(0, MOST_RUNS)) {
+        state.accept({ type: 'run', run: { ...run, gpus: run.gpus ?? [] } })
+        if (!withHistory) continue
+        const { data } = await askJson<{ data: unknown[][] }>(
+          address,
+          `/api/v1/runs/${encodeURIComponent(run.id)}/steps?fields=loss`,
+          TIMEOUT_MS,
+        )
+        state.backfillLoss(
+          run.id,
+          (data[2] ?? []).map((loss) => (loss === null ? Number.NaN : Number(loss))),
+        )
+      }
+    } catch (error) {
+      // An older agent knows of no runs but those in its stream.
+      if (!(error instanceof AgentRefusal && error.status === 404)) throw error
+    }
   }
 
   async #listen(): Promise<void> {

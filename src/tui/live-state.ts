@@ -103,6 +103,10 @@ export class LiveState {
     })
   }
 
+  backfillLoss(run: string, losses: readonly number[]): void {
+    this.#runs.backfill(run, losses, this.#options.now())
+  }
+
   setHealth(health: readonly SourceHealth[]): void {
     this.#health = health
   }

@@ -40,6 +40,11 @@ export class TrainingRuns {
     }
   }
 
+  /** The course of a run before we came. */
+  backfill(id: string, losses: readonly number[], now: number): void {
+    this.#of(id, now).losses.unshift(...losses.slice(-MOST_LOSSES))
+  }
+
   clearHistory(): void {
     for (const known of this.#runs.values()) known.losses.length = 0
   }
