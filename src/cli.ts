@@ -9,6 +9,8 @@ import { VERSION } from './version.ts'
 const DEFAULT_COMMAND = 'top'
 
 export async function main(argv: readonly string[]): Promise<number> {
+  // `gpuwarden … | head`: whoever reads has seen enough.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.internal))
   let exitCode: number = EXIT.ok
   const program = new Command('gpuwarden')
     .description(

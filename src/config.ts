@@ -43,7 +43,8 @@ export interface Config {
 }
 
 /** Variables that begin with our prefix and belong to somebody else: the SDK and the program itself. */
-const OTHER_VARIABLES = /^GPUWARDEN_(CONFIG|URL|RUN_ID|RUN_NAME|RANK|SPOOL|CORRELATION_ID|SKIP_BUILD|TEST_.*|DISABLED)$/
+const OTHER_VARIABLES =
+  /^GPUWARDEN_(CONFIG|URL|TOKEN|TOKEN_FILE|NO_START|SNAPSHOTS|RUN_ID|RUN_NAME|RANK|SPOOL|CORRELATION_ID|SKIP_BUILD|TEST_.*|DISABLED)$/
 
 export const KEYS = Object.keys(SETTINGS) as ConfigKey[]
 

@@ -1,12 +1,10 @@
 /** `gpuwarden top`: the dashboard in the terminal, on an agent, on a sampler of its own, or on a recording. */
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
-import type { HubEvent, Sink } from '../kinds.ts'
-import { type AgentAddress, AgentRefusal, isAgent } from '../tui/agent-client.ts'
-import { AgentFeed } from '../tui/agent-feed.ts'
+import type { HubEvent } from '../kinds.ts'
+import { type AgentAddress, isAgent } from '../tui/agent-client.ts'
 import type { Feed } from '../tui/feed.ts'
 import { LiveState } from '../tui/live-state.ts'
 import { preferencesPath, readPreferences } from '../tui/preferences.ts'
@@ -14,11 +12,12 @@ import { FIRST_VIEW } from '../tui/screen-data.ts'
 import { terminalSize } from '../tui/terminal.ts'
 import { colourDepth, createTheme, speaksUtf8, THEME_NAMES, type ThemeName } from '../tui/theme.ts'
 import { TopScreen } from '../tui/top-screen.ts'
+import { attach, createJudge, embed, recordingIntake, replay } from './top-feeds.ts'
 
 /** A local agent answers at once or is not there. */
 const PROBE_MS = 300
 const STUCK_MS = 2000
-const FASTEST_REPLAY = 1000
+const LISTEN_MS = 1500
 
 interface Given {
   readonly connect: string | null
@@ -116,155 +115,6 @@ async function openFeed(config: Config, state: LiveState, given: Given, screen: 
   return embed(config, state, onChange)
 }
 
-async function attach(address: AgentAddress, state: LiveState, onChange: () => void): Promise<Feed> {
-  const { hostname: name } = new URL(address.url)
-  const isLocal = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(name)
-  state.origin = `agent ${new URL(address.url).host}`
-  const feed = new AgentFeed({ address, state, isLocal, onChange })
-  try {
-    await feed.start()
-  } catch (error) {
-    if (error instanceof AgentRefusal && error.status === 401)
-      throw new Failure(`it asks for a token: ${error.message}`, {
-        exitCode: EXIT.usage,
-        hint: 'Give the file that holds it with --token-file.',
-      })
-    if (!(error instanceof Error)) throw error
-    throw new Failure(`no agent can be reached at ${address.url}: ${error.message}`, {
-      exitCode: EXIT.noSource,
-      hint: 'Start one there with "gpuwarden monitor", or leave --connect out to look at this machine.',
-      cause: error,
-    })
-  }
-  return feed
-}
-
-async function embed(config: Config, state: LiveState, onChange: () => void): Promise<Feed> {
-  const [{ Sampling }, { SILENT_LOG }] = await Promise.all([import('../sampling.ts'), import('../one-look.ts')])
-  const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: randomBytes(16).toString('hex') })
-  const { hub, supervisor } = sampling
-  state.origin = 'sampling here'
-  const show = (event: HubEvent) => {
-    state.accept(event)
-    onChange()
-  }
-  // The detectors are loaded while the driver starts; what comes before they are ready waits for them.
-  const early: HubEvent[] = []
-  let judge = (event: HubEvent) => {
-    early.push(event)
-  }
-  hub.addSink(
-    screenSink((event) => {
-      show(event)
-      judge(event)
-    }),
-  )
-  const opening = sampling.open()
-  // Reported below, once the detectors are there.
-  opening.catch(() => undefined)
-  judge = await createJudge(config, show)
-  early.forEach(judge)
-  const feed: Feed = {
-    get isLocal() {
-      return sampling.state.gpus().every(({ info }) => info.provenance === 'live')
-    },
-    replay: null,
-    usage: () => supervisor.usage(),
-    health: () => supervisor.health(),
-    stop: () => sampling.stop(),
-  }
-  try {
-    await opening
-  } catch (error) {
-    await sampling.stop()
-    throw error
-  }
-  return feed
-}
-
-/** Shows every event to the detectors, and the screen what they concluded. */
-async function createJudge(config: Config, show: (event: HubEvent) => void): Promise<(event: HubEvent) => void> {
-  const [{ createEngine }, { detectors }, { detectorOptions }] = await Promise.all([
-    import('../detectors/engine.ts'),
-    import('../detectors/index.ts'),
-    import('../detectors/settings.ts'),
-  ])
-  const { values } = config
-  const engine = createEngine({
-    kinds: detectors,
-    options: detectorOptions(values),
-    disabled: values['detectors.disabled'],
-    hostname: hostname(),
-  })
-  return (event) => {
-    for (const finding of engine.accept(event)) show({ type: 'finding', finding })
-  }
-}
-
-function screenSink(accept: (event: HubEvent) => void): Sink {
-  return { name: 'screen', accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined }
-}
-
-async function replay(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
-  const [{ ReplayPlayer }, { openRecording }] = await Promise.all([import('../tui/replay-player.ts'), import('../recording/recording.ts')])
-  const path = config.values.source.slice('replay:'.length)
-  const speed = config.values['replay.speed']
-  let deliver = await recordingIntake(config, state)
-  let pending = Promise.resolve()
-  state.origin = path
-  const player = new ReplayPlayer({
-    open: async () => {
-      await pending
-      return openRecording(path)
-    },
-    speed: speed === 'max' ? FASTEST_REPLAY : speed,
-    reset: () => {
-      state.forget()
-      pending = recordingIntake(config, state).then((made) => {
-        deliver = made
-      })
-    },
-    deliver: (item) => deliver(item),
-    onChange: (data) => {
-      state.replay = data
-      onChange()
-    },
-    onFailure: fail,
-  })
-  await player.start().catch((error: Error) => {
-    throw new Failure(error.message, { exitCode: EXIT.noSource, cause: error })
-  })
-  return player
-}
-
-/** Joins and judges what was recorded as the agent would have done. */
-async function recordingIntake(config: Config, state: LiveState) {
-  const [{ Hub }, { State }, { SILENT_LOG }] = await Promise.all([import('../hub.ts'), import('../state.ts'), import('../one-look.ts')])
-  const { devices } = config.values
-  const known = new State({
-    now: Date.now,
-    health: () => [],
-    sinks: () => [],
-    self: () => ({ version: '', startedAt: 0, runId: '', pid: process.pid, cpuSeconds: 0, residentBytes: 0 }),
-    devices: devices === null ? null : new Set(devices),
-  })
-  const hub = new Hub({ state: known, log: SILENT_LOG, onProcesses: () => undefined })
-  const judge = await createJudge(config, (event) => state.accept(event))
-  hub.addSink(
-    screenSink((event) => {
-      if (event.type === 'tick' && event.tick.host && event.tick.host.hostname !== '') state.hostname = event.tick.host.hostname
-      state.accept(event)
-      judge(event)
-    }),
-  )
-  let last: object | null = null
-  return (item: import('../recording/recording.ts').RecordingItem): void => {
-    if (item.devices !== last) hub.receiveDevices('replay', item.devices)
-    last = item.devices
-    hub.receive({ source: 'replay', provenance: 'replay', at: item.at, samples: item.samples })
-  }
-}
-
 /** One frame as text or as a picture, for scripts and documentation. */
 async function printOnce(config: Config, state: LiveState, given: Given, asSvg: boolean): Promise<number> {
   const size = terminalSize(process.stdout, process.env)
@@ -272,6 +122,8 @@ async function printOnce(config: Config, state: LiveState, given: Given, asSvg: 
   if (given.connect !== null || (config.origins.source.from === 'default' && (await localAgent(config)))) {
     const url = given.connect ?? `http://127.0.0.1:${config.values['server.port']}`
     const feed = await attach({ url, token: readToken(config) }, state, () => undefined)
+    // Training steps come with the stream alone.
+    await new Promise((resolve) => setTimeout(resolve, LISTEN_MS))
     await feed.stop()
   } else if (config.values.source.startsWith('replay:')) {
     const { openRecording } = await import('../recording/recording.ts')

@@ -1,6 +1,7 @@
 /** The whole screen from data and choices: pure, so that a frame can be kept in a file and compared. */
 import { drawHost, drawKeys, drawStatus, troubleLines } from './bars.ts'
 import { drawFindings } from './findings-panel.ts'
+import { CARD_ROWS } from './gpu-card.ts'
 import { drawGpus, planGpus } from './gpu-panel.ts'
 import { BOLD, Grid, TONE } from './grid.ts'
 import { drawOverlay } from './overlays.ts'
@@ -131,6 +132,18 @@ function share(data: ScreenData, view: View, processes: number, width: number, r
   if (isShown('findings', view)) take('findings', data.findings.length > 0 ? (room >= 16 ? 2 : 1) : room >= TALL ? 2 : 0)
   if (isShown('host', view)) take('host', 1)
   if (isShown('training', view)) take('training', isWide ? 0 : trainingHeight(data.runs.length, width, room >= 16 ? 3 : room >= 12 ? 1 : 0))
+  if (gpus) {
+    const all = heights.gpus + left
+    const forProcesses = table ? Math.max(0, Math.min(processes + 2, Math.floor(room / 2)) - heights.processes) : 0
+    const most = all - Math.min(left, forProcesses)
+    const plan = (rows: number) => planGpus(data.gpus.length, width, rows, view.layout, view.gpu !== null)
+    // Cards are worth a row or two of the table, as long as they need no more than their least.
+    const whole = plan(all)
+    const least = whole.mode === 'cards' ? Math.ceil(data.gpus.length / whole.columns) * CARD_ROWS : 0
+    const wanted = plan(Math.max(heights.gpus, most, Math.min(all, least))).height
+    left += heights.gpus - wanted
+    heights.gpus = wanted
+  }
   // Then more, where it helps.
   if (isShown('findings', view) && data.findings.length > 1)
     take('findings', Math.min(data.findings.length - 1, room >= TALL ? 5 : room >= 18 ? 1 : 0))
@@ -142,16 +155,6 @@ function share(data: ScreenData, view: View, processes: number, width: number, r
     const wanted = Math.max(heights.findings, trainingHeight(data.runs.length, width / 2, 9))
     take('findings', wanted - heights.findings)
     heights.training = heights.findings
-  }
-  if (gpus) {
-    const rest =
-      heights.gpus + left - (table ? Math.min(left, Math.max(0, Math.min(processes + 2, Math.floor(room / 2)) - heights.processes)) : 0)
-    const plan = planGpus(data.gpus.length, width, Math.max(heights.gpus, rest), view.layout, view.gpu !== null)
-    take('gpus', Math.max(0, plan.height - heights.gpus))
-    if (plan.height < heights.gpus) {
-      left += heights.gpus - plan.height
-      heights.gpus = plan.height
-    }
   }
   heights.processes += table ? left : 0
   return heights
