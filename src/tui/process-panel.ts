@@ -43,7 +43,8 @@ export function drawProcesses(painter: Painter, data: ScreenData, view: View, ro
   const isFocused = view.focus === 'processes' && view.overlay === null
   const found = rows.findIndex((row) => row.key === view.process)
   const selected = found < 0 ? view.scroll.processes.selected : found
-  const hasTitle = height >= 5
+  // What hides rows has to be said wherever there is room for it at all.
+  const hasTitle = height >= 5 || (height >= 3 && (view.filter !== '' || view.gpu !== null))
   const top = y + (hasTitle ? 1 : 0)
   const visible = Math.max(0, y + height - top - 1)
   const kept = follow({ offset: view.scroll.processes.offset, selected }, rows.length, Math.max(1, visible))

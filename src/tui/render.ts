@@ -10,7 +10,7 @@ import { drawProcesses } from './process-panel.ts'
 import { type ProcessRow, processRows } from './process-rows.ts'
 import type { Panel, ScreenData, Scroll, View } from './screen-data.ts'
 import type { Theme } from './theme.ts'
-import { drawTraining, trainingHeight } from './training-panel.ts'
+import { drawTraining, linesPerRun, trainingHeight } from './training-panel.ts'
 
 export interface Size {
   readonly columns: number
@@ -57,7 +57,8 @@ export function render(data: ScreenData, view: View, { columns, rows }: Size, th
   if (height >= 6) drawKeys(painter, data, view, { x: 0, y: bottom, width, height: 1 })
   const isWide = width >= TWO_COLUMNS && isShown('training', view) && isShown('findings', view) && data.runs.length > 0
   const room = bottom - top
-  const heights = share(shown, view, list.length, width, room, isWide)
+  // Not by how many the filter leaves: the screen must not jump while somebody types.
+  const heights = share(shown, view, data.processes.length, width, room, isWide)
   const plan = planGpus(shown.gpus.length, width, heights.gpus, view.layout, view.gpu !== null)
   const hasFocus = (panel: Panel) => view.focus === panel && view.overlay === null
   const scroll = { ...view.scroll }
@@ -149,7 +150,9 @@ function share(data: ScreenData, view: View, processes: number, width: number, r
     take('findings', Math.min(data.findings.length - 1, room >= TALL ? 5 : room >= 18 ? 1 : 0))
   if (isShown('training', view) && !isWide) {
     const wanted = trainingHeight(data.runs.length, width, room >= TALL ? 9 : 3)
-    take('training', Math.max(0, wanted - heights.training))
+    const per = linesPerRun(width, wanted)
+    // Half a run is of no use.
+    take('training', Math.floor(Math.max(0, Math.min(left, wanted - heights.training)) / per) * per)
   }
   if (isWide) {
     const wanted = Math.max(heights.findings, trainingHeight(data.runs.length, width / 2, 9))

@@ -18,7 +18,7 @@ export function trainingHeight(runs: number, width: number, most: number): numbe
   return Math.max(0, Math.min(most, 1 + runs * linesPerRun(width, most)))
 }
 
-function linesPerRun(width: number, room: number): number {
+export function linesPerRun(width: number, room: number): number {
   return width >= ONE_LINE || room < 3 ? 1 : 2
 }
 
