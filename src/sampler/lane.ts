@@ -28,6 +28,7 @@ export interface LaneOptions {
 /** Node's compiler threads and generous heap are wasted on a process that makes a few calls a second. */
 const CHILD_FLAGS = ['--max-old-space-size=96', '--max-semi-space-size=1', '--v8-pool-size=1']
 const STOP_MS = 1000
+const MOST_QUOTED = 2000
 
 export class Lane {
   readonly sources: string[] = []
@@ -47,8 +48,10 @@ export class Lane {
       env: options.env,
       execArgv: CHILD_FLAGS,
       serialization: 'json',
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
+    // What a driver's library prints belongs in the log, not on a screen that somebody draws on.
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#quote(text))
     this.#child.on('message', (message: FromSampler) => this.#hear(message))
     this.#child.on('error', (error) => this.#fail('crashed', `the sampler process could not be started: ${error.message}`))
     this.#child.on('exit', (code, signal) => {
@@ -120,6 +123,12 @@ export class Lane {
       this.#opening.delete(message.source)
     }
     this.#options.onMessage(message, this)
+  }
+
+  #quote(text: string): void {
+    const message = text.trim().slice(0, MOST_QUOTED)
+    if (message !== '')
+      this.#options.onMessage({ type: 'log', level: 'warn', source: this.sources[0] ?? 'sampler', message, detail: {} }, this)
   }
 
   #check(): void {
