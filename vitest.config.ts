@@ -9,6 +9,7 @@ export default defineConfig({
     include: isFull ? ['test/full/**/*.test.ts'] : ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: isFull ? ['node_modules/**'] : ['test/full/**', 'node_modules/**'],
     globalSetup: ['test/setup/build.ts'],
+    setupFiles: ['test/setup/fast-check.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     reporters: results ? ['default', ['json', { outputFile: `${results}/${isFull ? 'full' : 'plain'}.json` }]] : ['default'],

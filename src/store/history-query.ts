@@ -10,13 +10,15 @@ const HOLE_INTERVALS = 2.5
 /** A hole is longer than the median interval, so at most every second interval is one. */
 const MAX_SAMPLES = Math.floor(MAX_POINTS / 1.5)
 const INTERVALS_LOOKED_AT = 512
+/** More than the history can hold, so that one step is all of it. */
+const LONGEST_STEP_MS = 10 * 366 * 86_400_000
 /** A field that nobody knows: a column of nulls. */
 const UNKNOWN_FIELD = -1
 
 /** The finest answer there is for the range; its stepMs tells which it was. */
 export function answerQuery(gpu: GpuHistory | undefined, query: HistoryQuery): HistoryAnswer {
   const { from, to } = query
-  const stepMs = query.stepMs !== null && query.stepMs > 0 ? Math.max(1, Math.round(query.stepMs)) : null
+  const stepMs = query.stepMs !== null && query.stepMs > 0 ? Math.min(LONGEST_STEP_MS, Math.max(1, Math.round(query.stepMs))) : null
   if (!gpu || !(from <= to)) return emptyAnswer(query)
   const ring = gpu.samples
   const samplesReach = ring.length > 0 && (from >= ring.firstAt || !gpu.hasMinutesBetween(from, ring.firstAt))
