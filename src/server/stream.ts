@@ -99,7 +99,8 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
         drop(client, `it fell more than ${ring.length} events behind`)
         return
       }
-      if (outgoing.writableLength > limits.clientBytes) break
+      // Below its own mark a stream does not say when it has drained (64 KiB from Node 22 on).
+      if (outgoing.writableLength > Math.max(limits.clientBytes, outgoing.writableHighWaterMark)) break
       client.cursor = entry.seq
       const frame = frameFor(client, entry)
       if (frame !== null && !outgoing.write(frame)) client.blockedSince ??= now
