@@ -6,7 +6,7 @@ import { detectors } from './detectors/index.ts'
 import { detectorOptions } from './detectors/settings.ts'
 import { EXIT, Failure } from './failure.ts'
 import type { DetectorKind, GpuView, HubEvent, Log } from './kinds.ts'
-import type { Finding, GpuInfo, ProcessView, Reading } from './model.ts'
+import type { Finding, GpuInfo, ProcessView, Reading, TrainingStep } from './model.ts'
 import { SILENT_LOG } from './one-look.ts'
 import { type Opened, Sampling } from './sampling.ts'
 
@@ -83,6 +83,11 @@ export class MemoryWatch {
       await this.stop()
       throw error
     }
+  }
+
+  /** Steps of a run that somebody else was told of. */
+  receiveSteps(steps: readonly TrainingStep[]): void {
+    this.#sampling.hub.receiveSteps(steps)
   }
 
   async stop(): Promise<void> {

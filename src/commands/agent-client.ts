@@ -22,6 +22,11 @@ export class AgentClient {
     this.#token = tokenOf(settings)
   }
 
+  /** For those who speak to it in another way, such as listening to its stream. */
+  get address(): { readonly url: string; readonly token: string | null } {
+    return { url: this.url, token: this.#token }
+  }
+
   get<T>(path: string): Promise<T> {
     return this.#ask('GET', path, undefined, TIME_LIMIT_MS)
   }

@@ -4,6 +4,7 @@ import { EXIT, Failure } from '../failure.ts'
 import { formatPercent } from '../format.ts'
 import type { DetectorKind } from '../kinds.ts'
 import { type MemoryObserver, MemoryWatch } from '../memory-watch.ts'
+import { AgentSteps } from './agent-steps.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 import { ProgressLine } from './progress-line.ts'
 
@@ -47,6 +48,7 @@ export async function watchMemory(command: MemoryCommand): Promise<Watched> {
   })
   // Before start(): a Ctrl-C while a cold driver opens must end as cleanly as a later one.
   const interruption = new Interruption()
+  const steps = new AgentSteps(values, (taken) => watch.receiveSteps(taken))
   const limit = new TimeLimit()
   try {
     const opened = watch.start()
@@ -55,6 +57,7 @@ export async function watchMemory(command: MemoryCommand): Promise<Watched> {
       const { simulatedInstead } = await opened
       if (simulatedInstead)
         process.stderr.write('No GPU was found: these are SIMULATED GPUs ("gpuwarden doctor" says what was looked for).\n')
+      if (!isReplay && values.source !== 'demo' && !simulatedInstead) await listenTo(steps)
       progress.draw()
       await Promise.race([interruption.happened, watch.ended, ...(seconds > 0 && !isReplay ? [limit.passed(seconds)] : [])])
     }
@@ -64,6 +67,7 @@ export async function watchMemory(command: MemoryCommand): Promise<Watched> {
     interruption.forget()
     limit.clear()
     progress.stop()
+    steps.stop()
     await watch.stop()
   }
   const gpus = watch.gpus()
@@ -74,6 +78,15 @@ export async function watchMemory(command: MemoryCommand): Promise<Watched> {
     })
   for (const trouble of watch.troubles()) process.stderr.write(`gpuwarden: ${trouble}\n`)
   return { watch, seconds: (watch.lastAt - (watch.firstAt ?? watch.lastAt)) / 1000, isSimulated: gpus.some(isSimulated) }
+}
+
+/** An agent that refuses costs the training figures, not the command. */
+async function listenTo(steps: AgentSteps): Promise<void> {
+  try {
+    await steps.listen()
+  } catch (error) {
+    process.stderr.write(`gpuwarden: the running agent does not tell of training: ${(error as Error).message}\n`)
+  }
 }
 
 /** The memory tools look ten times a second and read recordings as fast as they can, unless something else was asked for. */

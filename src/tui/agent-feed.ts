@@ -1,10 +1,11 @@
 /** Follows an agent: what it knows, what it knew, then its live stream, for as long as it takes. */
 import type { IncomingMessage } from 'node:http'
 import type { GpuView, HistoryAnswer, HubEvent } from '../kinds.ts'
-import type { Finding, HostSample, ProcessView, Reading, Run, TrainingStep } from '../model.ts'
+import type { Finding, HostSample, ProcessView, Reading, Run } from '../model.ts'
 import { type AgentAddress, AgentRefusal, askJson, openAnswer } from './agent-client.ts'
 import type { Feed } from './feed.ts'
 import type { LiveState } from './live-state.ts'
+import { revived } from './revive.ts'
 import { EventReader, type ServerEvent } from './sse.ts'
 
 export interface AgentFeedOptions {
@@ -164,17 +165,6 @@ export class AgentFeed implements Feed {
     }, this.#pauseMs)
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2)
   }
-}
-
-/** JSON has no NaN: the agent writes it as text, and a loss that is NaN must not be shown as a word. */
-function revived(event: HubEvent): HubEvent {
-  return event.type === 'steps' ? { ...event, steps: event.steps.map(revivedStep) } : event
-}
-
-function revivedStep(step: TrainingStep): TrainingStep {
-  return Object.fromEntries(
-    Object.entries(step).map(([name, value]) => [name, /^(NaN|-?Infinity)$/.test(String(value)) && name !== 'run' ? Number(value) : value]),
-  ) as unknown as TrainingStep
 }
 
 function ratio(used: Reading, total: Reading): Reading {

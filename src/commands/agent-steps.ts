@@ -1,0 +1,50 @@
+/** Training steps that an agent on this machine is told of, for a command that watches the GPUs by itself. */
+import type { IncomingMessage } from 'node:http'
+import type { HubEvent } from '../kinds.ts'
+import type { TrainingStep } from '../model.ts'
+import { isAgent, openAnswer } from '../tui/agent-client.ts'
+import { revived } from '../tui/revive.ts'
+import { EventReader } from '../tui/sse.ts'
+import { AgentClient, type AgentSettings } from './agent-client.ts'
+
+const ANSWER_MS = 1000
+
+export class AgentSteps {
+  readonly #settings: AgentSettings
+  readonly #receive: (steps: readonly TrainingStep[]) => void
+  #answer: IncomingMessage | null = null
+  #isOver = false
+
+  constructor(settings: AgentSettings, receive: (steps: readonly TrainingStep[]) => void) {
+    this.#settings = settings
+    this.#receive = receive
+  }
+
+  /** Resolves at once where no agent runs. What it says of simulated or replayed runs is not of these GPUs. */
+  async listen(): Promise<void> {
+    if (this.#settings['server.port'] === 0) return
+    const { address } = new AgentClient(this.#settings)
+    if (!(await isAgent(address, ANSWER_MS))) return
+    const answer = await openAnswer(address, '/api/v1/stream?types=steps', { timeoutMs: ANSWER_MS })
+    if (this.#isOver) {
+      answer.destroy()
+      return
+    }
+    this.#answer = answer
+    const reader = new EventReader()
+    answer.setEncoding('utf8').on('data', (text: string) => {
+      for (const { event, data } of reader.feed(text)) if (event === 'steps') this.#take(revived(JSON.parse(data) as HubEvent))
+    })
+    // The agent may end while we watch: then the GPUs' own figures go on.
+    answer.on('error', () => undefined)
+  }
+
+  stop(): void {
+    this.#isOver = true
+    this.#answer?.destroy()
+  }
+
+  #take(event: HubEvent): void {
+    if (event.type === 'steps' && event.provenance === 'live') this.#receive(event.steps)
+  }
+}
