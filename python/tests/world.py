@@ -133,11 +133,21 @@ class Agent:
     def logged(self) -> List[Dict[str, Any]]:
         """Every line of the training log that was posted, oldest file first; simulated GPUs have a simulated training too."""
         lines: List[Dict[str, Any]] = []
-        for path in sorted(glob.glob(os.path.join(self.log_dir, "training_metrics_*"))):
+        for path in self.training_files():
             opener = gzip.open if path.endswith(".gz") else open
-            with opener(path, "rt", encoding="utf-8") as file:
-                lines.extend(json.loads(line) for line in file if line.endswith("\n"))
+            try:
+                with opener(path, "rt", encoding="utf-8") as file:
+                    lines.extend(json.loads(line) for line in file if line.endswith("\n"))
+            except FileNotFoundError:
+                # It was compressed between the look and the read: look again.
+                return self.logged()
         return [line for line in lines if line.get("provenance") != "simulated"]
+
+    def training_files(self) -> List[str]:
+        """One per log file: while the agent compresses one, the file, its half-written archive and its archive can all be there."""
+        plain = glob.glob(os.path.join(self.log_dir, "training_metrics_*.jsonl"))
+        packed = glob.glob(os.path.join(self.log_dir, "training_metrics_*.jsonl.gz"))
+        return sorted(plain + [path for path in packed if path[: -len(".gz")] not in plain])
 
 
 class WorldWithAgent(World):
