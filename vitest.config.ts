@@ -6,7 +6,7 @@ const results = process.env.GPUWARDEN_TEST_RESULTS
 
 export default defineConfig({
   test: {
-    include: isFull ? ['test/full/**/*.test.ts'] : ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: isFull ? ['test/full/**/*.test.ts'] : ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: isFull ? ['node_modules/**'] : ['test/full/**', 'node_modules/**'],
     globalSetup: ['test/setup/build.ts'],
     setupFiles: ['test/setup/fast-check.ts'],

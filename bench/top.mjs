@@ -1,6 +1,7 @@
 // What the terminal dashboard costs: time to the first frame, CPU at 1 s refresh, memory, growth.
-// node bench/top.mjs [--seconds 60] [--gpus 8] [--processes 50] [--minutes 0] [--columns 160] [--rows 50] [--json FILE]
-// The NVIDIA source runs on the fake library; build first (node build.js). --minutes N also looks for growth over N minutes.
+// node bench/top.mjs [--seconds 60] [--gpus 8] [--processes 50] [--starts 5] [--minutes 0] [--columns 160] [--rows 50] [--json FILE]
+// The NVIDIA source runs on the fake library; build first (node build.js). Starts of the bundle and of the modules that it is made of
+// take turns, so that their ratio holds on a busy machine too. --minutes N also looks for growth over N minutes.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -39,6 +40,10 @@ if (built.status !== 0) throw new Error('the fake library could not be built')
 // Real processes, so that looking them up in /proc costs what it costs.
 const gpus = Number(args.gpus)
 const workers = Array.from({ length: Number(args.processes) }, () => spawn('sleep', ['100000'], { stdio: 'ignore' }))
+const endWorkers = () => {
+  for (const worker of workers) worker.kill()
+}
+process.on('exit', endWorkers)
 const script = join(scratch, 'script')
 const perGpu = Array.from({ length: gpus }, (_, gpu) => workers.filter((_, index) => index % gpus === gpu).map((worker) => worker.pid))
 writeFileSync(
@@ -56,11 +61,32 @@ const env = {
   TERM: 'xterm-256color',
   LANG: 'C.UTF-8',
 }
-const program = `stty cols ${args.columns} rows ${args.rows}; exec ${process.execPath} ${join(here, '../bin/gpuwarden.js')} top --source nvidia`
+const BUNDLE = join(here, '../bin/gpuwarden.js')
+const MODULES = join(scratch, 'modules.mjs')
+writeFileSync(
+  MODULES,
+  `import { main } from ${JSON.stringify(join(here, '../dist/cli.js'))}\nprocess.exitCode = await main(process.argv.slice(2))\n`,
+)
+// The heap can be read from inside alone; a signal asks for it, after a collection.
+const heapFile = join(scratch, 'heap')
+const heapWatch = join(scratch, 'heap.mjs')
+writeFileSync(
+  heapWatch,
+  `import { appendFileSync } from 'node:fs'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+process.on('SIGUSR2', () => {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  appendFileSync(${JSON.stringify(heapFile)}, process.pid + ' ' + getHeapStatistics().used_heap_size + '\\n')
+})
+`,
+)
 
-function start(onText) {
+function start(onText, file = BUNDLE, more = {}) {
+  const program = `stty cols ${args.columns} rows ${args.rows}; exec ${process.execPath} ${file} top --source nvidia`
   // script(1) gives it a terminal; `-f` passes on every write at once.
-  const child = spawn('script', ['-qfc', program, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn('script', ['-qfc', program, '/dev/null'], { env: { ...env, ...more }, stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdout.setEncoding('utf8')
   child.stdout.on('data', onText)
   return child
@@ -99,40 +125,57 @@ const memory = (pids) => {
   return { rss: pids.reduce((sum, pid) => sum + field(pid, 'Rss'), 0), pss: pids.reduce((sum, pid) => sum + field(pid, 'Pss'), 0) }
 }
 
-async function firstFrame() {
+async function heapsOf(pids) {
+  for (const pid of pids) process.kill(pid, 'SIGUSR2')
+  await sleep(1000)
+  const lines = (read(heapFile) ?? '').split('\n')
+  return pids.map((pid) => Number(lines.findLast((line) => line.startsWith(`${pid} `))?.split(' ')[1] ?? Number.NaN) / 1024 ** 2)
+}
+
+async function firstFrame(file) {
   const began = performance.now()
   let frame = null
   let figures = null
+  let seen = ''
   const child = start((text) => {
     const now = performance.now() - began
-    if (frame === null && text.includes('Quit')) frame = now
-    if (figures === null && /\d+%/.test(text) && text.includes('GPUs')) figures = now
-  })
+    seen += text
+    if (frame === null && seen.includes('Quit')) frame = now
+    if (figures === null && /\d+%/.test(seen) && seen.includes('GPUs')) figures = now
+  }, file)
   while (figures === null && performance.now() - began < 10_000) await sleep(10)
   child.stdin.write('q')
   await new Promise((resolve) => child.once('exit', resolve))
+  if (frame === null || figures === null) throw new Error(`no figures within 10 s; the terminal got ${JSON.stringify(seen.slice(-500))}`)
   return { frame, figures }
 }
 
-const starts = []
-for (let index = 0; index < Number(args.starts); index++) starts.push(await firstFrame())
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
-const result = {
-  gpus,
-  processes: workers.length,
-  firstFrameMs: median(starts.map((one) => one.frame)),
-  firstFiguresMs: median(starts.map((one) => one.figures)),
+const starts = { bundle: [], modules: [] }
+for (let index = 0; index < Number(args.starts); index++) {
+  starts.bundle.push(await firstFrame(BUNDLE))
+  starts.modules.push(await firstFrame(MODULES))
 }
-console.log(
-  `first frame ${result.firstFrameMs.toFixed(0)} ms, first figures ${result.firstFiguresMs.toFixed(0)} ms after the start (median of ${starts.length})`,
-)
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
+const result = { gpus, processes: workers.length }
+for (const [name, times] of Object.entries(starts)) {
+  result[name] = { firstFrameMs: median(times.map((one) => one.frame)), firstFiguresMs: median(times.map((one) => one.figures)) }
+  const { firstFrameMs, firstFiguresMs } = result[name]
+  console.log(
+    `${name}: first frame ${firstFrameMs.toFixed(0)} ms, first figures ${firstFiguresMs.toFixed(0)} ms (median of ${times.length})`,
+  )
+}
+console.log(`first frame of the bundle: ${(result.bundle.firstFrameMs / result.modules.firstFrameMs).toFixed(2)} times that of the modules`)
 
 let bytes = 0
 let writes = 0
-const child = start((text) => {
-  bytes += text.length
-  writes++
-})
+const child = start(
+  (text) => {
+    bytes += text.length
+    writes++
+  },
+  BUNDLE,
+  Number(args.minutes) > 0 ? { NODE_OPTIONS: `--import=${heapWatch}` } : {},
+)
 await sleep(10_000)
 const pids = tree(child.pid)
 const measure = async (seconds) => {
@@ -152,14 +195,18 @@ console.log(
 )
 console.log(`${(result.bytesPerSecond / 1024).toFixed(1)} KB/s to the terminal in ${result.writesPerSecond.toFixed(1)} writes a second`)
 if (Number(args.minutes) > 0) {
-  result.growth = [memory(pids)]
+  result.growth = []
   for (let minute = 1; minute <= Number(args.minutes); minute++) {
     await sleep(60_000)
-    result.growth.push(memory(pids))
-    console.log(`minute ${minute}: ${result.growth.at(-1).rss.toFixed(1)} MB RSS, ${result.growth.at(-1).pss.toFixed(1)} MB PSS`)
+    const now = { minute, ...memory(pids) }
+    // A collection changes what is measured: only at the beginning and at the end.
+    if (minute === 2 || minute === Number(args.minutes)) now.heaps = await heapsOf(pids)
+    result.growth.push(now)
+    const heaps = now.heaps ? `, heaps after a collection ${now.heaps.map((size) => size.toFixed(2)).join(' + ')} MB` : ''
+    console.log(`minute ${minute}: ${now.rss.toFixed(1)} MB RSS, ${now.pss.toFixed(1)} MB PSS${heaps}`)
   }
 }
 child.stdin.write('q')
 await new Promise((resolve) => child.once('exit', resolve))
-for (const worker of workers) worker.kill()
+endWorkers()
 if (args.json) writeFileSync(args.json, JSON.stringify(result, null, 2))

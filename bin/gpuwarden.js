@@ -9,6 +9,10 @@ if (process.argv.length === 3 && (process.argv[2] === '--version' || process.arg
   const { readFileSync } = await import('node:fs')
   process.stdout.write(`${JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version}\n`)
 } else {
-  const { main } = await import('../dist/cli.js')
+  const { statSync } = await import('node:fs')
+  const modifiedAt = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  // Among the sources the compiler may have run without the bundler and left an older bundle behind: then its modules are the program.
+  const isOld = modifiedAt('../src/cli.ts') > 0 && modifiedAt('../dist/program/cli.js') < modifiedAt('../dist/cli.js')
+  const { main } = await import(isOld ? '../dist/cli.js' : '../dist/program/cli.js')
   process.exitCode = await main(process.argv.slice(2))
 }

@@ -39,7 +39,7 @@ def train(arguments: argparse.Namespace) -> None:
     callback = TrainingMonitorCallback(monitor)
     debugger = MemoryDebugger()
     debugger.start_monitoring()
-    callback.on_train_begin()
+    callback.on_train_begin(total_steps=arguments.steps)
     steps_per_epoch = max(1, arguments.steps // 4)
     for step in range(arguments.steps):
         callback.on_step_begin()

@@ -7,6 +7,7 @@ import { openChannels } from './channels/index.ts'
 import { pushRoutes } from './channels/push-routes.ts'
 import { PushSubscriptions } from './channels/push-subscriptions.ts'
 import type { ConfigValues } from './config.ts'
+import { dashboardUrl } from './dashboard-url.ts'
 import type { AgentState, History, Log } from './kinds.ts'
 import type { Route } from './route.ts'
 
@@ -51,7 +52,7 @@ export function createAlerting({ values, logDir, state, history, detectors, log,
     channels: new Map(channels.map((channel) => [channel.name, channel])),
     // A route may name one that is switched off: that is how it is switched off.
     unusableChannels: [...unusable.keys(), ...disabled],
-    settings: values,
+    settings: { ...values, 'alerts.dashboard_url': dashboardUrl(values, state.hostname) },
     state,
     log: log.child({ room: 'alerts' }),
     now,

@@ -1,10 +1,14 @@
 /** The composition root of the agent: the only file that knows every room. */
 import { randomBytes } from 'node:crypto'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { announceAgent } from './agent-file.ts'
 import { type Alerting, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
+import { createDashboard } from './dashboard.ts'
 import { CONTENT_TYPES, createExporter } from './exporter/exporter.ts'
 import { TrainingMetrics } from './exporter/training-metrics.ts'
+import { XidCounts } from './exporter/xid-counts.ts'
 import { EXIT, Failure } from './failure.ts'
 import type { HubEvent, Sink } from './kinds.ts'
 import { type OpenLog, openLog } from './log.ts'
@@ -17,6 +21,9 @@ import { createStore, type Store } from './store/store.ts'
 import { createTraining, type Training } from './training/training.ts'
 import { VERSION } from './version.ts'
 import { Watching } from './watching.ts'
+
+/** What is run for work that the agent must not do itself. */
+const PROGRAM = fileURLToPath(new URL('../bin/gpuwarden.js', import.meta.url))
 
 export interface AgentOptions {
   readonly config: Config
@@ -45,6 +52,8 @@ export class Agent {
   readonly #training: Training
   readonly #abort = new AbortController()
   #refilled: Promise<unknown> = Promise.resolve()
+  #port: number | null = null
+  #retract: () => void = () => undefined
   #stopped: Promise<void> | null = null
 
   constructor({ config, logToStderr, samplerEntry }: AgentOptions) {
@@ -64,18 +73,20 @@ export class Agent {
       values,
       log,
       runId,
+      cardsFile: logDir === null ? null : join(logDir, 'gpus.json'),
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording is over'),
     })
     const { hub, state } = this.sampling
     const trainingMetrics = new TrainingMetrics()
+    const xids = new XidCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would have to be ended again.
     this.#watching = new Watching({ values, logDir, hostname: state.hostname, hub, log, now: Date.now })
     this.#alerting = createAlerting({ values, logDir, state, history, detectors: this.#watching.running, log })
     const { alerts } = this.#alerting
     hub.addSink(history)
-    hub.addSink(quietSink('training', (event) => follow(trainingMetrics, event)))
+    hub.addSink(quietSink('training', (event) => follow(trainingMetrics, xids, event)))
     this.store =
       logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), now: Date.now, runId })
     if (this.store && logDir !== null) {
@@ -89,14 +100,27 @@ export class Agent {
       )
     }
     const { store } = this
-    this.#training = createTraining({ hub, dir: logDir, log, settings: values, ...(store ? { flush: () => isWritten(store) } : {}) })
+    this.#training = createTraining({
+      hub,
+      dir: logDir,
+      log,
+      settings: values,
+      report: { program: PROGRAM, configFile: config.file },
+      ...(store ? { flush: () => isWritten(store) } : {}),
+    })
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
       maxProcesses: values['metrics.max_processes'],
       training: trainingMetrics,
+      xids,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
     })
+    const dashboard = values['server.enabled']
+      ? createDashboard({ config, logDir, state, log, port: () => this.#port, signal: this.#abort.signal })
+      : null
+    for (const sink of dashboard?.sinks ?? []) hub.addSink(sink)
+    if (dashboard) this.#refilled = Promise.allSettled([this.#refilled, dashboard.refilled])
     const push = createPush({
       state,
       settings: values,
@@ -105,7 +129,7 @@ export class Agent {
       version: VERSION,
     })
     for (const sink of push) hub.addSink(sink)
-    this.#server = values['server.enabled']
+    this.#server = dashboard
       ? createServer({
           state,
           history,
@@ -114,7 +138,9 @@ export class Agent {
           log,
           version: VERSION,
           extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
-          routes: [...this.#alerting.routes, ...this.#training.routes],
+          routes: [...this.#alerting.routes, ...this.#training.routes, ...dashboard.routes],
+          processControl: dashboard.processControl,
+          ...(dashboard.assets ? { assets: dashboard.assets } : {}),
         })
       : null
     if (this.#server) hub.addSink(this.#server.sink)
@@ -134,12 +160,18 @@ export class Agent {
     const { problems } = this.#alerting
     for (const warning of [...warnings, ...problems]) log.warn({}, warning)
     try {
-      const url = this.#server ? (await this.#server.listen()).url : null
+      const address = this.#server ? await this.#server.listen() : null
+      this.#port = address?.port ?? null
+      const url = address?.url ?? null
+      if (url !== null) this.#announce(url)
       const port = values['server.prometheus_port']
       const metricsUrl = this.#server && port !== null ? `${(await this.#server.metricsListen(port)).url}/metrics` : null
       this.#watching.resume()
       // Its routes wait for it, and try again when it failed: the GPUs need not.
-      void this.#training.open().catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; it is tried again'))
+      void this.#training
+        .open()
+        .then(() => this.#training.closeSilentRuns())
+        .catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; it is tried again'))
       const opened = await this.sampling.open()
       for (const { source, result, message } of opened.openings) {
         if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; it is tried again`)
@@ -160,8 +192,18 @@ export class Agent {
     return this.#stopped
   }
 
+  /** Without it, programs on this machine that hold the token have to be told where to send it. */
+  #announce(url: string): void {
+    try {
+      this.#retract = announceAgent(Number(new URL(url).port || 80))
+    } catch (error) {
+      this.log.log.info({ err: error }, 'others on this machine cannot be sure that this is the agent; they have to name its address')
+    }
+  }
+
   async #stop(reason: string): Promise<void> {
     this.#abort.abort()
+    this.#retract()
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()
@@ -192,9 +234,11 @@ async function isWritten(store: Store): Promise<boolean> {
   return store.health().state === 'ok'
 }
 
-function follow(training: TrainingMetrics, event: HubEvent): void {
+/** What the exporter must have seen happen, because the state keeps only the end of it. */
+function follow(training: TrainingMetrics, xids: XidCounts, event: HubEvent): void {
   if (event.type === 'steps') training.accept(event.steps, event.provenance)
   else if (event.type === 'run') training.acceptRun(event.run)
+  else if (event.type === 'tick') xids.accept(event.tick.events)
 }
 
 /** A sink that keeps nothing and so drops nothing. */

@@ -1,6 +1,18 @@
 /** Where everything meets: takes what sources and detectors say, keeps the state, and publishes to the sinks. */
 import type { HubEvent, Log, Sink, SinkHealth, Tick } from './kinds.ts'
-import type { Finding, GpuEvent, GpuInfo, GpuSample, HostSample, Provenance, Run, Sample, SourceHealth, TrainingStep } from './model.ts'
+import type {
+  Finding,
+  GpuEvent,
+  GpuInfo,
+  GpuSample,
+  HostSample,
+  ProcessView,
+  Provenance,
+  Run,
+  Sample,
+  SourceHealth,
+  TrainingStep,
+} from './model.ts'
 import type { State } from './state.ts'
 
 export interface SourceReport {
@@ -69,17 +81,17 @@ export class Hub {
    * they are published one by one, as they would have come.
    */
   receive(report: SourceReport): void {
-    let group: Sample[] = []
-    for (const sample of report.samples) {
-      const previous = group.at(-1)
-      if (previous && previous.at !== sample.at && (sample.kind === 'gpu' || sample.kind === 'host' || report.provenance === 'replay')) {
-        this.#receiveMoment(report, previous.at, group)
-        group = []
-      }
-      group.push(sample)
+    const { samples, provenance } = report
+    let from = 0
+    for (let i = 1; i < samples.length; i++) {
+      const [before, sample] = [samples[i - 1], samples[i]]
+      if (!before || !sample || before.at === sample.at) continue
+      if (sample.kind !== 'gpu' && sample.kind !== 'host' && provenance !== 'replay') continue
+      this.#receiveMoment(report, before.at, samples.slice(from, i))
+      from = i
     }
-    const last = group.at(-1)
-    if (last) this.#receiveMoment(report, last.at, group)
+    const last = samples.at(-1)
+    if (last) this.#receiveMoment(report, last.at, from === 0 ? samples : samples.slice(from))
   }
 
   async close(): Promise<void> {
@@ -104,9 +116,10 @@ export class Hub {
       else host = sample
     }
     if (host) state.keepProcesses(host.processes)
-    if (gpus.length > 0) gpus.push(...state.unlisted(report.source, at))
+    if (gpus.length > 0) state.addUnlisted(report.source, at, gpus)
     if (gpus.length > 0 || host || events.length > 0) {
-      const processes = gpus.flatMap((sample) => state.join(sample))
+      const processes: ProcessView[] = []
+      for (const sample of gpus) state.join(sample, processes)
       const tick: Tick = { seq: ++this.#seq, at, source: report.source, provenance: report.provenance, gpus, processes, host, events }
       state.keepTick(tick)
       this.#publish({ type: 'tick', tick })
@@ -117,10 +130,11 @@ export class Hub {
 
   /** Tells who looks processes up which ones are on the GPUs now, when that changed. */
   #follow(source: string, gpus: readonly GpuSample[]): void {
-    this.#pids.set(
-      source,
-      gpus.flatMap((sample) => (sample.processes ?? []).map((process) => process.pid)),
-    )
+    const before = this.#pids.get(source)
+    if (before && isSame(before, gpus)) return
+    const own: number[] = []
+    for (const { processes } of gpus) if (processes) for (const { pid } of processes) own.push(pid)
+    this.#pids.set(source, own)
     const pids = [...new Set([...this.#pids.values()].flat())].sort((a, b) => a - b)
     const key = pids.join()
     if (key === this.#watched) return
@@ -140,4 +154,11 @@ export class Hub {
       }
     }
   }
+}
+
+/** Whether the processes on the GPUs are those of before, in the same order. */
+function isSame(pids: readonly number[], gpus: readonly GpuSample[]): boolean {
+  let at = 0
+  for (const { processes } of gpus) if (processes) for (const { pid } of processes) if (pids[at++] !== pid) return false
+  return at === pids.length
 }

@@ -31,8 +31,18 @@ export interface GpuInfo {
   readonly cudaVersion: string | null
   readonly libraryVersion: string | null
   readonly architecture: string | null
+  /** `9.0`: what CUDA code a card can run. */
+  readonly computeCapability: string | null
+  readonly vbiosVersion: string | null
+  /** NVML's number: 0 shared, 1 one thread, 2 nobody, 3 one process. */
+  readonly computeMode: Reading
   readonly memoryTotalBytes: Reading
+  /** As set; what is in force can be less. */
   readonly powerLimitWatts: Reading
+  /** In force: the least of all limits that hold at this moment. */
+  readonly powerLimitEnforcedWatts: Reading
+  /** As the card comes from the factory. */
+  readonly powerLimitDefaultWatts: Reading
   readonly powerLimitMinWatts: Reading
   readonly powerLimitMaxWatts: Reading
   readonly smClockMaxHertz: Reading
@@ -113,6 +123,8 @@ export interface GpuReadings {
   readonly retiredPagesPending: Reading
   /** NVML's recovery action: 0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset. */
   readonly recoveryAction: Reading
+  /** Joining the NVLink fabric behind NVSwitches, NVML's number: 1 not started, 2 in progress, 3 completed; null where there is no fabric. */
+  readonly fabricState: Reading
   readonly powerViolationSeconds: Reading
   readonly thermalViolationSeconds: Reading
   readonly graphicsActiveRatio: Reading
@@ -325,6 +337,8 @@ export interface Run {
   readonly pid: Reading
   readonly gpus: readonly string[]
   readonly worldSize: Reading
+  /** How many steps it is planned to have; null when nobody said. */
+  readonly totalSteps: Reading
   readonly startedAt: number
   readonly endedAt: Reading
   readonly outcome: 'success' | 'oom' | 'nan' | 'killed' | 'failed' | null

@@ -3,6 +3,7 @@ import type { ConfigValues } from './config.ts'
 import { EXIT, Failure } from './failure.ts'
 import { Hub } from './hub.ts'
 import type { Log, SelfUsage, SourceOptions } from './kinds.ts'
+import { KnownCards } from './known-cards.ts'
 import { type Opening, Supervisor } from './sampler/supervisor.ts'
 import { VENDOR_SOURCES } from './sources/index.ts'
 import { State } from './state.ts'
@@ -14,6 +15,8 @@ export interface SamplingOptions {
   readonly runId: string
   readonly env?: NodeJS.ProcessEnv
   readonly onEnded?: (source: string) => void
+  /** Where it is kept which card is which; null or left out: nowhere. */
+  readonly cardsFile?: string | null
   /** Only tests change it: they run from the sources, the sampler from the build. */
   readonly samplerEntry?: URL
 }
@@ -34,6 +37,7 @@ export class Sampling {
   constructor(options: SamplingOptions) {
     this.#options = options
     const { values, log } = options
+    const cards = new KnownCards({ file: options.cardsFile ?? null, log })
     this.supervisor = new Supervisor({
       entry: options.samplerEntry ?? new URL('./sampler/child.js', import.meta.url),
       root: values.root,
@@ -43,8 +47,8 @@ export class Sampling {
       openDeadlineMs: values.open_deadline * 1000,
       options: sourceOptions(values),
       backoffMs: { first: values.restart_first * 1000, most: values.restart_most * 1000 },
-      onDevices: (source, devices) => this.hub.receiveDevices(source, devices),
-      onTick: (report) => this.hub.receive(report),
+      onDevices: (source, devices) => this.hub.receiveDevices(source, cards.devices(source, devices)),
+      onTick: (report) => this.hub.receive({ ...report, samples: cards.samples(report.source, report.samples) }),
       onHealth: (health) => this.hub.receiveHealth(health),
       onEnded: (source) => options.onEnded?.(source),
       onLog: (level, message, detail) => log[level](detail, message),

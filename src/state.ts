@@ -12,6 +12,7 @@ interface KnownGpu {
   readonly source: string
   sample: GpuSample | null
   arrivedAt: number
+  /** Of the whole tick: taken apart when somebody asks. */
   processes: readonly ProcessView[]
   /** Still in the driver's list. A card that fell off the bus keeps its row. */
   listed: boolean
@@ -54,7 +55,7 @@ export class State implements AgentState {
   }
 
   processes(): readonly ProcessView[] {
-    return this.#shown().flatMap((gpu) => gpu.processes)
+    return this.#shown().flatMap(({ info, processes }) => processes.filter((process) => process.gpu === info.id))
   }
 
   host(): { sample: HostSample; ageMs: number; live: boolean } | null {
@@ -98,26 +99,28 @@ export class State implements AgentState {
     return gpu !== undefined && this.#isShown(gpu.info)
   }
 
-  join(sample: GpuSample): ProcessView[] {
-    return (sample.processes ?? []).map((process) => {
+  /** Adds the sample's processes, each with who it is. */
+  join({ at, gpu, processes }: GpuSample, views: ProcessView[]): void {
+    if (processes === null) return
+    for (const process of processes) {
       const info = this.#infos.get(process.pid) ?? null
       // A process that began after the driver listed this PID is a later user of the number, not the one on the GPU.
-      const isOther = info !== null && info.startedAt !== null && info.startedAt > sample.at + 1000
-      return { ...process, gpu: sample.gpu, info: isOther ? null : info }
-    })
+      const isOther = info !== null && info.startedAt !== null && info.startedAt > at + 1000
+      views.push({ ...process, gpu, info: isOther ? null : info })
+    }
   }
 
-  keepTick(tick: Tick): void {
+  keepTick({ gpus, processes, host, source, events }: Tick): void {
     const arrivedAt = this.now()
-    for (const sample of tick.gpus) {
+    for (const sample of gpus) {
       const gpu = this.#gpus.get(sample.gpu)
       if (!gpu) continue
       gpu.sample = sample
       gpu.arrivedAt = arrivedAt
-      gpu.processes = tick.processes.filter((process) => process.gpu === sample.gpu)
+      gpu.processes = processes
     }
-    if (tick.host) this.#host = { source: tick.source, sample: tick.host, arrivedAt }
-    for (const event of tick.events) this.keepEvent(event)
+    if (host) this.#host = { source, sample: host, arrivedAt }
+    for (const event of events) this.keepEvent(event)
   }
 
   keepProcesses(infos: readonly ProcessInfo[]): void {
@@ -173,10 +176,8 @@ export class State implements AgentState {
   }
 
   /** Rows of cards that the driver no longer lists: they are said to be lost in every tick, not once. */
-  unlisted(source: string, at: number): GpuSample[] {
-    const samples: GpuSample[] = []
-    for (const gpu of this.#gpus.values()) if (gpu.source === source && !gpu.listed) samples.push(lostSample(gpu.info, at))
-    return samples
+  addUnlisted(source: string, at: number, samples: GpuSample[]): void {
+    for (const gpu of this.#gpus.values()) if (!gpu.listed && gpu.source === source) samples.push(lostSample(gpu.info, at))
   }
 
   #freeIndex(device: GpuInfo): number {

@@ -62,7 +62,7 @@ function watch(logDir: string | null, { more = {}, kinds = [counter] }: { more?:
   hub.addSink(watching)
   const run = () =>
     hub.receiveRun({
-      ...{ id: 'r', name: 'r', host: 'box', user: null, pid: null, gpus: [], worldSize: 1 },
+      ...{ id: 'r', name: 'r', host: 'box', user: null, pid: null, gpus: [], worldSize: 1, totalSteps: null },
       ...{ startedAt: AT, endedAt: null, outcome: null },
     })
   return { watching, state, logged, run }
@@ -83,6 +83,16 @@ describe('what the detectors have learned', () => {
     second.run()
     expect(second.state.findings()).toMatchObject([{ message: '3 steps' }])
     expect(second.logged).toEqual([])
+  })
+
+  it('is kept soon after a trouble began, without being asked to, so that a kill does not undo it', async () => {
+    const dir = folder()
+    const { watching, run } = watch(dir)
+    watching.resume()
+    run()
+    const saved = () => (existsSync(join(dir, 'detectors.json')) ? readFileSync(join(dir, 'detectors.json'), 'utf8') : '')
+    expect(saved()).toBe('')
+    await expect.poll(saved, { timeout: 10_000 }).toContain('"count":1')
   })
 
   it('ends where its detector is switched off', async () => {

@@ -24,6 +24,8 @@ export interface WatchingOptions {
 }
 
 const SAVE_EVERY_MS = 60_000
+/** After a trouble began or ended: a kill must not make the detectors say again what was over, or forget what was not. */
+const SAVE_SOON_MS = 1000
 
 /** A sink of the hub, to be added last: everybody is to have seen a sample before what is concluded from it. */
 export class Watching implements Sink {
@@ -35,6 +37,9 @@ export class Watching implements Sink {
   readonly #timer: NodeJS.Timeout | null
   #engine: Engine
   #known: readonly Finding[] = []
+  /** Fingerprints of what holds. */
+  readonly #active = new Set<string>()
+  #soon: NodeJS.Timeout | null = null
   #saving: Promise<void> = Promise.resolve()
   /** An agent that never got to watch must not write over what another one keeps. */
   #isWatching = false
@@ -55,12 +60,12 @@ export class Watching implements Sink {
   /** Says again what held before the restart, and what has ended with it. Before the first sample. */
   resume(): void {
     this.#isWatching = true
-    for (const finding of this.#known) this.#options.hub.receiveFinding(finding)
+    for (const finding of this.#known) this.#tell(finding)
     this.#known = []
   }
 
   accept(event: HubEvent): void {
-    for (const finding of this.#engine.accept(event)) this.#options.hub.receiveFinding(finding)
+    for (const finding of this.#engine.accept(event)) this.#tell(finding)
   }
 
   dropped(): { count: number; reason: string | null } {
@@ -75,7 +80,20 @@ export class Watching implements Sink {
 
   async close(): Promise<void> {
     if (this.#timer) clearInterval(this.#timer)
+    if (this.#soon) clearTimeout(this.#soon)
     await this.save()
+  }
+
+  #tell(finding: Finding): void {
+    const isNews = finding.state === 'resolved' ? this.#active.delete(finding.fingerprint) : !this.#active.has(finding.fingerprint)
+    if (isNews && finding.state === 'active') this.#active.add(finding.fingerprint)
+    this.#options.hub.receiveFinding(finding)
+    if (isNews && this.#file !== null) this.#soon ??= setTimeout(() => this.#saveSoon(), SAVE_SOON_MS).unref()
+  }
+
+  #saveSoon(): void {
+    this.#soon = null
+    void this.save()
   }
 
   #create(): Engine {

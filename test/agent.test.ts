@@ -54,6 +54,7 @@ describe('monitor with simulated GPUs', () => {
     const metrics = await agent.text('/metrics')
     expect(metrics).toMatch(/^gpu_utilization_percent\{[^}]*simulated="true"[^}]*\} /m)
     expect(metrics).toMatch(/^gpuwarden_simulated 1$/m)
+    await until('it has looked twice', async () => ((await source(agent, 'demo'))?.samples ?? 0) > 1)
     const { code } = await agent.stop()
     expect(code).toBe(0)
     const lines = agent.lines('gpu_metrics')

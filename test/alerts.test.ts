@@ -15,6 +15,10 @@ interface ChannelList {
   channels: { channel: string; depth: number; problem: string | null; results: Record<string, number> }[]
 }
 
+interface GpuList {
+  gpus: { info: { id: string; label: string }; sample: { state: string } | null }[]
+}
+
 const PASSWORD = 'T0pSecret-a1b2c3d4e5'
 const agents: RunningAgent[] = []
 afterEach(async () => {
@@ -78,9 +82,7 @@ const lostAlert = async (agent: RunningAgent) =>
 const channelOf = async (agent: RunningAgent, name: string) =>
   (await agent.get<ChannelList>('/api/v1/channels')).channels.find((channel) => channel.channel === name)
 
-/** By identity: after a restart the driver cannot tell that of a lost card, and reports another one. */
-const lostMails = (box: Mailbox) =>
-  box.mails.filter((mail) => /CRITICAL .*GPU 1: gpu lost/.test(mail.subject) && /GPU-fa4e0000-0000-4000-8000-000000000001/.test(mail.text))
+const lostMails = (box: Mailbox) => box.mails.filter((mail) => /CRITICAL .*gpu lost/.test(mail.subject))
 
 describe('an alert', () => {
   it('of a recording arrives by e-mail, marked, when simulated ones are wanted', async () => {
@@ -103,14 +105,17 @@ describe('an alert', () => {
     for (const one of box.mails) expect(one.text).not.toContain(PASSWORD)
   })
 
-  it('carries a chart of its evidence', async () => {
+  it.each([
+    ['leak_graph', /^X-Gpuwarden-Detector: .*leak/m],
+    ['divergence', /^X-Gpuwarden-Detector: .*loss_spike/m],
+  ])('carries a chart of its evidence: %s', async (trace, detector) => {
     const box = await mailbox()
-    await start(['--source', `replay:${join(FIXTURES, 'traces/leak_graph')}`, '--speed', 'max'], {
+    await start(['--source', `replay:${join(FIXTURES, 'traces', trace)}`, '--speed', 'max'], {
       ...mailVariables(box.port),
       GPUWARDEN_ALERTS_SIMULATED: 'true',
       GPUWARDEN_ALERTS_GROUP_SECONDS: '0',
     })
-    const mail = await until('a mail is there', () => box.mails.find(({ text }) => /^X-Gpuwarden-Detector: .*leak/m.test(text)))
+    const mail = await until('a mail is there', () => box.mails.find(({ text }) => detector.test(text)))
     expect(mail.text).toMatch(/Content-Type: image\/png/)
     expect(mail.text.replaceAll('=\r\n', '')).toMatch(/src=3D"cid:chart-\d@gpuwarden"/)
   })
@@ -170,6 +175,29 @@ describe('a restart', () => {
     expect(lostMails(box)).toHaveLength(1)
   })
 
+  it('knows a card that is lost by the name it had, though its driver cannot tell it: one row, one alert, one mail', async () => {
+    const box = await mailbox()
+    const { agent, startAgent } = await withLostGpu(mailVariables(box.port))
+    await until('it arrived', () => lostMails(box).length > 0)
+    const before = await lostAlert(agent)
+    await agent.stop('SIGKILL')
+    const next = await startAgent(agent.logDir)
+    const lost = await until('the card is seen lost', async () => {
+      const { gpus } = await next.get<GpuList>('/api/v1/gpus')
+      return gpus.every(({ sample }) => sample !== null) && gpus.some(({ sample }) => sample?.state === 'lost') ? gpus : null
+    })
+    expect(lost.map(({ info, sample }) => [info.id, info.label, sample?.state])).toEqual([
+      ['GPU-fa4e0000-0000-4000-8000-000000000000', '0', 'ok'],
+      ['GPU-fa4e0000-0000-4000-8000-000000000001', '1', 'lost'],
+    ])
+    const { alerts } = await next.get<AlertList>('/api/v1/alerts')
+    expect(alerts.filter(({ fingerprint }) => fingerprint.startsWith('gpu_lost')).map(({ fingerprint }) => fingerprint)).toEqual([
+      before?.fingerprint,
+    ])
+    await next.stop()
+    expect(lostMails(box)).toHaveLength(1)
+  })
+
   it('begins anew, and says so, when what they knew is damaged', async () => {
     const logDir = temporaryFolder()
     writeFileSync(join(logDir, 'detectors-demo.json'), '{"version":1,"det')
@@ -183,7 +211,7 @@ describe('a restart', () => {
 })
 
 describe('gpuwarden alerts', () => {
-  it('lists, silences, acknowledges and tests by the running agent', async () => {
+  it('lists, silences, acknowledges and tests by the running agent', { timeout: 120_000 }, async () => {
     const box = await mailbox()
     const { agent } = await withLostGpu(mailVariables(box.port))
     const port = new URL(agent.url).port
@@ -194,6 +222,11 @@ describe('gpuwarden alerts', () => {
     const acknowledged = await alerts('ack', 'gpu_lost', '--for', '30m')
     expect(acknowledged.stdout).toMatch(/^Acknowledged until /)
     expect((await lostAlert(agent))?.mutedBy).toBe('acknowledged')
+    expect((await alerts('unack', 'gpu_lost')).stdout).toMatch(/^No longer acknowledged: /)
+    expect((await lostAlert(agent))?.mutedBy).toBe(null)
+    const again = await alerts('unack', 'gpu_lost')
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('that somebody acknowledged')])
+    expect((await alerts('ack', 'nothing')).stderr).toContain('no open alert begins with "nothing"')
     const silenced = JSON.parse((await alerts('silence', 'gpu=1', 'severity=critical', '--comment', 'swap', '--json')).stdout)
     expect(silenced).toMatchObject({ comment: 'swap', matchers: [{ name: 'gpu', operator: '=', value: '1' }, { name: 'severity' }] })
     expect((await lostAlert(agent))?.mutedBy).toBe('silence')
@@ -205,6 +238,13 @@ describe('gpuwarden alerts', () => {
     expect([tested.code, tested.stderr]).toEqual([0, ''])
     expect(tested.stdout).toMatch(/^Sent by the agent at http.*\nemail: taken\n {2}127\.0\.0\.1:\d+ answered: 250 kept as 4711/)
     expect(box.mails.at(-1)?.subject).toMatch(/^\[gpuwarden\] TEST/)
+    const all = await alerts('test')
+    expect([all.code, all.stdout]).toEqual([
+      0,
+      expect.stringMatching(/email: taken[\s\S]*webpush: left out\n {2}no browser has subscribed\n$/),
+    ])
+    const push = await alerts('test', 'webpush')
+    expect([push.code, push.stdout]).toEqual([1, expect.stringMatching(/webpush: REFUSED\n {2}no browser has subscribed\n$/)])
     const unknown = await alerts('test', 'pigeon')
     expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('There is no channel "pigeon"')])
   })
@@ -227,15 +267,20 @@ describe('gpuwarden alerts', () => {
     const port = await freePort()
     const unreachable = await run(['alerts', 'test', '--port', '1'], mailVariables(port))
     expect([unreachable.code, unreachable.stdout]).toEqual([1, expect.stringMatching(/email: REFUSED\n.*cannot be reached.*ECONNREFUSED/)])
+    const none = await run(['alerts', 'test', '--port', '1'])
+    expect([none.code, none.stdout]).toEqual([1, expect.stringMatching(/webpush: left out\n.*\nNobody would be told of an alert/)])
     const unknown = await run(['alerts', 'test', 'pigeon', '--port', '1'])
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('there is no channel "pigeon"')])
   })
 
   it.each([
     [['alerts', '--port', '1'], 1, /no gpuwarden agent answers at http:\/\/127\.0\.0\.1:1 /],
-    [['alerts', 'frobnicate'], 2, /expected one of list, history, silence, unsilence, ack, test/],
+    [['alerts', 'frobnicate'], 2, /expected one of list, history, silence, unsilence, ack, unack, test/],
     [['alerts', 'silence', 'gpu=0', '--for', 'ever', '--port', '1'], 2, /--for: expected a duration/],
     [['alerts', 'unsilence', '--port', '1'], 2, /expected the id of a silence/],
+    [['alerts', 'ack', '--port', '1'], 2, /expected the fingerprint of an alert/],
+    [['alerts', 'ack', 'thermal', '--for', '-1h', '--port', '1'], 2, /--for: expected a duration/],
+    [['alerts', 'unack', '--port', '1'], 2, /expected the fingerprint of an alert/],
   ] as [string[], number, RegExp][])('%j ends with %i', async (args, code, message) => {
     const result = await run(args)
     expect([result.code, result.stderr]).toEqual([code, expect.stringMatching(message)])

@@ -3,57 +3,74 @@ import { describe, expect, it } from 'vitest'
 import { CATALOGUE } from '../src/exporter/catalogue.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
 import { readExposition, type Series } from '../src/exporter/exposition.contract.ts'
-import { FIXED_STATE, fixedTraining, NOW } from '../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, fixedXids, NOW } from '../src/exporter/fixed-state.contract.ts'
+import type { Family } from '../src/exporter/metric.ts'
 import { TrainingMetrics } from '../src/exporter/training-metrics.ts'
 import type { AgentState, GpuView } from '../src/kinds.ts'
 import type { GpuProcess, ProcessView, TrainingStep } from '../src/model.ts'
+import { metricNames } from './promql.ts'
+import { publicQueries } from './public-dashboards.ts'
 
-type Unit =
-  | 'celsius'
-  | 'watts'
-  | 'MHz'
-  | 'percent'
-  | 'MiB'
-  | 'ratio'
-  | 'mJ'
-  | 'ns'
-  | 'bytes'
-  | 'hertz'
-  | 'bit mask'
-  | 'joules'
-  | 'seconds'
-  | ''
-type Wanted = readonly [name: string, type: 'gauge' | 'counter', unit: Unit]
+type Unit = Family['unit']
+
+/** What somebody else's dashboard or rule reads: name, type, unit, and the labels that it looks at besides those of the reader. */
+type Wanted = readonly [name: string, type: 'gauge' | 'counter', unit: Unit, labels?: readonly string[]]
 
 interface Reader {
   readonly who: string
+  /** Labels that every one of its series is chosen or shown by. */
   readonly labels: readonly string[]
   readonly metrics: readonly Wanted[]
-  /** What it reads and we cannot give, with the reason. */
-  readonly exceptions?: Readonly<Record<string, string>>
 }
 
-const THROTTLE = [
-  'gpu_idle',
-  'hw_thermal_slowdown',
-  'sw_power_cap',
-  'applications_clocks_setting',
-  'hw_power_brake_slowdown',
-  'sw_thermal_slowdown',
-  'sync_boost',
+const REASONS = ['gpu_idle', 'sw_power_cap', 'sw_thermal_slowdown', 'hw_thermal_slowdown', 'hw_power_brake_slowdown', 'sync_boost']
+const named = (names: readonly string[]): readonly Wanted[] =>
+  names.flatMap((name) => ['event', 'throttle'].map((kind): Wanted => [`nvidia_smi_clocks_${kind}_reasons_${name}`, 'gauge', '']))
+const IDENTITY = ['name', 'driver_version', 'cuda_version', 'vbios_version', 'compute_cap', 'pci_bus_id', 'index', 'serial']
+const INSTANCE = ['gpu_instance_id']
+const PROCESS = ['pid', 'process_name']
+
+/** What 14574 and 25547 have in common. */
+const BOTH: readonly Wanted[] = [
+  ['nvidia_smi_gpu_info', 'gauge', '', IDENTITY],
+  ['nvidia_smi_pstate', 'gauge', ''],
+  ['nvidia_smi_utilization_gpu_ratio', 'gauge', 'ratio'],
+  ['nvidia_smi_utilization_memory_ratio', 'gauge', 'ratio'],
+  ['nvidia_smi_memory_used_bytes', 'gauge', 'bytes'],
+  ['nvidia_smi_memory_total_bytes', 'gauge', 'bytes'],
+  ['nvidia_smi_temperature_gpu', 'gauge', 'celsius'],
+  ['nvidia_smi_power_draw_watts', 'gauge', 'watts'],
+  ['nvidia_smi_enforced_power_limit_watts', 'gauge', 'watts'],
+  ['nvidia_smi_power_limit_watts', 'gauge', 'watts'],
+  ['nvidia_smi_power_default_limit_watts', 'gauge', 'watts'],
+  ['nvidia_smi_fan_speed_ratio', 'gauge', 'ratio'],
+  ['nvidia_smi_clocks_current_graphics_clock_hz', 'gauge', 'hertz'],
+  ['nvidia_smi_clocks_current_memory_clock_hz', 'gauge', 'hertz'],
+  ['nvidia_smi_ecc_errors_uncorrected_aggregate_total', 'gauge', ''],
+  ['nvidia_smi_gpu_recovery_action', 'gauge', ''],
+  ['nvidia_smi_energy_joules_total', 'counter', 'joules'],
+  ['nvidia_smi_pcie_throughput_tx_bytes_per_second', 'gauge', 'bytes per second'],
+  ['nvidia_smi_pcie_throughput_rx_bytes_per_second', 'gauge', 'bytes per second'],
+  ['nvidia_smi_xid_errors_total', 'counter', '', ['xid']],
+  ['nvidia_smi_xid_last_timestamp_seconds', 'gauge', 'seconds', ['xid']],
+  ['nvidia_smi_mig_info', 'gauge', '', ['gpu_instance_id', 'profile']],
+  ['nvidia_smi_mig_sm_activity_ratio', 'gauge', 'ratio', INSTANCE],
+  ['nvidia_smi_mig_memory_used_bytes', 'gauge', 'bytes', INSTANCE],
 ]
 
 const READERS: readonly Reader[] = [
   {
     who: 'dashboard 12239 (DCGM exporter)',
-    labels: ['gpu', 'UUID', 'modelName', 'Hostname'],
+    labels: ['gpu', 'Hostname', 'UUID', 'modelName'],
     metrics: [
       ['DCGM_FI_DEV_GPU_TEMP', 'gauge', 'celsius'],
       ['DCGM_FI_DEV_POWER_USAGE', 'gauge', 'watts'],
       ['DCGM_FI_DEV_SM_CLOCK', 'gauge', 'MHz'],
       ['DCGM_FI_DEV_GPU_UTIL', 'gauge', 'percent'],
-      ['DCGM_FI_DEV_FB_USED', 'gauge', 'MiB'],
-      ['DCGM_FI_PROF_PIPE_TENSOR_ACTIVE', 'gauge', 'ratio'],
+      ['DCGM_FI_DEV_FB_USED', 'gauge', 'MiB', ['GPU_I_ID', 'GPU_I_PROFILE']],
+      ['DCGM_FI_DEV_FB_FREE', 'gauge', 'MiB', ['GPU_I_ID', 'GPU_I_PROFILE']],
+      ['DCGM_FI_PROF_GR_ENGINE_ACTIVE', 'gauge', 'ratio', ['GPU_I_ID', 'GPU_I_PROFILE']],
+      ['DCGM_FI_PROF_PIPE_TENSOR_ACTIVE', 'gauge', 'ratio', ['GPU_I_ID', 'GPU_I_PROFILE']],
     ],
   },
   {
@@ -83,106 +100,86 @@ const READERS: readonly Reader[] = [
     who: 'dashboard 14574 (nvidia_gpu_exporter, one GPU)',
     labels: ['uuid'],
     metrics: [
-      ['nvidia_smi_gpu_info', 'gauge', ''],
+      ...BOTH,
+      ...named([...REASONS, 'applications_clocks_setting']),
       ['nvidia_smi_index', 'gauge', ''],
-      ['nvidia_smi_pstate', 'gauge', ''],
-      ['nvidia_smi_utilization_gpu_ratio', 'gauge', 'ratio'],
-      ['nvidia_smi_utilization_memory_ratio', 'gauge', 'ratio'],
-      ['nvidia_smi_power_draw_watts', 'gauge', 'watts'],
-      ['nvidia_smi_power_default_limit_watts', 'gauge', 'watts'],
-      ['nvidia_smi_fan_speed_ratio', 'gauge', 'ratio'],
-      ['nvidia_smi_temperature_gpu', 'gauge', 'celsius'],
-      ['nvidia_smi_driver_version', 'gauge', ''],
-      ['nvidia_smi_vbios_version', 'gauge', ''],
-      ['nvidia_smi_memory_used_bytes', 'gauge', 'bytes'],
-      ['nvidia_smi_memory_total_bytes', 'gauge', 'bytes'],
-      ['nvidia_smi_clocks_current_graphics_clock_hz', 'gauge', 'hertz'],
+      ['nvidia_smi_compute_mode', 'gauge', ''],
       ['nvidia_smi_clocks_current_sm_clock_hz', 'gauge', 'hertz'],
-      ['nvidia_smi_clocks_current_memory_clock_hz', 'gauge', 'hertz'],
       ['nvidia_smi_clocks_current_video_clock_hz', 'gauge', 'hertz'],
       ['nvidia_smi_clocks_max_graphics_clock_hz', 'gauge', 'hertz'],
       ['nvidia_smi_clocks_max_memory_clock_hz', 'gauge', 'hertz'],
-      ...THROTTLE.map((reason): Wanted => [`nvidia_smi_clocks_throttle_reasons_${reason}`, 'gauge', '']),
+      ['nvidia_smi_compute_app_info', 'gauge', '', PROCESS],
+      ['nvidia_smi_compute_app_used_memory_bytes', 'gauge', 'bytes', PROCESS],
+      ['nvidia_smi_mig_tensor_activity_ratio', 'gauge', 'ratio', INSTANCE],
+      ['nvidia_smi_fabric_state', 'gauge', ''],
     ],
-    exceptions: {
-      nvidia_smi_power_default_limit_watts: 'the default limit is not among what we read; one gauge is empty, the limit in force is there',
-      nvidia_smi_driver_version: 'a text, which that exporter has only as a number; it is a label of nvidia_smi_gpu_info',
-      nvidia_smi_vbios_version: 'a text, which that exporter has only as a number; it is not among what we read',
-    },
   },
   {
     who: 'dashboard 25547 (nvidia_gpu_exporter, all GPUs of a node)',
     labels: ['uuid'],
-    metrics: [
-      ['nvidia_smi_gpu_info', 'gauge', ''],
-      ['nvidia_smi_utilization_gpu_ratio', 'gauge', 'ratio'],
-      ['nvidia_smi_utilization_memory_ratio', 'gauge', 'ratio'],
-      ['nvidia_smi_memory_used_bytes', 'gauge', 'bytes'],
-      ['nvidia_smi_memory_total_bytes', 'gauge', 'bytes'],
-      ['nvidia_smi_temperature_gpu', 'gauge', 'celsius'],
-      ['nvidia_smi_power_draw_watts', 'gauge', 'watts'],
-      ['nvidia_smi_enforced_power_limit_watts', 'gauge', 'watts'],
-      ['nvidia_smi_fan_speed_ratio', 'gauge', 'ratio'],
-      ['nvidia_smi_pstate', 'gauge', ''],
-      ['nvidia_smi_clocks_current_graphics_clock_hz', 'gauge', 'hertz'],
-      ['nvidia_smi_clocks_current_memory_clock_hz', 'gauge', 'hertz'],
-      ['nvidia_smi_clocks_event_reasons_sw_power_cap', 'gauge', ''],
-      ['nvidia_smi_clocks_event_reasons_sw_thermal_slowdown', 'gauge', ''],
-      ['nvidia_smi_clocks_event_reasons_hw_thermal_slowdown', 'gauge', ''],
-      ['nvidia_smi_clocks_event_reasons_hw_power_brake_slowdown', 'gauge', ''],
-      ['nvidia_smi_ecc_errors_uncorrected_aggregate_total', 'gauge', ''],
-      ['nvidia_smi_gpu_recovery_action', 'gauge', ''],
-      ['nvidia_smi_energy_joules_total', 'counter', 'joules'],
-      ['nvidia_smi_pcie_throughput_tx_bytes_per_second', 'gauge', 'bytes'],
-      ['nvidia_smi_pcie_throughput_rx_bytes_per_second', 'gauge', 'bytes'],
-      ['nvidia_smi_xid_errors_total', 'counter', ''],
-      ['nvidia_smi_xid_last_timestamp_seconds', 'gauge', 'seconds'],
-      ['nvidia_smi_mig_info', 'gauge', ''],
-      ['nvidia_smi_mig_sm_activity_ratio', 'gauge', 'ratio'],
-    ],
-    exceptions: {
-      nvidia_smi_xid_errors_total:
-        'events are kept for a while, not counted for ever: the panel shows 0 for every GPU; the table beside it has the time of the last',
-      nvidia_smi_mig_info: 'MIG instances are in the sets native and dcgm; that exporter has them only in its NVML mode',
-      nvidia_smi_mig_sm_activity_ratio: 'as nvidia_smi_mig_info',
-    },
+    metrics: [...BOTH, ...named(REASONS.slice(1, -1))],
   },
   {
-    who: 'rules of nvidia_gpu_exporter',
+    who: 'rules of nvidia_gpu_exporter, and what its dashboards ask of the exporter itself',
     labels: [],
     metrics: [
       ['nvidia_smi_last_collect_success', 'gauge', ''],
       ['nvidia_smi_last_collect_success_timestamp_seconds', 'gauge', 'seconds'],
+      ['nvidia_smi_last_collect_duration_seconds', 'gauge', 'seconds'],
+      ['nvidia_smi_failed_scrapes_total', 'counter', ''],
+      ['nvidia_smi_compute_apps_last_collect_success', 'gauge', ''],
     ],
   },
 ]
 
 const families = new Map(CATALOGUE.flatMap(({ metrics }) => metrics.map((family) => [family.name, family] as const)))
-const exporter = createExporter({ state: FIXED_STATE, sets: ['native', 'dcgm', 'nvidia_smi'], maxProcesses: 64, training: fixedTraining() })
+const exporter = createExporter({
+  state: FIXED_STATE,
+  sets: ['native', 'dcgm', 'nvidia_smi'],
+  maxProcesses: 64,
+  training: fixedTraining(),
+  xids: fixedXids(),
+})
 const page = readExposition(exporter.render())
 const seriesOf = (name: string): readonly Series[] => page.series.filter((one) => one.name === name)
 
-describe.each(READERS)('$who', ({ metrics, labels, exceptions = {} }) => {
+describe.each(READERS)('$who', ({ metrics, labels }) => {
   it('finds every metric, with its type and unit', () => {
     const wrong = metrics.flatMap(([name, type, unit]) => {
       const family = families.get(name)
-      if (family === undefined) return exceptions[name] === undefined ? [`${name} is missing`] : []
-      const sameUnit = family.unit === unit || family.unit.startsWith(`${unit} per`) || unit === ''
-      return family.type === type && sameUnit ? [] : [`${name} is a ${family.type} in ${family.unit}, expected a ${type} in ${unit}`]
+      if (family === undefined) return [`${name} is missing`]
+      const isSame = family.type === type && family.unit === unit
+      return isSame ? [] : [`${name} is a ${family.type} in ${family.unit}, expected a ${type} in ${unit}`]
     })
     expect(wrong).toEqual([])
   })
 
-  it('finds its labels on the series of every card whose identity is known', () => {
-    for (const [name] of metrics) {
-      const all = seriesOf(name)
-      const complete = all.filter((one) => labels.every((label) => label in one.labels))
-      expect(complete.length, name).toBeGreaterThanOrEqual(Math.min(1, all.length))
-    }
+  it('finds a series of each, with all its labels', () => {
+    const wrong = metrics.flatMap(([name, , , own = []]) => {
+      const wanted = [...labels, ...own]
+      const isThere = seriesOf(name).some((one) => wanted.every((label) => label in one.labels))
+      return isThere ? [] : [`no series of ${name} has ${wanted.join(', ')}`]
+    })
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('the questions of public dashboards', () => {
+  const queries = publicQueries({ job: 'j', instance: 'i', card: 'c', divided: 'd' })
+
+  it.each([
+    ['12239', 0],
+    ['14574', 2],
+    ['25547', 3],
+  ] as const)('of %s are about the metrics in its table, and about all of them', (dashboard, reader) => {
+    const asked = queries.filter((one) => one.dashboard === dashboard).flatMap(({ expr }) => metricNames(expr))
+    const table = READERS[reader]?.metrics.map(([name]) => name) ?? []
+    expect(asked.filter((name) => !table.includes(name) && name !== 'nvidia_smi_compute_apps_last_collect_success')).toEqual([])
+    expect(table.filter((name) => !asked.includes(name))).toEqual([])
   })
 
-  it('has no exception that is none', () => {
-    expect(Object.keys(exceptions).filter((name) => families.has(name))).toEqual([])
+  it('are many', () => {
+    expect(queries.length).toBeGreaterThan(90)
   })
 })
 
@@ -248,8 +245,14 @@ describe('size of the page', () => {
     return training
   }
 
+  /** Every look is a second after the one before, so that no page is one that was kept. */
+  const later = () => {
+    let nowMs = 0
+    return () => (nowMs += 1000)
+  }
+
   const render = (sets: ('native' | 'dcgm' | 'nvidia_smi')[]) =>
-    createExporter({ state: bigState(), sets, maxProcesses: PROCESSES, training: trainings() })
+    createExporter({ state: bigState(), sets, maxProcesses: PROCESSES, training: trainings(), xids: fixedXids(), monotonicMs: later() })
 
   it('stays under 2,000 series for 8 GPUs, 64 processes and 4 runs, with all three sets', () => {
     const count = (sets: ('native' | 'dcgm' | 'nvidia_smi')[]) => readExposition(render(sets).render()).series.length

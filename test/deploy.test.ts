@@ -7,6 +7,7 @@ import { parseAllDocuments, parse as parseYaml } from 'yaml'
 import { z } from 'zod'
 import { KEYS, variableOf } from '../src/config.ts'
 import { pushSettings } from '../src/push/settings.ts'
+import { copyOf, instructions } from './dockerfile.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -17,23 +18,6 @@ function unknownVariables(text: string): string[] {
   return [...new Set(text.match(/\bGPUWARDEN_[A-Z_]+(?=[=:]|\n\s+value)/g) ?? [])].filter(
     (name) => !VARIABLES.has(name) && name !== 'GPUWARDEN_TOKEN',
   )
-}
-
-interface Instruction {
-  readonly name: string
-  readonly text: string
-}
-
-function instructions(dockerfile: string): Instruction[] {
-  return dockerfile
-    .replace(/^#.*\n/gm, '')
-    .replace(/\\\n/g, ' ')
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => {
-      const [name = '', ...rest] = line.trim().split(/\s+/)
-      return { name, text: rest.join(' ') }
-    })
 }
 
 const INSTRUCTIONS = ['FROM', 'WORKDIR', 'COPY', 'RUN', 'ENV', 'USER', 'VOLUME', 'EXPOSE', 'HEALTHCHECK', 'ENTRYPOINT', 'CMD']
@@ -62,11 +46,22 @@ describe('deploy/Dockerfile', () => {
     expect(last.some(({ name }) => name === 'HEALTHCHECK')).toBe(true)
   })
 
-  it('copies what there is', () => {
-    for (const { text } of all.filter(({ name, text: copied }) => name === 'COPY' && copied.startsWith('--from=build'))) {
-      const path = text.split(' ')[1]?.replace('/src/', '') ?? ''
-      expect(existsSync(join(ROOT, path)), path).toBe(true)
-    }
+  it('copies what there is, and all that the program needs', () => {
+    const copies = all.filter(({ name }) => name === 'COPY').map(copyOf)
+    const sources = copies.flatMap((copy) => copy.sources.map((path) => path.replace('/src/', '')))
+    expect(sources.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+    const { files } = JSON.parse(read('package.json')) as { files: string[] }
+    // Not the Python SDK, which belongs to the training, nor these files themselves.
+    const needed = ['package.json', 'bin', 'dist', 'docs', 'grafana/dashboards', 'prometheus/rules', 'node_modules']
+    expect(needed.filter((path) => !sources.includes(path))).toEqual([])
+    expect(needed.filter((path) => !['package.json', 'node_modules'].includes(path) && !files.includes(path))).toEqual([])
+  })
+
+  it('leaves out of the build what is large or private', () => {
+    const ignored = read('deploy/Dockerfile.dockerignore').split('\n')
+    expect(ignored).toEqual(expect.arrayContaining(['.git', '.cache', 'node_modules', 'dist', 'gpu_logs']))
+    const copied = all.filter(({ name }) => name === 'COPY').flatMap((one) => (copyOf(one).from === null ? copyOf(one).sources : []))
+    expect(copied.filter((path) => ignored.includes(path))).toEqual([])
   })
 })
 
@@ -225,7 +220,28 @@ describe('deploy/kubernetes/gpuwarden.yaml', () => {
     expect(spec.selector.matchLabels).toEqual(spec.template.metadata.labels)
     const volumes = new Set(pod.volumes.map(({ name }) => name))
     expect(pod.containers[0].volumeMounts.filter(({ name }) => !volumes.has(name))).toEqual([])
+    expect(service.parse(third).spec.selector).toEqual(spec.selector.matchLabels)
+    expect(account.parse(first).metadata.name).toBe(pod.serviceAccountName)
+    const ports = new Set(pod.containers[0].ports.map(({ name }) => name))
+    for (const { targetPort } of service.parse(third).spec.ports) expect(ports).toContain(targetPort)
+    for (const { httpGet } of [pod.containers[0].livenessProbe, pod.containers[0].readinessProbe]) expect(ports).toContain(httpGet.port)
+    // What it writes to is mounted: everything else is read-only.
+    const mounts = pod.containers[0].volumeMounts.map(({ mountPath }) => mountPath)
+    expect(mounts).toEqual(expect.arrayContaining(['/tmp', read('deploy/Dockerfile').match(/GPUWARDEN_LOG_DIR=(\S+)/)?.[1]]))
     expect(unknownVariables(pod.containers[0].env.map(({ name }) => `${name}=`).join('\n'))).toEqual([])
+  })
+
+  it('is found by the Prometheus operator, with the token that the agents want', () => {
+    const monitor = parseYaml(read('deploy/kubernetes/servicemonitor.yaml'))
+    const [endpoint] = monitor.spec.endpoints
+    const { spec } = daemonSet.parse(second)
+    expect(monitor.spec.selector.matchLabels).toEqual(service.parse(third).metadata.labels)
+    expect(monitor.spec.jobLabel in service.parse(third).metadata.labels).toBe(true)
+    expect(service.parse(third).spec.ports.map(({ name }) => name)).toContain(endpoint.port)
+    const secrets = spec.template.spec.volumes.flatMap((volume) => (volume as { secret?: { secretName: string } }).secret?.secretName ?? [])
+    expect(secrets).toContain(endpoint.authorization.credentials.name)
+    expect(text).toContain(`/etc/gpuwarden-token/${endpoint.authorization.credentials.key}`)
+    expect(monitor.metadata).toEqual(service.parse(third).metadata)
   })
 
   it('says why it needs the PIDs of the node', () => {

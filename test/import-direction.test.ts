@@ -17,6 +17,7 @@ const GROUND_FLOOR = new Set([
   'version.ts',
   'route.ts',
   'route-errors.ts',
+  'agent-file.ts',
 ])
 const isGroundFloor = (path: string) => GROUND_FLOOR.has(path) || /^(recording|chart)\//.test(path)
 
@@ -32,7 +33,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
 
 /** Files that put rooms together. The child process has a composition file of its own. */
 const COMPOSITION =
-  /^(app|alerting|watching|cli|config|sampling|one-look|gpu-monitor|memory-(watch|tool|profiler|debugger)|oom-detector|leak-detector|fragmentation-analyzer|index|hub|state|log|log-settings)\.ts$|^commands\/|^doctor\/|^sampler\/child\.ts$/
+  /^(app|alerting|dashboard|doctor-child|watching|cli|config|config-view|sampling|one-look|gpu-monitor|memory-(watch|tool|profiler|debugger)|oom-detector|leak-detector|fragmentation-analyzer|index|hub|state|log|log-settings)\.ts$|^commands\/|^doctor\/|^sampler\/child\.ts$/
 
 function files(folder: string): string[] {
   return readdirSync(folder).flatMap((name) => {
@@ -44,6 +45,22 @@ function files(folder: string): string[] {
 function imports(path: string): string[] {
   const text = readFileSync(path, 'utf8')
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) => relative(SRC, join(dirname(path), match[1] ?? '')))
+}
+
+const WEB_TYPES = new Set(['model.ts', 'kinds.ts', 'memory/ledger.ts'])
+const WEB_FUNCTIONS = new Set(['format.ts', 'memory/ledger.ts'])
+
+function webFiles(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name)
+    return statSync(path).isDirectory() ? webFiles(path) : /\.tsx?$/.test(name) ? [path] : []
+  })
+}
+
+/** What a file of the dashboard takes from src/, relative to it. */
+function importLines(path: string): { readonly from: string; readonly to: string; readonly isType: boolean }[] {
+  const lines = readFileSync(path, 'utf8').matchAll(/^(?:import|export)\s+(type\s)?[^;']*?from\s+'(\.[^']+)'/gms)
+  return [...lines].map((match) => ({ from: path, to: relative(SRC, join(dirname(path), match[2] ?? '')), isType: match[1] !== undefined }))
 }
 
 /** What is wrong with this import, or null. Pure, so that the rule itself can be tested. */
@@ -74,6 +91,14 @@ describe('import direction', () => {
       (path) => /from 'koffi'|import\('koffi'\)/.test(readFileSync(path, 'utf8')) && !relative(SRC, path).startsWith('doctor/'),
     )
     expect(loaders.map((path) => relative(SRC, path)).every((path) => path.startsWith('sources/nvidia/'))).toBe(true)
+  })
+
+  it('lets the dashboard share types, the way figures are written, and the ledger, and nothing else', () => {
+    const web = fileURLToPath(new URL('../web/src', import.meta.url))
+    const taken = webFiles(web).flatMap((path) => importLines(path).filter(({ to }) => to.startsWith('..') === false))
+    expect(taken.length).toBeGreaterThan(10)
+    const wrong = taken.filter(({ to, isType }) => !(isType ? WEB_TYPES.has(to) : WEB_FUNCTIONS.has(to)))
+    expect(wrong).toEqual([])
   })
 
   it('would notice a wrong import', () => {

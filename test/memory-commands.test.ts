@@ -114,6 +114,13 @@ describe('profile', () => {
 })
 
 describe('oom', () => {
+  it('says what is wrong with a threshold, by the name of its flag', async () => {
+    const { code, stderr } = await run(['oom', '--threshold', '500', '--source', 'demo'])
+    expect([code, stderr]).toEqual([2, 'gpuwarden: --threshold: expected percent of the memory, above 0 and up to 100; got 500\n'])
+    const leak = await run(['leak', '--threshold', 'much', '--source', 'demo'])
+    expect([leak.code, leak.stderr]).toEqual([2, 'gpuwarden: --threshold: expected MB of growth, 0 or more; got "much"\n'])
+  })
+
   it('prints the warning as promised while it monitors a recording', async () => {
     const { code, stdout } = await run(['oom', '--threshold', '85', '--monitor', '--source', trace('leak_graph')])
     expect(code).toBe(0)
@@ -139,7 +146,7 @@ describe('oom', () => {
   })
 
   it.each([
-    [['--threshold', '0'], 2, /--threshold .*above 0 and up to 100; got 0/],
+    [['--threshold', '0'], 2, /--threshold: .*above 0 and up to 100; got 0/],
     [['--threshold', 'most'], 2, /got "most"/],
     [['--duration', '-1'], 2, /--duration/],
     [['--devices', '7'], 3, /there is no GPU 7; there are: 0, 1/],

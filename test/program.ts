@@ -94,8 +94,10 @@ export class RunningAgent {
 
   /** Every line of one kind of log, oldest file first. */
   lines(stream: string): Record<string, unknown>[] {
-    return readdirSync(this.logDir)
-      .filter((name) => name.startsWith(`${stream}_`))
+    // While a file is compressed it, its half-written archive and its archive can all be there.
+    const names = readdirSync(this.logDir).filter((name) => name.startsWith(`${stream}_`) && /\.jsonl(\.gz)?$/.test(name))
+    return names
+      .filter((name) => !names.includes(name.replace(/\.gz$/, '')) || name.endsWith('.jsonl'))
       .sort()
       .flatMap((name) => {
         const bytes = readFileSync(join(this.logDir, name))

@@ -220,6 +220,11 @@ describe('MLflow', () => {
     expect(value('utilization_percentage')).toBeCloseTo((first?.sample?.utilizationRatio ?? 0) * 100)
     expect(value('memory_usage_megabytes')).toBeCloseTo((first?.sample?.memoryUsedBytes ?? 0) / 1e6)
     expect(value('power_usage_watts')).toBe(first?.sample?.powerWatts)
+    // Against the limit in force, as MLflow itself reckons.
+    expect(first?.info.powerLimitEnforcedWatts).not.toBe(first?.info.powerLimitWatts)
+    expect(value('power_usage_percentage')).toBeCloseTo(
+      ((first?.sample?.powerWatts ?? 0) / (first?.info.powerLimitEnforcedWatts ?? 0)) * 100,
+    )
     expect(metrics.map(({ key }) => key)).toEqual(
       expect.arrayContaining([
         'system/gpu_0_memory_usage_percentage',

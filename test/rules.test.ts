@@ -4,11 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { DASHBOARDS } from '../grafana/generate/files.ts'
 import { ALERTS, ruleFiles } from '../prometheus/generate/files.ts'
 import { RECORDING } from '../prometheus/generate/recording.ts'
 import { runbookName } from '../prometheus/generate/rule.ts'
+import { COMMANDS } from '../src/commands/index.ts'
 import { detectors } from '../src/detectors/index.ts'
 import { THRESHOLDS } from '../src/detectors/thresholds.ts'
+import { XID_MEANINGS } from '../src/detectors/xid-codes.ts'
 import { CATALOGUE } from '../src/exporter/catalogue.ts'
 import { STEP_SECONDS_BUCKETS } from '../src/exporter/training-metrics.ts'
 import { run, temporaryFolder } from './program.ts'
@@ -58,6 +61,25 @@ describe('prometheus/', () => {
       const text = readFileSync(join(RUNBOOKS, `${runbookName(name)}.md`), 'utf8')
       expect(text).toMatch(new RegExp(`^# ${name}\\n\\n.+\\n\\n## Look\\n\\n- [\\s\\S]+\\n\\n## Do\\n\\n- `))
     }
+  })
+
+  it('speaks in its runbooks of commands, metrics, dashboards and XIDs that there are', () => {
+    const names = readdirSync(RUNBOOKS)
+    const texts = names.map((name) => readFileSync(join(RUNBOOKS, name), 'utf8')).join('\n')
+    const commandNames = COMMANDS.map(({ name }) => name)
+    expect(
+      [...texts.matchAll(/`gpuwarden ([a-z-]+)/g)].map(([, name = '']) => name).filter((name) => !commandNames.includes(name)),
+    ).toEqual([])
+    const metrics = [...texts.matchAll(/`((?:gpu|gpuwarden|training)[_:][\w:]+)`/g)].map(([, name = '']) => name)
+    expect(metrics.filter((name) => !PUBLISHED.has(name) && !RECORDED.has(name))).toEqual([])
+    const titles = new Set(Object.values(DASHBOARDS).flatMap(({ title, panels = [] }) => [title, ...panels.map((panel) => panel.title)]))
+    expect([...texts.matchAll(/\*([A-Z][^*\n]+)\*/g)].map(([, title = '']) => title).filter((title) => !titles.has(title))).toEqual([])
+    expect(metrics.length).toBeGreaterThan(4)
+
+    const hardware = readFileSync(join(RUNBOOKS, 'gpu-xid-hardware.md'), 'utf8')
+    const explained = /label `xid`: (.+)/.exec(hardware)?.[1]?.match(/\d+/g) ?? []
+    const critical = [...XID_MEANINGS].filter(([, { severity }]) => severity === 'critical').map(([code]) => code)
+    expect(explained.map(Number).sort((a, b) => a - b)).toEqual(critical.sort((a, b) => a - b))
   })
 
   it('has no alert twice', () => {

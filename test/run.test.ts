@@ -112,12 +112,13 @@ describe('the command', () => {
   it('with --parse-output and --report has its steps, how it ended and a page', async () => {
     const dir = temporaryFolder()
     const page = join(dir, 'report.html')
-    const script = 'for i in 1 2 3; do echo "step $i | loss 0.$i | lr 1e-4"; done; echo "step 4 | loss nan"'
+    const bar = 'printf " 0%%| | 4/5000 [00:01<00:09, 9.9it/s, loss=0.4]\\n"'
+    const script = `for i in 1 2 3; do echo "step $i | loss 0.$i | lr 1e-4"; done; ${bar}; echo "step 5 | loss nan"`
     const ended = await run(['run', ...OWN_AGENT, '--log-dir', dir, '--parse-output', '--report', page, '--', 'bash', '-c', script])
-    expect([ended.code, ended.stdout.split('\n').length]).toEqual([0, 5])
+    expect([ended.code, ended.stdout.split('\n').length]).toEqual([0, 6])
     expect(ended.stderr).toContain('the loss became NaN')
-    expect(ended.stderr).toContain('4 steps')
-    expect(runsIn(dir)).toMatchObject([{ name: 'bash', outcome: 'nan' }])
+    expect(ended.stderr).toContain('5 steps')
+    expect(runsIn(dir)).toMatchObject([{ name: 'bash', outcome: 'nan', totalSteps: 5000 }])
     expect(readFileSync(page, 'utf8')).toContain('"title":"Loss"')
   })
 })
@@ -182,11 +183,12 @@ describe('TrainingMonitorCallback', () => {
   })
 
   it('never throws and keeps no more than it may when there is no agent', async () => {
-    const callback = new TrainingMonitorCallback({ url: 'http://127.0.0.1:1', queueSize: 10 })
+    const callback = new TrainingMonitorCallback({ url: 'http://127.0.0.1:1', queueSize: 10, spool: null })
     for (let step = 1; step <= 25; step++) callback.onStepEnd({ step, loss: 1 })
     await callback.flush()
-    await callback.onTrainEnd()
     expect([callback.dropped, callback.delivered]).toEqual([15, 0])
+    await callback.onTrainEnd()
+    expect([callback.dropped, callback.delivered, callback.spooled]).toEqual([25, 0, 0])
     expect(callback.lastProblem).toBeTruthy()
   })
 })
@@ -220,6 +222,18 @@ describe('what a command prints', () => {
     expect(parser.feed("{'loss': 1.5}\n")).toMatchObject([{ step: 10, loss: 1.5 }])
     const bar = ' 11%|█ | 11/100 [00:01<00:09, 9.9it/s, loss=1.4]\r'
     expect(parser.feed(bar + bar + bar).length).toBe(1)
+  })
+
+  it('takes what the bar of the losses counts up to for the plan, and nothing else', () => {
+    const parser = new OutputParser()
+    parser.feed('100%|██| 3/3 [00:01<00:00, 9.9it/s]\rstep 7 loss 1.0\n')
+    expect(parser.totalSteps).toBe(null)
+    parser.feed(' 2%|█ | 120/5000 [00:01<00:09, 9.9it/s]\r')
+    expect(parser.totalSteps).toBe(null)
+    parser.feed("{'loss': 1.5}\n")
+    expect(parser.totalSteps).toBe(5000)
+    parser.feed('Train Epoch: 3 [640/60000 (1%)]\tLoss: 2.30\n')
+    expect(parser.totalSteps).toBe(5000)
   })
 
   it('says nothing of other losses and of prose', () => {

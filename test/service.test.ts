@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { quoted, type Scope, unitText } from '../src/service/unit.ts'
 import { startWatchdog, watchdogMs } from '../src/service/watchdog.ts'
+import { pretendSystemd } from './pretend-systemd.ts'
 import { run, temporaryFolder, until } from './program.ts'
 
 const DEPLOY = fileURLToPath(new URL('../deploy/', import.meta.url))
@@ -98,23 +99,6 @@ describe('signs of life', () => {
   const missing = ['systemd-notify', 'python3'].filter((program) => !has(program))
   const reason = missing.length > 0 ? ` (skipped: ${missing.join(', ')} not on the PATH)` : ''
 
-  /** Python plays systemd: a datagram socket that writes down what it is told. */
-  async function pretendSystemd() {
-    const folder = temporaryFolder()
-    const socket = join(folder, 'notify')
-    const script = `import socket,sys
-s=socket.socket(socket.AF_UNIX,socket.SOCK_DGRAM); s.bind(${JSON.stringify(socket)}); print("ready",flush=True)
-while True:
-  m,fds,_,_=socket.recv_fds(s,4096,4); [__import__("os").close(f) for f in fds]; print(m.decode(),flush=True)`
-    const child = spawn('python3', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] })
-    let text = ''
-    child.stdout.on('data', (data) => {
-      text += data
-    })
-    await until('the socket is there', () => text.includes('ready'))
-    return { socket, said: () => text, stop: () => child.kill() }
-  }
-
   it.skipIf(missing.length > 0)(`reach systemd again and again${reason}`, async () => {
     const systemd = await pretendSystemd()
     const faults: string[] = []
@@ -128,7 +112,6 @@ while True:
 
   it.skipIf(missing.length > 0)(`are given by gpuwarden service run${reason}`, async () => {
     const systemd = await pretendSystemd()
-    const { spawn: start } = await import('node:child_process')
     const bin = fileURLToPath(new URL('../bin/gpuwarden.js', import.meta.url))
     const env = {
       PATH: process.env.PATH,
@@ -139,7 +122,7 @@ while True:
       NOTIFY_SOCKET: systemd.socket,
       WATCHDOG_USEC: '900000',
     }
-    const child = start(process.execPath, [bin, 'service', 'run', '--log-dir', temporaryFolder()], {
+    const child = spawn(process.execPath, [bin, 'service', 'run', '--log-dir', temporaryFolder()], {
       env,
       stdio: ['ignore', 'ignore', 'pipe'],
     })

@@ -1,135 +1,20 @@
 /** Ingest of training runs: the room behind a real server, with a real store, over real sockets. */
+import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Log } from '../src/kinds.ts'
-import type { Run, TrainingStep } from '../src/model.ts'
-import { createServer, type GpuwardenServer } from '../src/server/server.ts'
-import { serverSettings } from '../src/server/settings.ts'
-import { storeSettings } from '../src/store/settings.ts'
-import { createStore, type Store } from '../src/store/store.ts'
 import { applyBatch } from '../src/training/batch.ts'
 import { Progress } from '../src/training/progress.ts'
 import { SeqRanges } from '../src/training/seq-ranges.ts'
+import { TRAINING_DEFAULTS } from '../src/training/settings.ts'
 import { parseReceivedStep } from '../src/training/step-line.ts'
-import { createTraining, type Training, type TrainingOptions } from '../src/training/training.ts'
 import { RunningAgent } from './program.ts'
+import { closeAll, line, lines, logged, post, postLines, start, T, type World } from './training-world.ts'
 
-const ignore = () => undefined
-const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => SILENT }
-
-function defaultsOf<S extends Record<string, { default: unknown }>>(settings: S): { [K in keyof S]: S[K]['default'] } {
-  return Object.fromEntries(Object.entries(settings).map(([key, { default: value }]) => [key, value])) as never
-}
-
-interface World {
-  readonly url: string
-  readonly dir: string
-  readonly training: Training
-  readonly runs: Run[]
-  readonly steps: TrainingStep[]
-  readonly store: Store
-  /** As kill -9 would: nothing is flushed, nothing is said. */
-  crash(): Promise<void>
-  close(): Promise<void>
-}
-
-const open: World[] = []
-
-async function start(dir = mkdtempSync(join(tmpdir(), 'gpuwarden-training-')), extra: Partial<TrainingOptions> = {}): Promise<World> {
-  const settings = { ...defaultsOf(storeSettings), 'log.compress': false } as never
-  const store = createStore({ dir, settings, log: SILENT, now: Date.now, runId: 'test' })
-  const runs: Run[] = []
-  const steps: TrainingStep[] = []
-  let isDead = false
-  const training = createTraining({
-    hub: {
-      receiveRun: (run) => void runs.push(run),
-      receiveSteps: (more) => {
-        if (isDead) return
-        steps.push(...more)
-        store.accept({ type: 'steps', steps: more, provenance: 'live' })
-      },
-    },
-    dir,
-    log: SILENT,
-    flush: async () => {
-      if (isDead) return false
-      await store.flush()
-      return store.health().state === 'ok'
-    },
-    ...extra,
-  })
-  const server: GpuwardenServer = createServer({
-    state: { hostname: 'test' } as never,
-    history: {} as never,
-    metrics: {} as never,
-    settings: { ...defaultsOf(serverSettings), 'server.port': 0 } as never,
-    log: SILENT,
-    version: '0',
-    routes: training.routes,
-  })
-  const { url } = await server.listen()
-  const world: World = {
-    url,
-    dir,
-    training,
-    runs,
-    steps,
-    store,
-    async crash() {
-      isDead = true
-      open.splice(open.indexOf(world), 1)
-      await server.close()
-    },
-    async close() {
-      open.splice(open.indexOf(world), 1)
-      await server.close()
-      await training.close()
-      await store.close()
-    },
-  }
-  open.push(world)
-  return world
-}
-
-afterEach(async () => {
-  for (const world of [...open]) await world.close()
-})
-
-async function post(url: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> {
-  const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
-  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
-}
-
-async function postLines(
-  url: string,
-  lines: string | Buffer,
-  headers: Record<string, string> = {},
-): Promise<{ status: number; body: Record<string, unknown> }> {
-  const body = typeof lines === 'string' ? lines : new Uint8Array(lines)
-  const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/x-ndjson', ...headers }, body })
-  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
-}
-
-const T = 1_760_000_000_000
-const line = (seq: number, extra: object = {}) => JSON.stringify({ seq, rank: 0, step: seq, t: T + seq * 100, loss: 1 / seq, ...extra })
-const lines = (from: number, to: number, extra: object = {}) =>
-  Array.from({ length: to - from + 1 }, (_, index) => line(from + index, extra)).join('\n')
-
-function logged(dir: string): Record<string, unknown>[] {
-  return readdirSync(dir)
-    .filter((name) => name.startsWith('training_metrics_'))
-    .flatMap((name) => {
-      const bytes = readFileSync(join(dir, name))
-      return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString().split('\n')
-    })
-    .filter((text) => text !== '')
-    .map((text) => JSON.parse(text) as Record<string, unknown>)
-}
+afterEach(closeAll)
 
 describe('runs', () => {
   it('are made once and merged when other ranks post them', async () => {
@@ -165,11 +50,11 @@ describe('runs', () => {
     const { url } = await start()
     const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, unknown>> }
     expect(Object.keys(paths['/api/v1/runs/{id}/steps'] ?? {})).toEqual(['post', 'get'])
-    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(5)
+    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(8)
   })
 
   it('are refused with what is wrong, and a forgotten one is unknown', async () => {
-    const { url } = await start(undefined, { settings: { 'training.max_runs': 2, 'training.checkpoint_seconds': 10 } })
+    const { url } = await start(undefined, { settings: { ...TRAINING_DEFAULTS, 'training.max_runs': 2 } })
     for (const [body, status] of [
       [{ name: '' }, 400],
       [{ name: 'x'.repeat(201) }, 400],
@@ -349,7 +234,7 @@ describe('after the agent died', () => {
   })
 
   it('a checkpoint shortens the journal', async () => {
-    const { url, dir } = await start(undefined, { settings: { 'training.max_runs': 4, 'training.checkpoint_seconds': 0.1 } })
+    const { url, dir } = await start(undefined, { settings: { ...TRAINING_DEFAULTS, 'training.checkpoint_seconds': 0.1 } })
     await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
     await postLines(`${url}/api/v1/runs/r1/steps`, lines(1, 5))
     const until = Date.now() + 20_000
@@ -394,6 +279,31 @@ describe('the real agent', () => {
     const found = third.lines('training_metrics').filter(({ run }) => run === 'r1')
     expect(found.length).toBe(8 * 1100)
     expect(new Set(found.map(({ rank, step }) => `${rank} ${step}`)).size).toBe(8 * 1100)
+  })
+})
+
+describe('the real agent, started after a run was killed without a word', () => {
+  it('closes the run', async () => {
+    const first = await RunningAgent.start(['--source', 'demo', '--interval', '10'])
+    const victim = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo', host: hostname(), pid: victim.pid })
+    await first.stop()
+    await new Promise((resolve) => {
+      victim.once('exit', resolve)
+      victim.kill('SIGKILL')
+    })
+    // Two minutes pass.
+    const file = join(first.logDir, 'runs', 'r1.run.json')
+    const saved = JSON.parse(readFileSync(file, 'utf8')) as { updatedAt: number; startedAt: number }
+    writeFileSync(file, JSON.stringify({ ...saved, updatedAt: saved.updatedAt - 120_000, startedAt: saved.startedAt - 120_000 }))
+    const second = await RunningAgent.start(['--source', 'demo', '--interval', '10'], {}, first.logDir)
+    try {
+      const run = () => second.get<Record<string, unknown>>('/api/v1/runs/r1')
+      await expect.poll(run, { timeout: 20_000 }).toMatchObject({ outcome: 'killed', endIsPresumed: true })
+      expect((await run()).endedAt).toBe(saved.updatedAt - 120_000)
+    } finally {
+      await second.stop('SIGKILL')
+    }
   })
 })
 
@@ -454,8 +364,10 @@ describe('the parts', () => {
     )
     again.restore(JSON.parse(text))
     expect(again.figures()).toEqual(progress.figures())
-    expect(again.curve.columns(['loss'], 0)).toEqual(progress.curve.columns(['loss'], 0))
-    const [steps, , loss] = again.curve.columns(['loss'], 0)
+    const names = ['loss', 'stepSeconds', 'custom:a']
+    const curve = again.curves.of(0)
+    expect(curve?.columns(names)).toEqual(progress.curves.of(0)?.columns(names))
+    const [steps, , loss] = curve?.columns(names) ?? []
     expect(steps?.length).toBeLessThanOrEqual(1024)
     expect(loss?.[steps?.indexOf(6) ?? -1]).toBeNaN()
   })

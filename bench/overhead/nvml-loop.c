@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
   static metrics_t get;
   struct timespec start, next;
   clock_gettime(CLOCK_MONOTONIC, &start);
-  long ticks = (long)(seconds / interval), slow_every = (long)(5 / interval), medium_every = (long)(2 / interval);
+  long ticks = (long)(seconds / interval), slow_every = (long)(10 / interval), medium_every = (long)(5 / interval);
   if (slow_every < 1) slow_every = 1;
   if (medium_every < 1) medium_every = 1;
   for (long tick = 0; tick < ticks; tick++) {

@@ -53,7 +53,7 @@ export const trainingBoard = board({
         }),
         lines({
           title: 'Power draw',
-          description: 'Power drawn now, and the limit in force.',
+          description: 'Power drawn now, and the limit that is set.',
           queries: [
             { expr: `gpu_power_draw_watts{${ON_GPU}}`, legend: GPU },
             { expr: `gpu_power_limit_watts{${ON_GPU}}`, legend: `${GPU} limit` },

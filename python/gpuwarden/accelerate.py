@@ -25,9 +25,9 @@ class GPUWardenTracker(GeneralTracker):  # type: ignore[misc,unused-ignore]
     #: Every rank has a GPU of its own to tell of.
     main_process_only = False
 
-    def __init__(self, run_name: Optional[str] = None, run: Optional[Run] = None) -> None:
+    def __init__(self, run_name: Optional[str] = None, run: Optional[Run] = None, total_steps: Optional[int] = None) -> None:
         super().__init__()
-        self.run = run if run is not None else Run(run_name, framework="accelerate")
+        self.run = run if run is not None else Run(run_name, framework="accelerate", total_steps=total_steps)
 
     @property
     def tracker(self) -> Run:

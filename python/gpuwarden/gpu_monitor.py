@@ -130,9 +130,10 @@ class TrainingMonitorCallback:
         self._ended = 0.0
         self._begin_lock = threading.Lock()
 
-    def on_train_begin(self, **_: Any) -> None:
+    def on_train_begin(self, total_steps: Optional[int] = None, **_: Any) -> None:
         with self._begin_lock:
             if self.run is not None and self.run.is_active:
+                self.run.plan(total_steps)
                 return
             monitor = self.monitor
             if monitor is not None:
@@ -142,6 +143,7 @@ class TrainingMonitorCallback:
                 framework=self._framework,
                 correlation_id=monitor.correlation_id if monitor else None,
                 gpu_hint=monitor.gpu_index if monitor else None,
+                total_steps=total_steps,
                 settings=monitor.settings if monitor else None,
             )
         self._ended = 0.0

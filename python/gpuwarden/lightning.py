@@ -36,13 +36,17 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
         monitor = self.monitor
         if monitor is not None:
             monitor.start_monitoring()
-        if self.run is None or not self.run.is_active:
+        total_steps = _total_batches(trainer)
+        if self.run is not None and self.run.is_active:
+            self.run.plan(total_steps)
+        else:
             name = self._run_name or (monitor.run_name if monitor else None) or type(pl_module).__name__
             self.run = Run(
                 name,
                 framework="lightning",
                 correlation_id=monitor.correlation_id if monitor else None,
                 gpu_hint=monitor.gpu_index if monitor else None,
+                total_steps=total_steps,
                 settings=monitor.settings if monitor else None,
             )
         self._ended = 0.0
@@ -111,6 +115,15 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
 
 def _free(name: str) -> str:
     return name + "_" if name in ("self", "step", "lr", "throughput", "step_seconds", "phases") else name
+
+
+def _total_batches(trainer: Any) -> Optional[int]:
+    """Lightning plans optimizer steps; every batch is a step here. None for a training without end."""
+    try:
+        total = trainer.estimated_stepping_batches * max(1, trainer.accumulate_grad_batches)
+    except Exception:  # It may have to set up data loaders for it: whatever goes wrong there is not ours to raise.
+        return None
+    return int(total) if 0 < total < 1e15 else None
 
 
 def _batches(trainer: Any) -> int:

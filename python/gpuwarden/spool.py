@@ -176,10 +176,22 @@ def leftovers(folder: Optional[str], url: str) -> Iterator[Leftover]:
                 head = json.loads(lines[0].decode("utf-8")) if lines else None
         except (OSError, ValueError):
             head = None
-        if isinstance(head, dict) and isinstance(head.get("run"), dict) and head.get("url") == url:
+        if isinstance(head, dict) and isinstance(head.get("run"), dict) and head.get("url") == url and not _is_written(head):
             yield Leftover(path, file, head, len(lines[0]))
         else:
             os.close(file)
+
+
+def _is_written(head: Dict[str, Any]) -> bool:
+    """Node.js cannot lock a file: its spools name their process instead, by number and start."""
+    process = head.get("process")
+    if not isinstance(process, dict):
+        return False
+    try:
+        with open("/proc/%d/stat" % process["pid"], encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[19]) == process["start"]
+    except (OSError, KeyError, TypeError, ValueError, IndexError):
+        return False
 
 
 def read_lines(file: int, offset: int, most_lines: int, most_bytes: int) -> Tuple[List[bytes], int]:

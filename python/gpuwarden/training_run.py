@@ -40,6 +40,7 @@ class Run:
         correlation_id: Optional[str] = None,
         gpus: Optional[List[Union[int, str]]] = None,
         gpu_hint: Optional[int] = None,
+        total_steps: Optional[int] = None,
         settings: Optional[Settings] = None,
     ) -> None:
         settings = settings or read_settings()
@@ -75,6 +76,7 @@ class Run:
             "git_commit": provenance.git_commit(),
             "framework": framework,
             "world_size": self.world_size,
+            "total_steps": whole_steps(total_steps),
             "gpus": self._gpus(gpus, gpu_hint),
             "started_at": int(time.time() * 1000),
             "correlation_id": self.correlation_id,
@@ -142,6 +144,12 @@ class Run:
                 self._sender.wake()
         except Exception as error:
             self._fault("a step was not logged", error)
+
+    def plan(self, total_steps: Optional[int]) -> None:
+        """Tells how many steps there will be, once it is known."""
+        total = whole_steps(total_steps)
+        if total is not None and self._sender is not None and not self._off:
+            self._sender.describe({"total_steps": total})
 
     def fail(self, error: BaseException) -> None:
         """Ends the run with what `error` says; a CUDA out-of-memory error leaves a report of where the memory was."""
@@ -242,10 +250,14 @@ def run(
     framework: Optional[str] = None,
     correlation_id: Optional[str] = None,
     gpus: Optional[List[Union[int, str]]] = None,
+    total_steps: Optional[int] = None,
 ) -> Run:
-    """Begins a run. Use it with `with`, or call `finish()`; a program that just ends is fine too."""
+    """Begins a run. Use it with `with`, or call `finish()`; a program that just ends is fine too.
+
+    With `total_steps` gpuwarden can say how long it still takes.
+    """
     global _last_run
-    _last_run = Run(name, run_id=run_id, framework=framework, correlation_id=correlation_id, gpus=gpus)
+    _last_run = Run(name, run_id=run_id, framework=framework, correlation_id=correlation_id, gpus=gpus, total_steps=total_steps)
     return _last_run
 
 
@@ -253,6 +265,15 @@ def log_step(step: Optional[int] = None, **values: Any) -> None:
     """Logs to the latest run, which is begun if there is none."""
     current = _last_run if _last_run is not None and _last_run.is_active else run()
     current.log(step, **values)
+
+
+def whole_steps(count: Any) -> Optional[int]:
+    """A planned number of steps as a whole number; None for what is none: infinity, zero, -1, nonsense."""
+    try:
+        whole = int(count)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return whole if 0 < whole < 2**53 else None
 
 
 def _safe_id(text: str) -> str:

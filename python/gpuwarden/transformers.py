@@ -36,13 +36,17 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
         monitor = self.monitor
         if monitor is not None:
             monitor.start_monitoring()
-        if self.run is None or not self.run.is_active:
+        total_steps = getattr(state, "max_steps", None)
+        if self.run is not None and self.run.is_active:
+            self.run.plan(total_steps)
+        else:
             name = self._run_name or (monitor.run_name if monitor else None) or getattr(args, "run_name", None)
             self.run = Run(
                 name,
                 framework="transformers",
                 correlation_id=monitor.correlation_id if monitor else None,
                 gpu_hint=monitor.gpu_index if monitor else None,
+                total_steps=total_steps,
                 settings=monitor.settings if monitor else None,
             )
         self._ended = 0.0

@@ -48,7 +48,7 @@ class Frameworks(WorldWithAgent):
 
     def test_transformers_fine_tune(self) -> None:
         self.example("qlora_finetune_monitored.py", "--max-steps", "40", "--output-dir", "results", "--monitoring-log-dir", "logs", "--gpu-index", "0")
-        self.run_of("transformers")
+        self.assertEqual(self.run_of("transformers")["totalSteps"], 40)
         lines = self.logged()
         self.assertEqual([line["step"] for line in lines], list(range(1, 41)))
         with_loss = [line for line in lines if line.get("loss") is not None]
@@ -64,6 +64,7 @@ class Frameworks(WorldWithAgent):
         self.example("lightning_example.py", "--epochs", "2", "--samples", "1024")
         run = self.run_of("lightning")
         self.assertIn("train_mse", run["training"]["custom"])
+        self.assertEqual(run["totalSteps"], 32)
         lines = self.logged()
         self.assertEqual([line["step"] for line in lines], list(range(1, 33)))
         self.assertTrue(all(line["loss"] > 0 for line in lines))

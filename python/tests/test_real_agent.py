@@ -223,7 +223,7 @@ class Steps(WithRuns):
             from gpuwarden import GPUMonitor, TrainingMonitorCallback
             gpu_monitor = GPUMonitor(gpu_index=0, sample_interval=0.2)
             callback = TrainingMonitorCallback(gpu_monitor)
-            callback.on_train_begin()
+            callback.on_train_begin(total_steps=20)
             for step in range(20):
                 callback.on_step_begin()
                 time.sleep(0.01)
@@ -237,8 +237,25 @@ class Steps(WithRuns):
         self.assertEqual((done.stdout.strip(), done.returncode), ("True False", 0), done.stderr)
         run = self.the_run()
         self.assertEqual(run["outcome"], "success")
+        self.assertEqual(run["totalSteps"], 20)
         self.assertGreater(run["training"]["meanStepSeconds"], 0.009)
         self.assertEqual(self.logged(), list(range(20)))
+
+
+    def test_a_plan_that_is_known_late(self) -> None:
+        done = self.run_script(
+            """
+            import gpuwarden, time
+            with gpuwarden.run("planned", total_steps=float("inf")) as run:
+                run.log(step=1, loss=1.0)
+                time.sleep(0.6)
+                run.plan(500)
+                run.log(step=2, loss=0.5)
+            """,
+            self.agent.url,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.the_run()["totalSteps"], 500)
 
 
 class Examples(WithRuns):

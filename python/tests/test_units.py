@@ -22,8 +22,16 @@ from gpuwarden.ranks import Ranks, read_ranks, shared_run_id
 from gpuwarden.settings import read_settings
 from gpuwarden.spool import Spool, leftovers
 from gpuwarden.steps import CUSTOM_LIMIT, Step, encode, scalar, scalars
+from gpuwarden.training_run import whole_steps
 
 GIB = 1 << 30
+
+
+class PlanTest(unittest.TestCase):
+    def test_only_what_is_a_number_of_steps_counts(self) -> None:
+        self.assertEqual([whole_steps(count) for count in (100, 100.0, "7", True)], [100, 100, 7, 1])
+        for count in (None, 0, -1, math.inf, math.nan, "many", [], 2**60):
+            self.assertIsNone(whole_steps(count))
 
 
 class RanksTest(unittest.TestCase):
@@ -193,6 +201,17 @@ class SpoolTest(unittest.TestCase):
         spool.close()
         with open(os.path.join(self.folder, "a.jsonl"), "rb") as file:
             self.assertEqual(file.read().splitlines()[1:], [b'{"seq":1}', b'{"seq":2}'])
+
+    def test_a_file_that_a_living_node_process_writes_is_left_alone(self) -> None:
+        with open("/proc/self/stat", encoding="utf-8") as file:
+            start = int(file.read().rpartition(")")[2].split()[19])
+        for name, began in (("alive", start), ("gone", start + 1)):
+            with open(os.path.join(self.folder, name + ".jsonl"), "w", encoding="utf-8") as file:
+                file.write(json.dumps(dict(self.head, process={"pid": os.getpid(), "start": began})) + "\n")
+        found = list(leftovers(self.folder, "http://agent"))
+        self.assertEqual([os.path.basename(leftover.path) for leftover in found], ["gone.jsonl"])
+        found[0].release(delivered=True)
+        self.assertEqual(os.listdir(self.folder), ["alive.jsonl"])
 
     def test_a_file_in_use_is_nobody_elses(self) -> None:
         spool = Spool(self.folder, "a", self.head)

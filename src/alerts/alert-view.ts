@@ -19,13 +19,17 @@ export interface Parts {
 export function viewOf(record: AlertRecord, { engine, dispatch, outbox, now }: Parts): AlertView {
   const { fingerprint, phase, finding, firedAt, resolvedAt, simulated, acknowledged } = record
   const muted = phase === 'resolved' ? null : dispatch.muted(record)
+  const queues = [...outbox.queues.values()]
   return {
     ...{ fingerprint, state: phase, finding, firedAt, resolvedAt, simulated },
     flapping: engine.isFlapping(record),
     acknowledged: acknowledged !== null && acknowledged.until > now() ? acknowledged : null,
     mutedBy: muted?.by ?? null,
     silence: muted?.by === 'silence' ? muted.silence.id : null,
-    told: [...outbox.queues.values()].filter((queue) => queue.told(fingerprint)?.sent).map((queue) => queue.name),
+    told: queues.filter((queue) => queue.told(fingerprint)?.sent).map((queue) => queue.name),
+    waiting: queues.filter((queue) => queue.has(fingerprint)).map((queue) => queue.name),
+    gpuLabel: dispatch.labelOf(finding),
+    unconfirmed: record.unconfirmed,
   }
 }
 

@@ -7,15 +7,20 @@ import type { Muted } from './dispatch.ts'
 import type { EngineLimits } from './engine.ts'
 import type { HeartbeatHealth } from './heartbeat.ts'
 import type { Matcher } from './matcher.ts'
-import type { PastAlert } from './past-alerts.ts'
+import type { PastAlert, PastRange } from './past-alerts.ts'
 import type { AlertValues } from './settings.ts'
 import type { Silence } from './silences.ts'
+
+/** `idle`: why nobody would hear of it there at present, such as no browser that wants to; nothing is kept for it then. */
+export interface AlertChannel extends Channel {
+  idle?(): string | null
+}
 
 export interface AlertsOptions {
   /** Where alerts are kept; null: only in memory. */
   readonly dir: string | null
   /** By name. They are closed with the alerts. */
-  readonly channels: ReadonlyMap<string, Channel>
+  readonly channels: ReadonlyMap<string, AlertChannel>
   /** Configured, but could not be opened: a route may name them, nothing goes there. */
   readonly unusableChannels?: readonly string[]
   readonly settings: AlertValues
@@ -53,6 +58,12 @@ export interface AlertView {
   readonly silence: string | null
   /** Channels that were told that it fires. */
   readonly told: readonly string[]
+  /** Channels for which a message about it waits, or is on its way. */
+  readonly waiting: readonly string[]
+  /** What the GPU is called here; null when it is about none, or that one is not known. */
+  readonly gpuLabel: string | null
+  /** From before the agent was started, and not seen again since. */
+  readonly unconfirmed: boolean
 }
 
 export interface ChannelHealth {
@@ -64,6 +75,8 @@ export interface ChannelHealth {
   /** Tries of the message at the head that failed. */
   readonly attempts: number
   readonly lastFault: string | null
+  /** Why nothing goes there at present; null when it does. */
+  readonly problem: string | null
 }
 
 export interface AlertsHealth {
@@ -80,14 +93,18 @@ export interface AlertsHealth {
 
 export interface Alerts extends Sink {
   list(): readonly AlertView[]
-  history(): readonly PastAlert[]
+  history(range?: PastRange): readonly PastAlert[]
   silence(matchers: readonly Matcher[], until: number, comment: string, by: string): Silence
   /** False: there is no such silence. */
   unsilence(id: string): boolean
   silences(): readonly Silence[]
   /** Null: there is no such alert. */
   acknowledge(fingerprint: string, until: number, by: string): AlertView | null
+  /** Takes an acknowledgement back. Null: there is no such alert, or nobody had. */
+  unacknowledge(fingerprint: string): AlertView | null
   test(channel: string): Promise<Delivery>
+  /** Why nobody would hear of it there at present; null when somebody would. */
+  idle(channel: string): string | null
   channels(): readonly string[]
   health(): AlertsHealth
   /** Everything taken so far is on disk (true), or the disk does not take it. */

@@ -118,6 +118,7 @@ describe('alerts: from a finding to a message', () => {
       pid: null,
       gpus: [],
       worldSize: null,
+      totalSteps: null,
       startedAt: 0,
       endedAt: null,
       outcome: null,
@@ -150,6 +151,28 @@ describe('alerts: from a finding to a message', () => {
     expect(world.channel.got.map((message) => message.owners)).toEqual([['ada@example.org'], []])
     expect(world.channel.got[0]?.alerts[0]?.process?.info?.name).toBe('python3')
     expect(JSON.stringify(world.channel.got)).not.toContain('hunter2')
+  })
+
+  it('writes to who started the run, and knows it by its user', async () => {
+    const routes = [{ channels: ['email'], user: ['ada'] }]
+    const world = pretendWorld({ settings: { 'alerts.owners': { ada: 'ada@example.org' }, 'alerts.routes': routes } })
+    const run = {
+      name: 'r',
+      host: null,
+      pid: null,
+      gpus: [],
+      worldSize: null,
+      totalSteps: null,
+      startedAt: NOON,
+      endedAt: null,
+      outcome: null,
+    }
+    world.alerts.accept({ type: 'run', run: { ...run, id: 'of-ada', user: 'ada' } })
+    world.alerts.accept({ type: 'run', run: { ...run, id: 'of-bob', user: 'bob' } })
+    for (const id of ['of-ada', 'of-bob', 'unknown']) world.say(`loss_nan|run=${id}`, { detector: 'loss_nan', subject: { run: id } })
+    await world.pass(MINUTE)
+    expect(world.channel.said()).toEqual(['loss_nan|run=of-ada firing'])
+    expect(world.channel.got[0]).toMatchObject({ owners: ['ada@example.org'], alerts: [{ finding: { subject: { user: 'ada' } } }] })
   })
 
   it('gives links to the dashboard and to silence it', async () => {

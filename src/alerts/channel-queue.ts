@@ -61,6 +61,12 @@ export class ChannelQueue {
     return !waiting && this.#inCurrent(fingerprint) !== undefined
   }
 
+  /** Whether anything about this trouble waits or is on its way. */
+  has(fingerprint: string): boolean {
+    const isIn = this.#current?.message.alerts.some((alert) => alert.fingerprint === fingerprint) ?? false
+    return isIn || this.#waiting.has(fingerprint) || this.#waiting.has(lateKey(fingerprint))
+  }
+
   /** The trouble is there (again, still, or worse). */
   announce(notice: Notice): void {
     const { fingerprint } = notice.alert
@@ -101,6 +107,11 @@ export class ChannelQueue {
   withdraw(fingerprint: string): void {
     const waiting = this.#waiting.get(fingerprint)
     if (waiting && isOpen(waiting.alert)) this.#remove(fingerprint)
+  }
+
+  /** One more that there was no room for. */
+  mention(): void {
+    this.#setOverflow(this.#overflow + 1)
   }
 
   hold(key: string, notice: Notice): void {

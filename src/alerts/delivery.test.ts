@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AlertMessage } from '../kinds.ts'
 import { ENGINE_LIMITS } from './engine.ts'
-import { HOUR, MINUTE, NOON, PretendChannel, pretendWorld, SECOND, temporaryDir } from './pretend-world.contract.ts'
+import { HOUR, MINUTE, NOON, PretendChannel, pretendWorld, SECOND, temporaryDir, tickOf } from './pretend-world.contract.ts'
 
 describe('delivery that fails', () => {
   it('delivers everything after an hour without a mail server: in order, and joined where it fired and cleared', async () => {
@@ -165,6 +165,11 @@ describe('delivery of too much', () => {
     const files = await readdir(dir)
     const bytes = (await Promise.all(files.map((file) => readFile(join(dir, file))))).reduce((sum, file) => sum + file.length, 0)
     expect(bytes).toBeLessThan(16 * 1024 * 1024)
+    // Everything that came is in a message by name, or one of its "N more".
+    await world.pass(HOUR, MINUTE)
+    const named = new Set(world.channel.got.flatMap((message) => message.alerts.map((alert) => alert.fingerprint)))
+    const more = world.channel.got.reduce((sum, message) => sum + message.suppressed, 0)
+    expect(named.size + more).toBe(3 * 60 * 167)
   })
 
   it('keeps room in the limit for what is critical', async () => {
@@ -210,6 +215,27 @@ describe('delivery over a restart', () => {
     await after.pass(3 * MINUTE)
     expect(channel.said().at(-1)).toBe('told resolved')
     expect(channel.got[2]?.threadId).toBe(channel.got[0]?.threadId)
+  })
+
+  it('does not tell again of what was over when its detector, restored from before that, says so', async () => {
+    const dir = await temporaryDir()
+    const channel = new PretendChannel()
+    const before = pretendWorld({ dir, channel, settings: { 'alerts.keep_firing_seconds': 0 } })
+    before.say('a')
+    await before.pass(MINUTE)
+    before.clear('a')
+    await before.pass(MINUTE)
+    expect(channel.said()).toEqual(['a firing', 'a resolved'])
+    await before.alerts.close()
+
+    const after = pretendWorld({ dir, channel, at: NOON + 10 * MINUTE })
+    after.say('a', { at: NOON + 30 * SECOND, since: NOON })
+    await after.pass(MINUTE)
+    expect(channel.said()).toEqual(['a firing', 'a resolved'])
+    after.alerts.accept({ type: 'tick', tick: tickOf(after.at, []) })
+    after.say('a')
+    await after.pass(MINUTE)
+    expect(channel.said()).toEqual(['a firing', 'a resolved', 'a firing'])
   })
 
   it('tries what is there before it closes, without waiting for company', async () => {

@@ -1,6 +1,6 @@
 /** Decides who has to be told of which trouble, and hands it to the queue of each channel. Sends nothing itself. */
 import type { AgentState, Alert, AlertStatus } from '../kinds.ts'
-import type { GpuInfo, ProcessView } from '../model.ts'
+import type { Finding, GpuInfo, ProcessView, Run } from '../model.ts'
 import { type AlertRecord, SEVERITY_RANK } from './alert-record.ts'
 import type { ChannelQueue } from './channel-queue.ts'
 import type { MatchSubject } from './matcher.ts'
@@ -24,13 +24,22 @@ export interface DispatchOptions {
   readonly now: () => number
   /** Observed time. */
   readonly nowMs: () => number
+  /** Why nobody would hear of it by this channel at present. */
+  readonly idle: (channel: string) => string | null
 }
 
 /** Why a firing alert is not told of. */
 export type Muted = { readonly by: 'silence'; readonly silence: Silence } | { readonly by: 'maintenance' | 'acknowledged' | 'simulated' }
 
+const MOST_MENTIONED = 10_000
+const MOST_RUNS = 500
+
 export class Dispatch {
   readonly #options: DispatchOptions
+  /** Whose a run is; the one that was heard of longest ago is first. */
+  readonly #runUsers = new Map<string, string>()
+  /** Fingerprints that were counted as "N more", so that they are not counted with every repetition. */
+  readonly #mentioned = new Set<string>()
 
   constructor(options: DispatchOptions) {
     this.#options = options
@@ -48,30 +57,58 @@ export class Dispatch {
     for (const queue of this.#options.queues.values()) queue.forget(record.fingerprint)
   }
 
+  /** What is said of a run is said to who started it. */
+  noteRun({ id, user }: Run): void {
+    this.#runUsers.delete(id)
+    if (user !== null) this.#runUsers.set(id, user)
+    const [oldest] = this.#runUsers.keys()
+    if (this.#runUsers.size > MOST_RUNS && oldest !== undefined) this.#runUsers.delete(oldest)
+  }
+
+  /** A trouble that there was no room for: it is one of the "N more" of every channel that would have heard of it. */
+  mention(finding: Finding, simulated: boolean): void {
+    const { routes, queues, idle } = this.#options
+    if (this.#mentioned.has(finding.fingerprint)) return
+    const subject = this.#subject(finding)
+    const channels = channelsFor(routes, queues.keys(), subject)
+    if (channels.size === 0 || this.#unwanted(subject, simulated)) return
+    if (this.#mentioned.size >= MOST_MENTIONED) this.#mentioned.clear()
+    this.#mentioned.add(finding.fingerprint)
+    for (const name of channels) if (idle(name) === null) queues.get(name)?.mention()
+  }
+
+  labelOf(finding: Finding): string | null {
+    return this.#info(finding)?.label ?? null
+  }
+
   muted(record: AlertRecord): Muted | null {
+    const unwanted = this.#unwanted(this.#subject(record.finding), record.simulated)
+    if (unwanted) return unwanted
+    const ack = record.acknowledged
+    const isTaken = ack !== null && ack.until > this.#options.now()
+    return isTaken && SEVERITY_RANK[record.finding.severity] <= SEVERITY_RANK[ack.severity] ? { by: 'acknowledged' } : null
+  }
+
+  #unwanted(subject: MatchSubject, simulated: boolean): Muted | null {
     const { silences, maintenance, deliverSimulated, now } = this.#options
-    if (record.simulated && !deliverSimulated) return { by: 'simulated' }
-    const subject = this.#subject(record)
+    if (simulated && !deliverSimulated) return { by: 'simulated' }
     const silence = silences.covering(subject)
     if (silence) return { by: 'silence', silence }
     const at = now()
-    if (maintenance.some((window) => isInWindow(window, at) && concerns(window, subject))) return { by: 'maintenance' }
-    const ack = record.acknowledged
-    if (ack && ack.until > at && SEVERITY_RANK[record.finding.severity] <= SEVERITY_RANK[ack.severity]) return { by: 'acknowledged' }
-    return null
+    return maintenance.some((window) => isInWindow(window, at) && concerns(window, subject)) ? { by: 'maintenance' } : null
   }
 
   #announce(record: AlertRecord): void {
-    const { queues, routes, repeatMs, nowMs } = this.#options
+    const { queues, routes, repeatMs, nowMs, idle } = this.#options
     // From before a restart: whether it is still there is for its detector to say.
     if (queues.size === 0 || record.unconfirmed) return
-    const channels = channelsFor(routes, queues.keys(), this.#subject(record))
+    const channels = channelsFor(routes, queues.keys(), this.#subject(record.finding))
     if (channels.size === 0) return
     let muted: Muted | null | undefined
     let notice: Notice | null = null
     for (const name of channels) {
       const queue = queues.get(name)
-      if (!queue) continue
+      if (!queue || idle(name) !== null) continue
       const told = queue.told(record.fingerprint)
       const waiting = queue.waiting.get(record.fingerprint)
       const isWorse = SEVERITY_RANK[record.finding.severity] > SEVERITY_RANK[waiting?.severity ?? told?.severity ?? 'critical']
@@ -106,7 +143,7 @@ export class Dispatch {
   #notice(record: AlertRecord, status: AlertStatus): Notice {
     const { owners, now, nowMs } = this.#options
     const alert = this.#alert(record, status)
-    const user = alert.finding.subject.user ?? alert.process?.info?.user ?? null
+    const { user } = alert.finding.subject
     return {
       alert,
       severity: record.finding.severity,
@@ -121,8 +158,9 @@ export class Dispatch {
   }
 
   #alert(record: AlertRecord, status: AlertStatus): Alert {
-    const info = this.#info(record)
-    const finding = status === 'resolved' ? (record.cleared ?? { ...record.finding, state: 'resolved' as const }) : record.finding
+    const info = this.#info(record.finding)
+    const said = status === 'resolved' ? (record.cleared ?? { ...record.finding, state: 'resolved' as const }) : record.finding
+    const finding = { ...said, subject: { ...said.subject, user: this.#userOf(said) } }
     return {
       fingerprint: record.fingerprint,
       status,
@@ -131,26 +169,31 @@ export class Dispatch {
       resolvedAt: status === 'resolved' ? record.resolvedAt : null,
       gpuLabel: info?.label ?? null,
       gpuName: info?.name ?? null,
-      process: this.#process(record),
+      process: this.#process(record.finding),
       series: null,
     }
   }
 
-  #info({ finding }: AlertRecord): GpuInfo | undefined {
+  #info(finding: Finding): GpuInfo | undefined {
     const { gpu } = finding.subject
     return gpu === null ? undefined : this.#options.state.gpus().find((view) => view.info.id === gpu)?.info
   }
 
   /** Without the command line: people put passwords there, and a message is read by more than its owner. */
-  #process({ finding }: AlertRecord): ProcessView | null {
+  #process(finding: Finding): ProcessView | null {
     const { pid, gpu } = finding.subject
     if (pid === null) return null
     const found = this.#options.state.processes().find((process) => process.pid === pid && (gpu === null || process.gpu === gpu))
     return found ? { ...found, info: found.info && { ...found.info, command: null } } : null
   }
 
-  #subject(record: AlertRecord): MatchSubject {
-    return { finding: record.finding, gpuLabel: this.#info(record)?.label ?? null }
+  #subject(finding: Finding): MatchSubject {
+    return { finding, gpuLabel: this.labelOf(finding), user: this.#userOf(finding) }
+  }
+
+  #userOf(finding: Finding): string | null {
+    const { user, run } = finding.subject
+    return user ?? this.#process(finding)?.info?.user ?? (run === null ? null : (this.#runUsers.get(run) ?? null))
   }
 }
 

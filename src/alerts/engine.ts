@@ -70,6 +70,12 @@ export class AlertEngine {
     return this.#records.size
   }
 
+  /** Whether the trouble was over after this was said of it: a detector that is restored may be older than we are. */
+  isOldNews({ fingerprint, at }: Finding): boolean {
+    const record = this.#records.get(fingerprint)
+    return record?.phase === 'resolved' && at <= (record.cleared?.at ?? record.resolvedAt ?? 0)
+  }
+
   /** One statement of a detector or a level rule, at its own time. */
   accept(finding: Finding, at: number, simulated = false): readonly Transition[] {
     const ms = this.#time.advance(at)

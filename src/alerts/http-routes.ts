@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Failure } from '../failure.ts'
 import { type Reply, type Route, type RouteContext, route } from '../route.ts'
 import type { Alerts, ChannelHealth } from './alerts-api.ts'
-import { ANSWERS, acknowledgeBody, alertView, type Ending, silenceBody, silenceView } from './http-schemas.ts'
+import { ANSWERS, acknowledgeBody, alertView, type Ending, historyQuery, silenceBody, silenceView } from './http-schemas.ts'
 import { checkMatcher, parseMatcher } from './matcher.ts'
 
 export interface AlertRouteOptions {
@@ -18,12 +18,13 @@ const nothing = z.strictObject({})
 const USUAL_SECONDS = 4 * 3600
 const TESTS_A_MINUTE = 6
 const BODY_LIMIT_BYTES = 64 * 1024
-const IDLE: Omit<ChannelHealth, 'channel'> = {
+const UNUSED: Omit<ChannelHealth, 'channel'> = {
   results: { delivered: 0, retried: 0, refused: 0, expired: 0 },
   depth: 0,
   oldestAgeMs: null,
   attempts: 0,
   lastFault: null,
+  problem: null,
 }
 
 export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): readonly Route[] {
@@ -42,10 +43,10 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
       method: 'GET',
       path: '/api/v1/alerts/history',
       summary: 'The latest alerts that are over, newest first',
-      query: nothing,
+      query: historyQuery,
       answer: ANSWERS.history,
       errors: ['unavailable'],
-      handler: (context) => withAlerts(context, (found) => ({ at: now(), alerts: found.history() })),
+      handler: (context) => withAlerts(context, (found) => ({ at: now(), alerts: found.history(context.query) })),
     }),
     route({
       method: 'POST',
@@ -56,6 +57,21 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
       answer: alertView,
       errors: ['unknown_alert', 'unavailable'],
       handler: (context) => withAlerts(context, (found) => acknowledge(found, context, context.body, now())),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/v1/alerts/:fingerprint/ack',
+      summary: 'Takes an acknowledgement back: repeats go on',
+      answer: alertView,
+      errors: ['unknown_alert', 'unavailable'],
+      handler: (context) =>
+        withAlerts(context, async (found) => {
+          const { fingerprint = '' } = context.params
+          const view = found.unacknowledge(fingerprint)
+          if (!view) return unknownAlert(context, `There is no open alert ${quoted(fingerprint)} that somebody acknowledged.`)
+          await found.flush()
+          return view
+        }),
     }),
     route({
       method: 'GET',
@@ -105,10 +121,7 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
 }
 
 function channelsOf(alerts: Alerts, unusable: ReadonlyMap<string, string>): object[] {
-  return [
-    ...alerts.health().channels.map((channel) => ({ ...channel, problem: null })),
-    ...Array.from(unusable, ([channel, problem]) => ({ channel, ...IDLE, problem })),
-  ]
+  return [...alerts.health().channels, ...Array.from(unusable, ([channel, problem]) => ({ ...UNUSED, channel, problem }))]
 }
 
 async function silence(alerts: Alerts, context: RouteContext, body: z.infer<typeof silenceBody>, now: number): Promise<unknown> {
@@ -126,7 +139,7 @@ async function acknowledge(alerts: Alerts, context: RouteContext, body: z.infer<
   const { fingerprint = '' } = context.params
   try {
     const view = alerts.acknowledge(fingerprint, endOf(body, now), body.by)
-    if (!view) return context.refuse('unknown_alert', `There is no open alert ${quoted(fingerprint)}.`, 'GET /api/v1/alerts lists them.')
+    if (!view) return unknownAlert(context, `There is no open alert ${quoted(fingerprint)}.`)
     await alerts.flush()
     return view
   } catch (error) {
@@ -147,18 +160,20 @@ function testRoute({ alerts, unusable, now }: AlertRouteOptions): Route {
       if (!alerts) return switchedOff(context)
       const { name = '' } = context.params
       const problem = unusable.get(name)
-      if (problem !== undefined) return { channel: name, ok: false, answer: `not usable: ${problem}`, retry: false }
+      if (problem !== undefined) return { channel: name, ok: false, answer: `not usable: ${problem}`, retry: false, idle: false }
       const known = alerts.channels()
       if (!known.includes(name))
         return context.refuse('unknown_channel', `There is no channel ${quoted(name)}.`, `There are: ${known.join(', ') || 'none'}.`)
+      const idle = alerts.idle(name)
+      if (idle !== null) return { channel: name, ok: false, answer: idle, retry: false, idle: true }
       const lately = (tests.get(name) ?? []).filter((at) => at > now() - 60_000)
       if (lately.length >= TESTS_A_MINUTE)
         return context.refuse('too_many_requests', 'Too many tests of this channel.', 'Wait a minute.', { 'retry-after': '60' })
       tests.set(name, [...lately, now()])
       const delivery = await alerts.test(name)
       return delivery.ok
-        ? { channel: name, ok: true, answer: delivery.answer, retry: false }
-        : { channel: name, ok: false, answer: delivery.reason, retry: delivery.retry }
+        ? { channel: name, ok: true, answer: delivery.answer, retry: false, idle: false }
+        : { channel: name, ok: false, answer: delivery.reason, retry: delivery.retry, idle: false }
     },
   })
 }
@@ -171,6 +186,10 @@ function endOf({ until, seconds }: Ending, now: number): number {
 function refused(error: unknown, { refuse }: RouteContext): Reply {
   if (error instanceof Failure) return refuse('invalid_body', `${error.message}.`, error.hint ?? undefined)
   throw error
+}
+
+function unknownAlert({ refuse }: RouteContext, message: string): Reply {
+  return refuse('unknown_alert', message, 'GET /api/v1/alerts lists them.')
 }
 
 function switchedOff({ refuse }: RouteContext): Reply {

@@ -4,7 +4,7 @@ import type { Finding } from '../model.ts'
 import type { AlertView, ChannelHealth } from './alerts-api.ts'
 import { DELIVERY_RESULTS } from './courier.ts'
 import { MATCHER_NAMES, MATCHER_OPERATORS } from './matcher.ts'
-import type { PastAlert } from './past-alerts.ts'
+import { KEPT, type PastAlert } from './past-alerts.ts'
 import type { Silence } from './silences.ts'
 
 const reading = z.number().nullable()
@@ -44,6 +44,9 @@ export const alertView: z.ZodType<AlertView> = z.strictObject({
   mutedBy: z.enum(['silence', 'maintenance', 'acknowledged', 'simulated']).nullable().describe('Why nobody is told of it at present'),
   silence: text.describe('Id of the silence that covers it'),
   told: z.array(z.string()).describe('Channels that were told that it fires'),
+  waiting: z.array(z.string()).describe('Channels for which a message about it waits, or is on its way'),
+  gpuLabel: text.describe('What the GPU is called here'),
+  unconfirmed: z.boolean().describe('From before the agent was started, and not seen again since'),
 })
 
 const pastAlert: z.ZodType<PastAlert> = z.strictObject({
@@ -78,6 +81,7 @@ const channelHealth = z.strictObject({
   oldestAgeMs: reading,
   attempts: z.number().describe('Tries of the message at the head that failed'),
   lastFault: text,
+  problem: text.describe('Why nothing goes there at present; null when it does'),
 }) satisfies z.ZodType<ChannelHealth>
 
 export const ANSWERS = {
@@ -86,16 +90,23 @@ export const ANSWERS = {
   silences: z.strictObject({ at, silences: z.array(silenceView) }),
   channels: z.strictObject({
     at,
-    channels: z.array(channelHealth.extend({ problem: text.describe('Why nothing goes there; null when it is usable') })),
+    channels: z.array(channelHealth),
   }),
   tested: z.strictObject({
     channel: z.string(),
     ok: z.boolean(),
     answer: z.string().describe("The server's own words, secrets masked"),
     retry: z.boolean().describe('Whether trying again can help'),
+    idle: z.boolean().describe('Nothing was sent, as nobody is there to hear it, such as a browser; no fault'),
   }),
   unsilenced: z.strictObject({ id: z.string() }),
 } as const
+
+export const historyQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(KEPT).optional().describe(`The newest so many; ${KEPT}, which is all, when not given`),
+  from: z.coerce.number().optional().describe('Epoch milliseconds: those that were there at some time from here on'),
+  to: z.coerce.number().optional().describe('Epoch milliseconds: those that began before'),
+})
 
 /** How long something lasts: a moment, or so many seconds from now. */
 const ending = {

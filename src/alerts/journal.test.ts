@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -67,6 +68,47 @@ describe('the journal', () => {
     expect((await stat(join(dir, FILE))).size).toBeLessThan(300_000)
     await journal.close()
     expect(openJournal(dir).get('same')).toBe('x'.repeat(10_000))
+  })
+
+  it('has in its file what was written, before anybody waits for it', async () => {
+    const dir = await temporaryDir()
+    const journal = openJournal(dir)
+    journal.set('a', 1)
+    journal.set('b', 2)
+    journal.write()
+    const lines = readFileSync(join(dir, FILE), 'utf8').split('\n')
+    expect(decodeLine(lines.at(-2) ?? '')).toEqual([
+      ['a', 1],
+      ['b', 2],
+    ])
+    expect([journal.isDirty, journal.isPending]).toEqual([false, true])
+    expect(await journal.commit()).toBe(true)
+    expect(journal.isPending).toBe(false)
+  })
+
+  it('has what is written while it is written anew', async () => {
+    const dir = await temporaryDir()
+    const journal = openJournal(dir)
+    journal.set('old', 'x'.repeat(300_000))
+    journal.write()
+    let isDone = false
+    const rewritten = journal.commit().then(() => {
+      isDone = true
+    })
+    let count = 0
+    for (; !isDone; count++) {
+      journal.set(`k${count}`, count)
+      journal.write()
+      expect(decodeJournal(readFileSync(join(dir, FILE), 'utf8')).entries.get(`k${count}`)).toBe(count)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await rewritten
+    expect(count).toBeGreaterThan(1)
+    journal.delete('old')
+    await journal.close()
+    const again = openJournal(dir)
+    expect(again.entries('k').map(([, value]) => value)).toEqual(Array.from({ length: count }, (_, index) => index))
+    expect(again.get('old')).toBeUndefined()
   })
 
   it('loses only the torn last line of a write that was killed, silently', async () => {

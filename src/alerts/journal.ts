@@ -3,20 +3,21 @@
  *
  * One journal rather than a file per message, because what is decided together has to become durable together: that a trouble fires,
  * that a channel has to be told, that it was told. With files of their own a kill between two of them would lose a message or send it
- * twice; here they are one line, which has a checksum and counts as a whole or not at all. The file is written anew, beside the old one
- * and renamed, when most of it is history, at the start, and after a fault.
+ * twice; here they are one line, which has a checksum and counts as a whole or not at all. write() is called where something is decided,
+ * before anything else happens; commit() before anybody relies on it. The file is written anew, beside the old one and renamed, when most
+ * of it is history, at the start, and after a fault.
  */
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { type FileHandle, open, rename } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Log } from '../kinds.ts'
+import { setAside } from './corrupt-file.ts'
 import { FolderLock } from './folder-lock.ts'
+import { JournalFile } from './journal-file.ts'
 import { type Change, decodeJournal, encodeLine } from './journal-line.ts'
 
 const FILE = 'alerts.journal'
 const FORMAT = 1
 const REWRITE_BYTES = 256 * 1024
-const CORRUPT_KEPT = 5
 
 export interface JournalOptions {
   /** null: nothing is kept on disk. */
@@ -29,13 +30,13 @@ export interface JournalOptions {
 
 export class Journal {
   readonly #options: JournalOptions
-  readonly #path: string | null
+  readonly #file: JournalFile | null
   readonly #lock: FolderLock | null
   #table = new Map<string, unknown>()
   #dirty = new Set<string>()
-  #file: FileHandle | null = null
-  #fileBytes = 0
   #liveBytes = 0
+  /** Appended, and not known to outlast a power cut yet. */
+  #isUnsynced = false
   #writing: Promise<boolean> | null = null
   #next: Promise<boolean> | null = null
   #fault: string | null = null
@@ -47,7 +48,7 @@ export class Journal {
 
   constructor(options: JournalOptions) {
     this.#options = options
-    this.#path = options.dir === null ? null : join(options.dir, FILE)
+    this.#file = options.dir === null ? null : new JournalFile(options.dir, join(options.dir, FILE))
     this.#lock = options.dir === null ? null : new FolderLock(options.dir)
     if (options.dir !== null) this.#load(options.dir)
   }
@@ -84,6 +85,21 @@ export class Journal {
     return this.#dirty.size > 0
   }
 
+  /** Whether something was set that has not been handed to the system, or is not known to be on the disk. */
+  get isPending(): boolean {
+    return this.#dirty.size > 0 || this.#isUnsynced
+  }
+
+  /** Hands what was set to the system, as one line: that outlives a kill of this process. A fault is kept for commit(). */
+  write(): void {
+    if (this.#dirty.size === 0 || this.#fault !== null || this.#closed || !this.#file?.isOpen) return
+    try {
+      this.#append(this.#file)
+    } catch (error) {
+      this.#failed(error as Error)
+    }
+  }
+
   /** True when everything set before is on the disk; false when the disk does not take it (see `fault`), or there is none. */
   commit(): Promise<boolean> {
     if (this.#writing) {
@@ -101,8 +117,7 @@ export class Journal {
     if (this.#closed) return
     await this.commit()
     this.#closed = true
-    await this.#file?.close()
-    this.#file = null
+    this.#file?.close()
     this.#lock?.release()
   }
 
@@ -114,14 +129,21 @@ export class Journal {
   }
 
   async #write(): Promise<boolean> {
-    if (this.#path === null || this.#closed || this.#isLockedOut) return false
-    if (this.#dirty.size === 0 && this.#fault === null && this.#file !== null) return true
+    const file = this.#file
+    if (file === null || this.#closed || this.#isLockedOut) return false
+    if (!this.isPending && this.#fault === null && file.isOpen) return true
     if (this.#fault !== null && performance.now() - this.#faultAt < (this.#options.retryMs ?? 5000)) return false
     try {
       this.#lock?.heartbeat()
-      if (this.#file === null || this.#fault !== null || this.#fileBytes > Math.max(REWRITE_BYTES, 3 * this.#liveBytes))
-        await this.#rewrite(this.#path)
-      else await this.#append(this.#file)
+      if (this.#fault !== null || !file.isOpen) {
+        this.#enterLate(this.#options.dir ?? '.')
+        await this.#rewrite(file)
+      } else {
+        this.#append(file)
+        this.#isUnsynced = false
+        if (file.bytes > Math.max(REWRITE_BYTES, 3 * this.#liveBytes)) await this.#rewrite(file)
+        else await file.sync()
+      }
       this.#succeeded()
       return true
     } catch (error) {
@@ -130,65 +152,61 @@ export class Journal {
     }
   }
 
-  async #append(file: FileHandle): Promise<void> {
-    const changes: Change[] = []
-    for (const key of this.#dirty) changes.push(this.#table.has(key) ? [key, this.#table.get(key)] : [key])
+  #append(file: JournalFile): void {
+    if (this.#dirty.size === 0) return
+    const keys = [...this.#dirty]
+    const changes: Change[] = keys.map((key) => (this.#table.has(key) ? [key, this.#table.get(key)] : [key]))
     this.#dirty.clear()
-    const line = Buffer.from(encodeLine(changes))
-    // FileHandle.write may take less than it was given.
-    for (let done = 0; done < line.length; ) done += (await file.write(line, done)).bytesWritten
-    await file.datasync()
-    this.#fileBytes += line.length
+    this.#isUnsynced = true
+    try {
+      file.append(encodeLine(changes))
+    } catch (error) {
+      // A file that is being written anew at this moment does not have them either.
+      for (const key of keys) this.#dirty.add(key)
+      throw error
+    }
   }
 
-  /** One entry a line, so that damage costs one entry. The rename is what makes it count; the folder's fsync makes that last. */
-  async #rewrite(path: string): Promise<void> {
-    if (!this.#hasEntered) this.#enterLate(this.#options.dir ?? '.')
+  async #rewrite(file: JournalFile): Promise<void> {
+    const content = this.#everything()
+    await file.replace(content)
+    this.#liveBytes = content.length
+  }
+
+  /** One entry a line, so that damage costs one entry. */
+  #everything(): string {
     const lines = [encodeLine([['format', FORMAT]])]
     for (const [key, value] of this.#table) lines.push(encodeLine([[key, value]]))
     this.#dirty.clear()
-    const bytes = Buffer.from(lines.join(''))
-    const fresh = `${path}.tmp`
-    const file = await open(fresh, 'w', 0o600)
-    try {
-      for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
-      await file.sync()
-      await rename(fresh, path)
-    } catch (error) {
-      await file.close()
-      throw error
-    }
-    const old = this.#file
-    this.#file = file
-    this.#fileBytes = bytes.length
-    this.#liveBytes = bytes.length
-    await old?.close()
-    const folder = await open(this.#options.dir ?? '.', 'r')
-    try {
-      await folder.sync()
-    } finally {
-      await folder.close()
-    }
+    this.#isUnsynced = false
+    return lines.join('')
   }
 
   #load(dir: string): void {
     try {
       this.#enter(dir)
       const text = this.#read(dir)
-      if (text === null) return
-      const { entries, damaged } = decodeJournal(text)
-      const format = entries.get('format')
-      if (format === FORMAT) this.#table = entries
-      this.#table.delete('format')
-      if (format !== FORMAT) this.#setAside(dir, format === undefined ? 'it is not a journal of alerts' : `its format is ${String(format)}`)
-      else if (damaged > 0) this.#setAside(dir, `${damaged} of its lines cannot be read`)
+      if (text !== null) this.#take(dir, text)
+      const content = this.#everything()
+      this.#file?.replaceNow(content)
+      this.#liveBytes = content.length
     } catch (error) {
       this.#failed(error as Error)
     }
   }
 
+  #take(dir: string, text: string): void {
+    const { entries, damaged } = decodeJournal(text)
+    const format = entries.get('format')
+    if (format === FORMAT) this.#table = entries
+    this.#table.delete('format')
+    if (format !== FORMAT) this.#setAside(dir, format === undefined ? 'it is not a journal of alerts' : `its format is ${String(format)}`)
+    else if (damaged > 0) this.#setAside(dir, `${damaged} of its lines cannot be read`)
+  }
+
   /** The folder could not be used at the start; what is found there now is from before and was never read. */
   #enterLate(dir: string): void {
+    if (this.#hasEntered) return
     this.#enter(dir)
     if (existsSync(join(dir, FILE))) this.#setAside(dir, 'it could not be read when the agent started')
   }
@@ -212,23 +230,13 @@ export class Journal {
     }
   }
 
-  /** The damaged file keeps its place until the next commit has written the readable part anew: a kill in between loses nothing. */
   #setAside(dir: string, reason: string): void {
-    const name = `alerts-${this.#options.now()}.corrupt`
-    try {
-      linkSync(join(dir, FILE), join(dir, name))
-    } catch {
-      renameSync(join(dir, FILE), join(dir, name))
-    }
+    const name = setAside(dir, FILE, this.#options.now())
     this.#corrupt.push(name)
     this.#options.log.error(
       { file: join(dir, name), kept: this.#table.size },
       `the journal of the alerts is damaged: ${reason}; it is set aside as ${name}, and ${this.#table.size} entries were kept`,
     )
-    const old = readdirSync(dir)
-      .filter((found) => /^alerts-\d+\.corrupt$/.test(found))
-      .sort()
-    for (const found of old.slice(0, -CORRUPT_KEPT)) rmSync(join(dir, found), { force: true, recursive: true })
   }
 
   #failed(error: Error): void {
@@ -243,7 +251,7 @@ export class Journal {
 
   #succeeded(): void {
     if (this.#fault === null) return
-    this.#options.log.info({ dir: this.#options.dir, file: basename(this.#path ?? '') }, 'alerts are kept on disk again')
+    this.#options.log.info({ dir: this.#options.dir, file: FILE }, 'alerts are kept on disk again')
     this.#fault = null
   }
 }

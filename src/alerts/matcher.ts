@@ -17,6 +17,8 @@ export interface Matcher {
 export interface MatchSubject {
   readonly finding: Finding
   readonly gpuLabel: string | null
+  /** Whose it is, where the finding itself does not say. */
+  readonly user?: string | null
 }
 
 const LONGEST_VALUE = 300
@@ -59,7 +61,7 @@ function matches({ name, operator, value }: Matcher, subject: MatchSubject): boo
 }
 
 /** Several, because a GPU goes by its index, its label and its identity. Unknown is the empty text. */
-export function valuesOf(name: MatcherName, { finding, gpuLabel }: MatchSubject): readonly string[] {
+export function valuesOf(name: MatcherName, { finding, gpuLabel, user = null }: MatchSubject): readonly string[] {
   const { subject } = finding
   switch (name) {
     case 'gpu':
@@ -68,6 +70,8 @@ export function valuesOf(name: MatcherName, { finding, gpuLabel }: MatchSubject)
     case 'severity':
     case 'fingerprint':
       return [finding[name]]
+    case 'user':
+      return [subject.user ?? user ?? '']
     default:
       return [subject[name] ?? '']
   }

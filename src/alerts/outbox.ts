@@ -4,12 +4,14 @@ import { ChannelQueue } from './channel-queue.ts'
 import { Composer } from './composer.ts'
 import { Courier } from './courier.ts'
 import type { Journal } from './journal.ts'
-import { seriesFor } from './series.ts'
+import { seriesFor, stepSeriesFor } from './series.ts'
+import type { StepCourses } from './step-courses.ts'
 import { isInWindow } from './time-window.ts'
 
 export interface OutboxOptions {
   readonly alerts: AlertsOptions
   readonly journal: Journal
+  readonly courses: StepCourses
   readonly commit: () => Promise<boolean>
   /** Observed time of delivery. */
   readonly nowMs: () => number
@@ -69,12 +71,13 @@ export class Outbox {
         oldestAgeMs: since.length === 0 ? null : Math.max(0, now - Math.min(...since)),
         attempts: queue.current?.attempts ?? 0,
         lastFault: courier?.lastFault ?? null,
+        problem: this.#options.alerts.channels.get(queue.name)?.idle?.() ?? null,
       }
     })
   }
 
   #composer(): Composer {
-    const { alerts, eventTime } = this.#options
+    const { alerts, eventTime, courses } = this.#options
     const { settings, state, history, log } = alerts
     return new Composer({
       groupWaitMs: settings['alerts.group_seconds'] * 1000,
@@ -82,11 +85,11 @@ export class Outbox {
       host: state.hostname,
       isQuiet: (at) => settings['alerts.quiet_hours'].some((window) => isInWindow(window, at)),
       seriesOf: (alert) => {
-        if (!history) return null
         try {
           const { gpu: id, gpuIndex } = alert.finding.subject
           const info = state.gpus().find((gpu) => (id === null ? gpu.info.index === gpuIndex : gpu.info.id === id))?.info
-          return seriesFor(alert, history, info, eventTime())
+          const ofGpu = history ? seriesFor(alert, history, info, eventTime()) : null
+          return ofGpu ?? stepSeriesFor(alert, courses, eventTime())
         } catch (error) {
           // A message without its chart is better than none.
           if (!this.#hasChartFailed) log.error({ err: error }, 'the chart of an alert could not be made; messages go out without')

@@ -15,8 +15,16 @@ export interface PastAlert {
   readonly acknowledgedBy: string | null
 }
 
+export interface PastRange {
+  /** Epoch milliseconds: those that were there at some time from here on. */
+  readonly from?: number | undefined
+  readonly to?: number | undefined
+  /** The newest so many. */
+  readonly limit?: number | undefined
+}
+
 const PREFIX = 'past/'
-const KEPT = 300
+export const KEPT = 300
 
 export class PastAlerts {
   readonly #journal: Journal
@@ -45,7 +53,11 @@ export class PastAlerts {
   }
 
   /** Newest first. */
-  list(): readonly PastAlert[] {
-    return this.#kept.map(({ past }) => past).reverse()
+  list({ from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, limit = KEPT }: PastRange = {}): readonly PastAlert[] {
+    return this.#kept
+      .map(({ past }) => past)
+      .filter(({ firedAt, resolvedAt }) => resolvedAt >= from && firedAt <= to)
+      .reverse()
+      .slice(0, limit)
   }
 }

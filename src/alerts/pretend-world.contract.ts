@@ -16,7 +16,7 @@ import type {
   Provenance,
   SourceHealth,
 } from '../model.ts'
-import { NO_READINGS } from '../record.ts'
+import { NO_FACTS, NO_READINGS } from '../record.ts'
 import { createAlerts } from './alerts.ts'
 import type { Alerts, AlertsOptions } from './alerts-api.ts'
 import { type AlertValues, alertSettings } from './settings.ts'
@@ -113,38 +113,8 @@ export async function temporaryDir(): Promise<string> {
 }
 
 export function gpuInfo(index: number, parts: Partial<GpuInfo> = {}): GpuInfo {
-  return {
-    id: `GPU-${index}`,
-    index,
-    label: String(index),
-    vendor: 'nvidia',
-    provenance: 'live',
-    name: 'Test GPU',
-    pciBusId: null,
-    minor: null,
-    serial: null,
-    driverVersion: null,
-    cudaVersion: null,
-    libraryVersion: null,
-    architecture: null,
-    memoryTotalBytes: 24 * GIB,
-    powerLimitWatts: null,
-    powerLimitMinWatts: null,
-    powerLimitMaxWatts: null,
-    smClockMaxHertz: null,
-    memoryClockMaxHertz: null,
-    temperatureSlowdownCelsius: null,
-    temperatureShutdownCelsius: null,
-    temperatureMaxCelsius: null,
-    memoryTemperatureMaxCelsius: null,
-    pcieGenerationMax: null,
-    pcieWidthMax: null,
-    migMode: null,
-    mig: null,
-    unifiedMemory: false,
-    unavailable: {},
-    ...parts,
-  }
+  const known = { name: 'Test GPU', memoryTotalBytes: 24 * GIB }
+  return { ...NO_FACTS, ...known, id: `GPU-${index}`, index, label: String(index), vendor: 'nvidia', provenance: 'live', ...parts }
 }
 
 export function gpuSample(gpu: string, at: number, readings: Partial<GpuReadings>): GpuSample {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Alert, History, HistoryQuery } from '../kinds.ts'
+import type { FindingSubject, TrainingStep } from '../model.ts'
 import { finding, GIB, gpuInfo, HOUR, MINUTE, NOON, pretendWorld } from './pretend-world.contract.ts'
-import { seriesFor } from './series.ts'
+import { seriesFor, stepSeriesFor } from './series.ts'
+import { StepCourses } from './step-courses.ts'
 
 function alertOf(detector: string, evidence = {}): Alert {
   const none = { resolvedAt: null, gpuLabel: null, gpuName: null, process: null, series: null }
@@ -92,5 +94,97 @@ describe('the chart of an alert', () => {
     await unlucky.pass(MINUTE)
     expect(unlucky.channel.got[0]?.alerts[0]?.series).toBe(null)
     expect(unlucky.log.lines.map((line) => line.level)).toEqual(['error'])
+  })
+})
+
+function stepOf(index: number, parts: Partial<TrainingStep> = {}): TrainingStep {
+  const memory = { memoryAllocatedBytes: null, memoryReservedBytes: null, memoryActiveBytes: null, memoryInactiveSplitBytes: null }
+  const rest = { memoryPeakAllocatedBytes: null, allocRetries: null, oomCount: null, phaseSeconds: null, custom: null }
+  const figures = { epoch: null, loss: 1, learningRate: null, gradientNorm: 2, throughputPerSecond: null, stepSeconds: 0.5 }
+  return { kind: 'step', at: NOON - MINUTE + index * 100, run: 'r', rank: 0, step: index, ...figures, ...memory, ...rest, ...parts }
+}
+
+function runAlert(detector: string, subject: Partial<FindingSubject> = {}, evidence = {}): Alert {
+  const alert = alertOf(detector, evidence)
+  return { ...alert, finding: { ...alert.finding, subject: { ...alert.finding.subject, gpu: null, run: 'r', ...subject } } }
+}
+
+describe('the chart of an alert about a run', () => {
+  it('shows the loss, with a gap where it was no number', () => {
+    const courses = new StepCourses()
+    courses.accept([stepOf(0, { loss: 3 }), stepOf(1, { loss: 2 }), stepOf(2, { loss: Number.NaN }), stepOf(3, { loss: null })])
+    expect(stepSeriesFor(runAlert('loss_nan'), courses, NOON)).toEqual({
+      ...{ title: 'Loss', unit: 'count', limit: null },
+      at: [0, 1, 2, 3].map((index) => NOON - MINUTE + index * 100),
+      values: [3, 2, null, null],
+    })
+  })
+
+  it('shows gradients with their limit, and step times of the rank that it is about', () => {
+    const courses = new StepCourses()
+    for (let index = 0; index < 10; index++) courses.accept([stepOf(index, { rank: 1, stepSeconds: 4 }), stepOf(index)])
+    expect(stepSeriesFor(runAlert('grad_explosion', {}, { level: 100 }), courses, NOON)).toMatchObject({
+      limit: 100,
+      values: Array(10).fill(2),
+    })
+    expect(stepSeriesFor(runAlert('straggler', { rank: 1 }), courses, NOON)).toMatchObject({ unit: 'seconds', values: Array(10).fill(4) })
+    expect(stepSeriesFor(runAlert('stall'), courses, NOON)?.values).toEqual(Array(10).fill(0.5))
+  })
+
+  it('tells the time of a step from when it was done where nobody says it', () => {
+    const courses = new StepCourses()
+    for (let index = 0; index < 4; index++) courses.accept([stepOf(index, { stepSeconds: null })])
+    expect(stepSeriesFor(runAlert('stall'), courses, NOON)?.values).toEqual([null, 0.1, 0.1, 0.1])
+  })
+
+  it('shows a spike of one step in a long run, and stays small', () => {
+    const courses = new StepCourses()
+    for (let index = 0; index < 5000; index++)
+      courses.accept([stepOf(index, { at: NOON - 500_000 + index * 100, loss: index === 4000 ? 50 : index === 4990 ? 70 : 1 })])
+    const series = stepSeriesFor(runAlert('loss_spike'), courses, NOON)
+    expect(series?.values.length).toBeLessThanOrEqual(120)
+    expect(series?.values.filter((value) => value !== 1)).toEqual([50, 70])
+    const at = series?.at ?? []
+    expect([...at].sort((a, b) => a - b)).toEqual(at)
+  })
+
+  it('shows how it was before, long after there were no numbers any more', () => {
+    const courses = new StepCourses()
+    for (let index = 0; index < 3000; index++)
+      courses.accept([stepOf(index, { at: NOON - 300_000 + index * 100, loss: index < 400 ? 400 - index : Number.NaN })])
+    const { at = [], values = [] } = stepSeriesFor(runAlert('loss_nan'), courses, NOON) ?? {}
+    expect(values.filter((value) => value !== null).length).toBeGreaterThan(5)
+    expect(values[0]).toBe(400)
+    expect(at.at(-1)).toBeGreaterThan(NOON - 1000)
+    expect(at.length).toBeLessThanOrEqual(120)
+  })
+
+  it('is not there for other troubles, unknown runs, or a single step', () => {
+    const courses = new StepCourses()
+    courses.accept([stepOf(0)])
+    expect(stepSeriesFor(runAlert('loss_spike'), courses, NOON)).toBe(null)
+    courses.accept([stepOf(1)])
+    expect(stepSeriesFor(runAlert('loss_spike'), courses, NOON)).not.toBe(null)
+    expect(stepSeriesFor(runAlert('loss_spike', { run: 'other' }), courses, NOON)).toBe(null)
+    expect(stepSeriesFor(runAlert('xid'), courses, NOON)).toBe(null)
+  })
+
+  it('forgets the run that was heard of longest ago, and follows 64 ranks of one', () => {
+    const courses = new StepCourses()
+    for (const run of 'abcdefgh') courses.accept([stepOf(0, { run }), stepOf(1, { run })])
+    courses.accept([stepOf(2, { run: 'a' }), stepOf(0, { run: 'i' })])
+    const known = (run: string) => courses.points(run, null, 'loss', 0, NOON * 2).at.length
+    expect([...'abci'].map(known)).toEqual([3, 0, 2, 1])
+    for (let rank = 0; rank < 100; rank++) courses.accept([stepOf(0, { rank, run: 'wide' })])
+    expect(courses.points('wide', 63, 'loss', 0, NOON).at).toHaveLength(1)
+    expect(courses.points('wide', 64, 'loss', 0, NOON).at).toHaveLength(0)
+  })
+
+  it('is in the message', async () => {
+    const world = pretendWorld()
+    world.alerts.accept({ type: 'steps', steps: [0, 1, 2].map((index) => stepOf(index, { loss: index })), provenance: 'live' })
+    world.say('loss_spike|run=r', { detector: 'loss_spike', subject: { run: 'r' } })
+    await world.pass(MINUTE)
+    expect(world.channel.got[0]?.alerts[0]?.series).toMatchObject({ title: 'Loss', values: [0, 1, 2] })
   })
 })

@@ -1,6 +1,7 @@
-/** The chart of an alert: the reading that its detector looked at, around the time of the trouble. */
+/** The chart of an alert: what its detector looked at, around the time of the trouble. */
 import type { Alert, AlertSeries, History } from '../kinds.ts'
 import type { GpuField, GpuInfo, Reading } from '../model.ts'
+import type { CoursePoints, StepCourses, StepField } from './step-courses.ts'
 
 interface Chart {
   readonly field: GpuField
@@ -61,13 +62,69 @@ const CHARTS: Readonly<Record<string, Chart>> = {
   remap: count('remappedUncorrectableRows', 'Rows remapped after uncorrectable errors'),
 }
 
+interface StepChart {
+  readonly field: StepField
+  readonly title: string
+  readonly unit: 'count' | 'seconds'
+  readonly limit: (alert: Alert) => Reading
+}
+
+const loss: StepChart = { field: 'loss', title: 'Loss', unit: 'count', limit: none }
+const stepTime: StepChart = { field: 'stepSeconds', title: 'Time of a step', unit: 'seconds', limit: none }
+
+/** Of what is about a run. */
+const STEP_CHARTS: Readonly<Record<string, StepChart>> = {
+  loss_nan: loss,
+  loss_spike: loss,
+  loss_plateau: loss,
+  grad_explosion: {
+    field: 'gradientNorm',
+    title: 'Norm of the gradients',
+    unit: 'count',
+    limit: ({ finding }) => (typeof finding.evidence.level === 'number' ? finding.evidence.level : null),
+  },
+  stall: stepTime,
+  straggler: stepTime,
+  slow_data: stepTime,
+}
+
+/** null: it is not about a run, or too little is known of its steps. */
+export function stepSeriesFor(alert: Alert, courses: StepCourses, now: number): AlertSeries | null {
+  const { detector, subject } = alert.finding
+  const chart = STEP_CHARTS[detector]
+  if (!chart || subject.run === null) return null
+  const { from, to } = spanOf(alert, now)
+  const { at, values } = peaks(courses.points(subject.run, subject.rank, chart.field, from, to))
+  if (values.filter((value) => value !== null).length < 2) return null
+  return { title: chart.title, unit: chart.unit, at, values, limit: chart.limit(alert) }
+}
+
+/** The worst of so many steps each: a spike of a single step is what the chart is for. */
+function peaks({ at, values }: CoursePoints): CoursePoints {
+  const every = Math.ceil(at.length / POINTS)
+  if (every <= 1) return { at, values }
+  const kept: { at: number[]; values: Reading[] } = { at: [], values: [] }
+  for (let start = 0; start < at.length; start += every) {
+    let worst = start
+    for (let index = start; index < Math.min(start + every, at.length); index++)
+      if ((values[index] ?? Number.NEGATIVE_INFINITY) > (values[worst] ?? Number.NEGATIVE_INFINITY)) worst = index
+    kept.at.push(at[worst] ?? 0)
+    kept.values.push(values[worst] ?? null)
+  }
+  return kept
+}
+
+function spanOf(alert: Alert, now: number): { readonly from: number; readonly to: number } {
+  const to = Math.max(alert.resolvedAt === null ? now : alert.resolvedAt + 60_000, alert.firedAt + 60_000)
+  return { from: Math.max(Math.min(alert.finding.since, alert.firedAt) - BEFORE_MS, to - LONGEST_MS), to }
+}
+
 /** `info`: of the GPU that it is about, by identity or else by number; a run knows only the number of its GPU. */
 export function seriesFor(alert: Alert, history: History, info: GpuInfo | undefined, now: number): AlertSeries | null {
   const chart = CHARTS[alert.finding.detector]
   const gpu = alert.finding.subject.gpu ?? info?.id ?? null
   if (!chart || gpu === null) return null
-  const to = Math.max(alert.resolvedAt === null ? now : alert.resolvedAt + 60_000, alert.firedAt + 60_000)
-  const from = Math.max(Math.min(alert.finding.since, alert.firedAt) - BEFORE_MS, to - LONGEST_MS)
+  const { from, to } = spanOf(alert, now)
   const look = (start: number, stepMs: number | null) => {
     const { data } = history.query({ gpu, fields: [chart.field], from: start, to, stepMs })
     const [at, values] = thinned(data[0] ?? [], data[1] ?? [])

@@ -159,7 +159,7 @@ export const alertSettings = {
   'alerts.dashboard_url': setting<string | null>({
     schema: web.nullable(),
     default: null,
-    help: 'address of the dashboard as people reach it, for links in messages',
+    help: 'address of the dashboard as people reach it, for links in messages; the address that is listened on when not given',
   }),
   'alerts.heartbeat_url': setting<string | null>({
     schema: web.nullable(),
@@ -181,3 +181,8 @@ export const alertSettings = {
 } satisfies Settings
 
 export type AlertValues = ValuesOf<typeof alertSettings>
+
+export function ruleChoices(values: AlertValues): Readonly<Record<RuleName, RuleChoice>> {
+  const names: readonly RuleName[] = [...FINDING_RULE_NAMES, ...LEVEL_RULE_NAMES]
+  return Object.fromEntries(names.map((name) => [name, values[`alerts.rules.${name}`]])) as Record<RuleName, RuleChoice>
+}

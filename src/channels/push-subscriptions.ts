@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { isPrivateHost } from './public-host.ts'
 import { generatePushKeys, type PushKeys } from './webpush-encryption.ts'
 
 const MOST_SUBSCRIPTIONS = 64
@@ -26,15 +27,16 @@ export type PushSubscription = z.infer<typeof subscriptionSchema>
 
 export class PushSubscriptions {
   readonly #dir: string
-  readonly #allowHttp: boolean
+  /** For tests, whose push services are here: plain HTTP and private addresses. */
+  readonly allowsInside: boolean
   #keys: PushKeys | null = null
   #all: PushSubscription[] | null = null
   /** Files that could not be read and were set aside. */
   readonly problems: string[] = []
 
-  constructor(dir: string, { allowHttp = false }: { allowHttp?: boolean } = {}) {
+  constructor(dir: string, { allowsInside = false }: { allowsInside?: boolean } = {}) {
     this.#dir = dir
-    this.#allowHttp = allowHttp
+    this.allowsInside = allowsInside
   }
 
   /** The pair is made at the first call: browsers need its public half to subscribe. */
@@ -56,9 +58,11 @@ export class PushSubscriptions {
   add(candidate: unknown): { readonly ok: true } | { readonly ok: false; readonly reason: string } {
     const parsed = subscriptionSchema.safeParse(candidate)
     if (!parsed.success) return { ok: false, reason: `not a push subscription: ${parsed.error.issues[0]?.message ?? ''}` }
-    const { protocol } = new URL(parsed.data.endpoint)
-    if (protocol !== 'https:' && !(this.#allowHttp && protocol === 'http:'))
+    const { protocol, hostname, username, password } = new URL(parsed.data.endpoint)
+    if (!this.allowsInside && (protocol !== 'https:' || username !== '' || password !== ''))
       return { ok: false, reason: 'not a push subscription: expected an endpoint that begins with https://' }
+    if (!this.allowsInside && isPrivateHost(hostname))
+      return { ok: false, reason: 'not a push subscription: its endpoint is in a private network, expected a push service on the internet' }
     const others = this.list().filter((known) => known.endpoint !== parsed.data.endpoint)
     if (others.length >= MOST_SUBSCRIPTIONS)
       return { ok: false, reason: `there are ${MOST_SUBSCRIPTIONS} subscriptions already: remove one first` }

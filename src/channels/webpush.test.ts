@@ -46,7 +46,7 @@ function browser() {
 channelContract('webpush', async (behaviour) => {
   const server = await openHttpServer(behaviour)
   if (behaviour === 'down') await server.close()
-  const subscriptions = new PushSubscriptions(dir, { allowHttp: true })
+  const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
   const client = browser()
   subscriptions.add(client.subscription(`${server.url}/push/${SECRET}`))
   return {
@@ -78,7 +78,7 @@ describe('webpush', () => {
 
   it('says who it is by a signature of its own key', async () => {
     const server = await openHttpServer()
-    const subscriptions = new PushSubscriptions(dir, { allowHttp: true })
+    const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
     const client = browser()
     subscriptions.add(client.subscription(`${server.url}/push/1`))
     expect(await openWebPush('w', OPTIONS, subscriptions).deliver(message, stop)).toMatchObject({ ok: true })
@@ -106,6 +106,39 @@ describe('webpush', () => {
     await server.close()
   })
 
+  it('is no delivery where nobody has subscribed, or nobody any more, and says so', async () => {
+    const gone = await openHttpServer()
+    gone.answer = { status: 410, body: '' }
+    const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
+    const channel = openWebPush('w', OPTIONS, subscriptions)
+    const nobody = { ok: false, retry: false, reason: 'no browser has subscribed' }
+    expect([channel.idle(), await channel.deliver(message, stop)]).toEqual(['no browser has subscribed', nobody])
+    subscriptions.add(browser().subscription(`${gone.url}/x`))
+    expect(channel.idle()).toBe(null)
+    expect(await channel.deliver(message, stop)).toMatchObject({ ok: false, retry: false, reason: expect.stringContaining('any more') })
+    expect(channel.idle()).toBe('no browser has subscribed')
+    await gone.close()
+  })
+
+  it('is idle with the reason while the browsers cannot be read', () => {
+    const file = join(dir, 'a-file')
+    writeFileSync(file, '')
+    expect(openWebPush('w', OPTIONS, new PushSubscriptions(file)).idle()).toContain('cannot be read')
+  })
+
+  it('sends nothing to where a name leads inside by now', async () => {
+    const server = await openHttpServer()
+    const endpoint = `https://localhost:${new URL(server.url).port}/x`
+    new PushSubscriptions(dir, { allowsInside: true }).add(browser().subscription(endpoint))
+    const channel = openWebPush('w', OPTIONS, new PushSubscriptions(dir))
+    expect(await channel.deliver(message, stop)).toEqual({
+      ...{ ok: false, retry: false },
+      reason: 'localhost leads to a private network: nothing was sent there',
+    })
+    expect(server.requests).toEqual([])
+    await server.close()
+  })
+
   it('fits whatever it has to say', () => {
     const quotes = {
       ...message,
@@ -118,14 +151,14 @@ describe('webpush', () => {
   it('forgets a browser that is gone, and tries again only those that were put off', async () => {
     const [gone, busy, fine] = await Promise.all([openHttpServer(), openHttpServer('later'), openHttpServer()])
     gone.answer = { status: 410, body: '' }
-    const subscriptions = new PushSubscriptions(dir, { allowHttp: true })
+    const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
     for (const server of [gone, busy, fine]) subscriptions.add(browser().subscription(`${server.url}/x`))
     const channel = openWebPush('w', OPTIONS, subscriptions)
     expect(await channel.deliver(message, stop)).toMatchObject({ ok: false, retry: true })
     busy.behaviour = 'ok'
     expect(await channel.deliver(message, stop)).toMatchObject({ ok: true })
     expect([gone, busy, fine].map((server) => server.requests.length)).toEqual([1, 2, 1])
-    expect(new PushSubscriptions(dir, { allowHttp: true }).list()).toHaveLength(2)
+    expect(new PushSubscriptions(dir, { allowsInside: true }).list()).toHaveLength(2)
     await Promise.all([gone, busy, fine].map((server) => server.close()))
   })
 })
@@ -149,6 +182,10 @@ describe('push subscriptions', () => {
     [{ endpoint: 'http://10.0.0.1/', keys: browser().subscription('x').keys }],
     [{ endpoint: 'https://push.example', keys: { p256dh: 'abc', auth: 'abc' } }],
     [{ endpoint: 'nonsense', keys: browser().subscription('x').keys }],
+    [browser().subscription('https://127.0.0.1/x')],
+    [browser().subscription('https://[fe80::1]/x')],
+    [browser().subscription('https://router/x')],
+    [browser().subscription('https://user:password@push.example/x')],
   ])('refuses %j', (candidate) => {
     expect(new PushSubscriptions(dir).add(candidate)).toMatchObject({
       ok: false,

@@ -8,9 +8,12 @@ import { shortText } from './content-text.ts'
 import { type HttpContext, judge, post } from './http-delivery.ts'
 import { PartialDeliveries } from './partial-deliveries.ts'
 import { cutBytes, oneLine } from './plain-text.ts'
+import { leadsInside } from './public-host.ts'
 import { type PushSubscription, PushSubscriptions } from './push-subscriptions.ts'
 import { redactor, secretsOfUrl } from './secrets.ts'
 import { encryptPush, MOST_PAYLOAD_BYTES, vapidAuthorization } from './webpush-encryption.ts'
+
+const NOBODY = 'no browser has subscribed'
 
 const schema = z.strictObject({
   /** Whom the operator of a push service may write to: Apple's refuses made-up ones. */
@@ -34,19 +37,29 @@ export function openWebPush(
   { contact, keep_hours }: z.infer<typeof schema>,
   subscriptions: PushSubscriptions,
   timeoutMs?: number,
-): Channel {
+): Channel & { idle(): string | null } {
   const partial = new PartialDeliveries()
   return {
     name,
+    /** Where nobody has subscribed there is nobody to tell: that is no delivery, and no fault. */
+    idle() {
+      try {
+        return subscriptions.list().length === 0 ? NOBODY : null
+      } catch (error) {
+        return (error as Error).message
+      }
+    },
     async deliver(message, signal): Promise<Delivery> {
       const waiting = subscriptions.list().filter(({ endpoint }) => !partial.has(message.id, endpoint))
-      if (subscriptions.list().length === 0) return { ok: true, answer: 'no browser has subscribed' }
+      if (subscriptions.list().length === 0) return { ok: false, retry: false, reason: NOBODY }
       const payload = Buffer.from(pushPayload(message))
       const results = await Promise.all(
         waiting.map(async (subscription) => {
           const redact = redactor([...secretsOfUrl(subscription.endpoint), subscription.keys.auth])
           const headers = headersOf(message, vapid(subscription, contact, subscriptions), keep_hours)
-          const delivery = await push(subscription, payload, headers, { signal, timeoutMs, redact })
+          const context = { signal, timeoutMs, redact }
+          const delivery =
+            (subscriptions.allowsInside ? null : await barred(subscription)) ?? (await push(subscription, payload, headers, context))
           if (delivery === 'gone') subscriptions.remove(subscription.endpoint)
           else if (delivery.ok) partial.add(message.id, [subscription.endpoint])
           return delivery
@@ -55,6 +68,17 @@ export function openWebPush(
       return summary(message.id, results, partial)
     },
     close: async () => undefined,
+  }
+}
+
+/** A name that was on the internet when it subscribed may lead elsewhere now. */
+async function barred({ endpoint }: PushSubscription): Promise<Delivery | null> {
+  const { hostname } = new URL(endpoint)
+  try {
+    if (!(await leadsInside(hostname))) return null
+    return { ok: false, retry: false, reason: `${hostname} leads to a private network: nothing was sent there` }
+  } catch (error) {
+    return { ok: false, retry: true, reason: `${hostname}: ${(error as Error).message}` }
   }
 }
 
@@ -94,6 +118,7 @@ function summary(id: string, results: readonly (Delivery | 'gone')[], partial: P
   const refused = deliveries.find((result) => !result.ok)
   if (taken.length === 0 && refused) return refused
   const gone = results.length - deliveries.length
+  if (taken.length === 0 && gone > 0) return { ok: false, retry: false, reason: `no browser is subscribed any more: ${gone} took it back` }
   const rest = [gone > 0 ? `${gone} no longer subscribed` : '', refused && !refused.ok ? `one refused: ${refused.reason}` : '']
   return { ok: true, answer: [`sent to ${taken.length} browsers`, ...rest.filter((text) => text !== '')].join('; ') }
 }

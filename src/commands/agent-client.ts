@@ -1,6 +1,7 @@
 /** Asks the agent that runs on this machine (or where --host and --port say) over its HTTP API. */
-import { readFileSync } from 'node:fs'
-import type { ConfigValues } from '../config.ts'
+import { readFileSync, statSync } from 'node:fs'
+import { isAgentOfOurs } from '../agent-file.ts'
+import type { Config, ConfigValues } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { printable } from '../format.ts'
 
@@ -14,12 +15,21 @@ export class NoAgent extends Failure {}
 export class AgentClient {
   readonly url: string
   readonly #token: string | null
+  /** There is a token, and nothing that proves who would get it. */
+  readonly #isWithheld: boolean
 
-  constructor(settings: AgentSettings) {
+  /** An address that the person named gets the token; one that was assumed only when it is an agent of ours. */
+  constructor(settings: AgentSettings, isNamed = false) {
     const port = settings['server.port']
     if (port === 0) throw new Failure('--port: expected the port of the running agent; got 0', { exitCode: EXIT.usage })
     this.url = `http://${reachable(settings['server.host'])}:${port}`
-    this.#token = tokenOf(settings)
+    const token = tokenOf(settings)
+    this.#isWithheld = token !== null && !isNamed && !mayHaveToken(settings)
+    this.#token = this.#isWithheld ? null : token
+  }
+
+  static of({ values, origins }: Config): AgentClient {
+    return new AgentClient(values, origins['server.port'].from === 'flag' || origins['server.host'].from === 'flag')
   }
 
   /** For those who speak to it in another way, such as listening to its stream. */
@@ -82,7 +92,10 @@ export class AgentClient {
         hint: 'Say where the agent is with --host and --port.',
       })
     const isToken = error.code === 'missing_token' || error.code === 'wrong_token'
-    const hint = isToken ? 'Give it with --token-file or --token.' : typeof error.hint === 'string' ? printable(error.hint) : null
+    const missing = this.#isWithheld
+      ? 'Nothing proves that it is an agent of yours, so it was not sent: name the address with --host or --port.'
+      : 'Give it with --token-file or --token.'
+    const hint = isToken ? missing : typeof error.hint === 'string' ? printable(error.hint) : null
     return new Failure(`the agent at ${this.url} says: ${printable(error.message)}`, { exitCode: EXIT.checkFailed, hint })
   }
 }
@@ -105,6 +118,12 @@ function tokenOf({ 'server.token': token, 'server.token_file': file }: AgentSett
       cause,
     })
   }
+}
+
+/** Whether what listens on the port is an agent of this user, of root, or of whoever owns the token anyway. */
+export function mayHaveToken({ 'server.port': port, 'server.token_file': file }: AgentSettings): boolean {
+  const owner = file === null ? null : (statSync(file, { throwIfNoEntry: false })?.uid ?? null)
+  return isAgentOfOurs(port, owner)
 }
 
 function jsonOf(text: string): unknown {

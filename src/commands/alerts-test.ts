@@ -2,11 +2,13 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { alertsFolder } from '../alerting.ts'
+import type { AlertChannel } from '../alerts/alerts-api.ts'
 import { deliver } from '../alerts/courier.ts'
 import { testMessage } from '../alerts/test-message.ts'
 import { openChannels } from '../channels/index.ts'
 import { PushSubscriptions } from '../channels/push-subscriptions.ts'
 import type { Config } from '../config.ts'
+import { dashboardUrl } from '../dashboard-url.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { printable } from '../format.ts'
 import { AgentClient, NoAgent } from './agent-client.ts'
@@ -15,13 +17,15 @@ interface Tested {
   readonly channel: string
   readonly ok: boolean
   readonly answer: string
+  /** Nobody is there to hear it, which is no fault. */
+  readonly idle: boolean
 }
 
 const TIME_LIMIT_MS = 60_000
 
 /** The agent does it where one runs, with the channels that it has; otherwise they are opened here, from the configuration as it is. */
 export async function testChannels(config: Config, channel: string | null, asJson: boolean): Promise<number> {
-  const agent = config.values['server.port'] === 0 ? null : new AgentClient(config.values)
+  const agent = config.values['server.port'] === 0 ? null : AgentClient.of(config)
   const names = await agent?.get<{ channels: readonly { channel: string }[] }>('/api/v1/channels').then(
     ({ channels }) => channels.map((one) => one.channel),
     (error: unknown) => {
@@ -30,13 +34,18 @@ export async function testChannels(config: Config, channel: string | null, asJso
     },
   )
   const tested = agent && names ? await testThere(agent, channel === null ? names : [channel]) : await testHere(config, channel)
-  const isRefused = tested.some((one) => !one.ok)
+  // A browser that nobody has subscribed is left out, unless it is what was asked for.
+  const isLeftOut = (one: Tested) => one.idle && channel === null
+  const isRefused = tested.some((one) => !one.ok && !isLeftOut(one))
+  const isHeard = tested.some((one) => one.ok)
   if (asJson) process.stdout.write(`${JSON.stringify({ by: names ? agent?.url : null, tested }, null, 2)}\n`)
   else {
     process.stdout.write(names ? `Sent by the agent at ${agent?.url}.\n` : 'No agent runs: sent from here.\n')
-    for (const one of tested) process.stdout.write(`${one.channel}: ${one.ok ? 'taken' : 'REFUSED'}\n${indented(one.answer)}\n`)
+    const word = (one: Tested) => (one.ok ? 'taken' : isLeftOut(one) ? 'left out' : 'REFUSED')
+    for (const one of tested) process.stdout.write(`${one.channel}: ${word(one)}\n${indented(one.answer)}\n`)
+    if (!isHeard && !isRefused) process.stdout.write('Nobody would be told of an alert: docs/channels.md says how to set a channel up.\n')
   }
-  return isRefused ? EXIT.checkFailed : EXIT.ok
+  return isHeard && !isRefused ? EXIT.ok : EXIT.checkFailed
 }
 
 async function testThere(agent: AgentClient, names: readonly string[]): Promise<Tested[]> {
@@ -51,20 +60,22 @@ async function testHere({ values }: Config, wanted: string | null): Promise<Test
   if (wanted !== null && !names.includes(wanted))
     throw new Failure(`there is no channel "${wanted}"`, { exitCode: EXIT.usage, hint: `There are: ${names.join(', ') || 'none'}.` })
   for (const problem of problems) process.stderr.write(`gpuwarden: ${problem}\n`)
-  const message = testMessage(hostname(), Date.now(), values['alerts.dashboard_url'])
+  const message = testMessage(hostname(), Date.now(), dashboardUrl(values, hostname()))
   const isWanted = (name: string) => wanted === null || wanted === name
   const sent = channels.map(async (channel): Promise<Tested | null> => {
     try {
       if (!isWanted(channel.name)) return null
+      const idle = (channel as AlertChannel).idle?.() ?? null
+      if (idle !== null) return { channel: channel.name, ok: false, answer: idle, idle: true }
       const delivery = await deliver(channel, message, TIME_LIMIT_MS, new AbortController().signal)
-      return { channel: channel.name, ok: delivery.ok, answer: delivery.ok ? delivery.answer : delivery.reason }
+      return { channel: channel.name, ok: delivery.ok, answer: delivery.ok ? delivery.answer : delivery.reason, idle: false }
     } finally {
       await channel.close()
     }
   })
   return [
     ...(await Promise.all(sent)).filter((one) => one !== null),
-    ...Array.from(unusable, ([channel, problem]) => ({ channel, ok: false, answer: `not usable: ${problem}` })).filter((one) =>
+    ...Array.from(unusable, ([channel, problem]) => ({ channel, ok: false, answer: `not usable: ${problem}`, idle: false })).filter((one) =>
       isWanted(one.channel),
     ),
   ]

@@ -25,6 +25,7 @@ const ACTIONS: Readonly<Record<string, (request: Request) => Promise<number>>> =
   silence,
   unsilence,
   ack: acknowledge,
+  unack: unacknowledge,
   test: ({ config, options, what }) => testChannels(config, what[0] ?? null, options.json === true),
 }
 
@@ -37,7 +38,7 @@ export async function alerts(config: Config, options: Options, args: readonly st
 }
 
 async function list({ config, options }: Request): Promise<number> {
-  const agent = new AgentClient(config.values)
+  const agent = AgentClient.of(config)
   const answer = await agent.get<{ at: number; alerts: readonly AlertView[] }>('/api/v1/alerts')
   const { silences } = await agent.get<{ silences: readonly Silence[] }>('/api/v1/silences')
   return print(options, { ...answer, silences }, () => [
@@ -47,13 +48,13 @@ async function list({ config, options }: Request): Promise<number> {
 }
 
 async function history({ config, options }: Request): Promise<number> {
-  const answer = await new AgentClient(config.values).get<{ at: number; alerts: readonly PastAlert[] }>('/api/v1/alerts/history')
+  const answer = await AgentClient.of(config).get<{ at: number; alerts: readonly PastAlert[] }>('/api/v1/alerts/history')
   return print(options, answer, () => (answer.alerts.length === 0 ? ['No alerts are over yet.'] : pastTable(answer.alerts, answer.at)))
 }
 
 /** Without matchers it shows the silences in force. */
 async function silence({ config, options, what }: Request): Promise<number> {
-  const agent = new AgentClient(config.values)
+  const agent = AgentClient.of(config)
   if (what.length === 0) {
     const answer = await agent.get<{ at: number; silences: readonly Silence[] }>('/api/v1/silences')
     return print(options, answer, () => (answer.silences.length === 0 ? ['No silences.'] : silenceTable(answer.silences, answer.at)))
@@ -68,13 +69,28 @@ async function silence({ config, options, what }: Request): Promise<number> {
 
 async function unsilence({ config, options, what }: Request): Promise<number> {
   const id = only(what, 'unsilence', 'the id of a silence')
-  const ended = await new AgentClient(config.values).delete<{ id: string }>(`/api/v1/silences/${encodeURIComponent(id)}`)
+  const ended = await AgentClient.of(config).delete<{ id: string }>(`/api/v1/silences/${encodeURIComponent(id)}`)
   return print(options, ended, () => [`The silence ${printable(ended.id)} is over.`])
 }
 
 async function acknowledge({ config, options, what }: Request): Promise<number> {
   const given = only(what, 'ack', 'the fingerprint of an alert, or how it begins')
-  const agent = new AgentClient(config.values)
+  const lasting = ending(options)
+  const agent = AgentClient.of(config)
+  const view = await agent.post<AlertView>(await pathOfAck(agent, given), { ...lasting, by: userName() })
+  const until = view.acknowledged?.until ?? Date.now()
+  return print(options, view, () => [`Acknowledged until ${formatClock(until, Date.now())}: ${printable(view.finding.message)}`])
+}
+
+async function unacknowledge({ config, options, what }: Request): Promise<number> {
+  const given = only(what, 'unack', 'the fingerprint of an alert, or how it begins')
+  const agent = AgentClient.of(config)
+  const view = await agent.delete<AlertView>(await pathOfAck(agent, given))
+  return print(options, view, () => [`No longer acknowledged: ${printable(view.finding.message)}`])
+}
+
+/** Of the one open alert whose fingerprint is this, or begins with it. */
+async function pathOfAck(agent: AgentClient, given: string): Promise<string> {
   const open = (await agent.get<{ alerts: readonly AlertView[] }>('/api/v1/alerts')).alerts.filter((alert) => alert.state !== 'resolved')
   const found = open.filter((alert) => alert.fingerprint === given)
   const meant = found.length > 0 ? found : open.filter((alert) => alert.fingerprint.startsWith(given))
@@ -84,10 +100,7 @@ async function acknowledge({ config, options, what }: Request): Promise<number> 
       exitCode: EXIT.checkFailed,
       hint: `Open: ${open.map(({ fingerprint }) => printable(fingerprint)).join(', ') || 'none'}.`,
     })
-  const path = `/api/v1/alerts/${encodeURIComponent(alert.fingerprint)}/ack`
-  const view = await agent.post<AlertView>(path, { ...ending(options), by: userName() })
-  const until = view.acknowledged?.until ?? Date.now()
-  return print(options, view, () => [`Acknowledged until ${formatClock(until, Date.now())}: ${printable(view.finding.message)}`])
+  return `/api/v1/alerts/${encodeURIComponent(alert.fingerprint)}/ack`
 }
 
 function print(options: Options, answer: unknown, lines: () => readonly string[]): number {

@@ -101,7 +101,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'alerts',
-    summary: 'what the running agent alerts of: list, history, silence, unsilence, ack; and test of the channels',
+    summary: 'what the running agent alerts of: list, history, silence, unsilence, ack, unack; and test of the channels',
     settings: ['server.host', 'server.port', 'server.token', 'server.token_file', 'log.dir'],
     options: [
       { flag: '--for <duration>', help: 'how long a silence or an acknowledgement lasts: 30m, 2h, 1d (default: 4h)' },
@@ -109,7 +109,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flag: '--json', help: 'as JSON' },
     ],
     arguments: [
-      { notation: '[action]', help: 'list (default), history, silence, unsilence, ack or test' },
+      { notation: '[action]', help: 'list (default), history, silence, unsilence, ack, unack or test' },
       { notation: '[what...]', help: 'matchers of a silence, its id, the fingerprint of an alert, or the name of a channel' },
     ],
     examples: [

@@ -63,7 +63,7 @@ export function readPrice(given: unknown): number | null {
 async function findSubject(subject: string, logDir: string): Promise<{ path: string; run: ReportRun | null }> {
   if (existsSync(subject)) return { path: subject, run: null }
   const { runs } = await new RunFiles(join(logDir, 'runs')).list()
-  const run = runs.findLast(({ id, name }) => id === subject || name === subject)
+  const run = runs.find(({ id }) => id === subject) ?? runs.findLast(({ name }) => name === subject)
   if (run) return { path: logDir, run }
   const known = runs.slice(-5).map(({ id, name }) => `${name} (${id})`)
   throw new Failure(`"${subject}" is neither a log folder nor a run in ${logDir}`, {

@@ -6,7 +6,7 @@ import { Agent } from '../app.ts'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { AgentLink, DEFAULT_URL, tokenFromEnvironment } from '../training/agent-link.ts'
-import { AgentClient } from './agent-client.ts'
+import { AgentClient, mayHaveToken } from './agent-client.ts'
 
 const PROBE_MS = 1000
 
@@ -61,7 +61,9 @@ function linkOf(config: Config, env: NodeJS.ProcessEnv): AgentLink | null {
   if (env.GPUWARDEN_URL) return new AgentLink(env.GPUWARDEN_URL, tokenFromEnvironment(env) ?? tokenOf(config))
   if (config.values['server.port'] === 0) return null
   const { url } = new AgentClient({ ...config.values, 'server.token': null, 'server.token_file': null })
-  return new AgentLink(url || DEFAULT_URL, tokenOf(config))
+  const isNamed = config.origins['server.port'].from === 'flag' || config.origins['server.host'].from === 'flag'
+  const token = tokenOf(config)
+  return new AgentLink(url || DEFAULT_URL, token === null || isNamed || mayHaveToken(config.values) ? token : null)
 }
 
 function tokenOf({ values }: Config): string | null {

@@ -35,8 +35,8 @@ export async function run(config: Config, options: Record<string, unknown>, args
   const id = newRunId()
   const correlationId = process.env.GPUWARDEN_CORRELATION_ID || randomBytes(16).toString('hex')
   const env = watcher ? environment(watcher, id, name, correlationId) : {}
-  const printed = watcher && options.parseOutput === true ? new PrintedSteps(watcher.link, id) : null
   const startedAt = Date.now()
+  const printed = watcher && options.parseOutput === true ? new PrintedSteps(watcher.link, { id, name, started_at: startedAt }) : null
   const command = startCommand(args, env, printed ? (stream, text) => printed.feed(stream, text) : null)
   const watch =
     watcher && command.pid !== null

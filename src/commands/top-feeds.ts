@@ -35,7 +35,8 @@ export async function attach(address: AgentAddress, state: LiveState, onChange: 
   return feed
 }
 
-export async function embed(config: Config, state: LiveState, onChange: () => void): Promise<Feed> {
+/** Gives the feed while the driver is still being opened, so that it can be ended at any time; what goes wrong comes through `fail`. */
+export async function embed(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
   const [{ Sampling }, { SILENT_LOG }] = await Promise.all([import('../sampling.ts'), import('../one-look.ts')])
   const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: randomBytes(16).toString('hex') })
   const { hub, supervisor } = sampling
@@ -55,27 +56,21 @@ export async function embed(config: Config, state: LiveState, onChange: () => vo
       judge(event)
     }),
   )
-  const opening = sampling.open()
-  // Reported below, once the detectors are there.
-  opening.catch(() => undefined)
-  judge = await createJudge(config, show)
-  early.forEach(judge)
-  const feed: Feed = {
+  sampling.open().catch(fail)
+  createJudge(config, show).then((made) => {
+    judge = made
+    early.splice(0).forEach(judge)
+  }, fail)
+  return {
     get isLocal() {
       return sampling.state.gpus().every(({ info }) => info.provenance === 'live')
     },
     replay: null,
+    alerts: null,
     usage: () => supervisor.usage(),
     health: () => supervisor.health(),
     stop: () => sampling.stop(),
   }
-  try {
-    await opening
-  } catch (error) {
-    await sampling.stop()
-    throw error
-  }
-  return feed
 }
 
 /** Shows every event to the detectors, and the screen what they concluded. */

@@ -115,8 +115,9 @@ export function readNumber(given: unknown, flag: string, fallback: number, check
   try {
     return check(given === '' ? Number.NaN : Number(given))
   } catch (error) {
-    const { message } = error as Error
-    throw new Failure(`${flag} ${message.replace(/got NaN$/, `got ${JSON.stringify(given)}`)}`, { exitCode: EXIT.usage })
+    // The library's message begins with the name of its own parameter; here the flag stands in its place.
+    const message = (error as Error).message.replace(/^\w+: /, '').replace(/got NaN$/, `got ${JSON.stringify(given)}`)
+    throw new Failure(`${flag}: ${message}`, { exitCode: EXIT.usage })
   }
 }
 

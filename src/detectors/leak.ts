@@ -42,6 +42,7 @@ class LeakDetector implements Detector {
   /** Keys of run watches, least recently used first. */
   #runs: string[] = []
   #hostTotal: Reading = null
+  readonly #keys = new Map<string, string>()
 
   constructor(options: LeakOptions) {
     this.#options = options
@@ -95,7 +96,8 @@ class LeakDetector implements Detector {
 
   #gpu(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
     const { at, gpu, memoryUsedBytes: used, memoryTotalBytes: total } = sample
-    if (!this.#watches.has(`gpu ${gpu}`) && !this.#hasRoom()) return NO_FINDINGS
+    const key = this.#keyOf(gpu)
+    if (!this.#watches.has(key) && !this.#hasRoom()) return NO_FINDINGS
     this.#map.noteSample(sample)
     let findings = this.#processesChanged(sample)
     if (used === null || total === null || total <= 0) return findings
@@ -111,7 +113,7 @@ class LeakDetector implements Detector {
       if (largest.length > 1) findings = both(findings, this.#process(one, at, used, total, covered && one === largest[0]))
       findings = both(findings, this.#hostMemory(one, at))
     }
-    const watch = this.#watch(`gpu ${gpu}`, 'seconds')
+    const watch = this.#watch(key, 'seconds')
     const confirmed = watch.push({ at, position: at / 1000, bytes: used, capacityBytes: total })
     if (watch.leak === null || covered) {
       if (this.#book.size === 0) return findings
@@ -126,6 +128,16 @@ class LeakDetector implements Detector {
     if (dominant === null && others.length > 0) return findings
     const name = dominant === null ? this.#map.label(gpu) : `${this.#map.label(gpu)}, ${nameOf(dominant)}`
     return both(findings, this.#raise(subject, at, name, watch, watch.leak, total, 'device'))
+  }
+
+  /** Of the watch of a GPU; kept, because a new string costs more than most else that a quiet sample needs. */
+  #keyOf(gpu: string): string {
+    let key = this.#keys.get(gpu)
+    if (key === undefined) {
+      key = `gpu ${gpu}`
+      if (this.#keys.size < GPU_CAP) this.#keys.set(gpu, key)
+    }
+    return key
   }
 
   #hasRoom(): boolean {

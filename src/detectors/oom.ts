@@ -30,9 +30,9 @@ const SILENT_MS = 600_000
 const ALL_ENDED = 'Every process that used the GPU has ended.'
 
 interface FlushMemory {
-  readonly top: number
-  readonly lastAt: number
-  readonly flushedAt: number | null
+  top: number
+  lastAt: number
+  flushedAt: number | null
 }
 
 interface Saved {
@@ -51,6 +51,7 @@ class OomDetector implements Detector {
   /** Processes seen on each GPU the last time. */
   readonly #users = new Map<string, readonly number[]>()
   readonly #flushes = new Map<string, FlushMemory>()
+  readonly #keys = new Map<string, string>()
 
   constructor(options: OomOptions) {
     this.#horizonMs = options.horizonHours * 3_600_000
@@ -79,7 +80,7 @@ class OomDetector implements Detector {
       map: this.#map.snapshot(),
       watches: [...this.#watches].map(([key, watch]) => [key, watch.snapshot()] as const),
       users: [...this.#users].map(([gpu, pids]) => [gpu, [...pids]] as const),
-      flushes: [...this.#flushes],
+      flushes: [...this.#flushes].map(([gpu, memory]) => [gpu, { ...memory }] as const),
       findings: this.#book.snapshot(),
     }
     return saved
@@ -97,7 +98,7 @@ class OomDetector implements Detector {
     this.#users.clear()
     for (const [gpu, pids] of saved.users) this.#users.set(gpu, [...pids])
     this.#flushes.clear()
-    for (const [gpu, memory] of saved.flushes) this.#flushes.set(gpu, memory)
+    for (const [gpu, memory] of saved.flushes) this.#flushes.set(gpu, { ...memory })
     this.#book.restore(saved.findings)
   }
 
@@ -105,11 +106,10 @@ class OomDetector implements Detector {
     const { at, gpu, memoryUsedBytes: used, memoryTotalBytes: total } = sample
     if (this.#users.size >= GPU_CAP && !this.#users.has(gpu)) return NO_FINDINGS
     this.#map.noteSample(sample)
-    const subject = subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
-    const key = `gpu ${gpu}`
+    const key = this.#keyOf(gpu)
     if (this.#usersLeft(sample)) {
       this.#watches.get(key)?.restart()
-      let ended = this.#book.resolve(this.#book.key(subject), at, ALL_ENDED)
+      let ended = this.#book.resolve(this.#book.key(this.#subject(gpu)), at, ALL_ENDED)
       for (const one of this.#map.ranksOn(gpu)) ended = both(ended, this.#drop(`run ${one}`, at, ALL_ENDED))
       if (ended.length > 0) return ended
     }
@@ -117,19 +117,41 @@ class OomDetector implements Detector {
     const watch = this.#watch(key)
     this.#noteFlush(gpu, sample, used / total, watch)
     watch.push({ at, bytes: used, capacityBytes: total })
+    if (watch.forecast === null && this.#book.size === 0) return NO_FINDINGS
+    const subject = this.#subject(gpu)
     if (this.#map.covers(gpu, at))
       return this.#book.resolve(this.#book.key(subject), at, 'The run tells what its allocator needs; its figures are followed instead.')
     return this.#say(subject, at, this.#map.label(gpu), watch, total, 'device')
   }
 
+  #subject(gpu: string): FindingSubject {
+    return subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
+  }
+
+  /** Of the watch of a GPU; kept, because a new string costs more than all else that a quiet sample needs. */
+  #keyOf(gpu: string): string {
+    let key = this.#keys.get(gpu)
+    if (key === undefined) {
+      key = `gpu ${gpu}`
+      this.#keys.set(gpu, key)
+    }
+    return key
+  }
+
   /** Memory that was full and was given back at once is a cache: what rises next begins anew, and is no alarm by itself. */
   #noteFlush(gpu: string, sample: GpuSample, ratio: number, watch: OomWatch): void {
-    const before = this.#flushes.get(gpu) ?? { top: ratio, lastAt: sample.at, flushedAt: null }
+    let before = this.#flushes.get(gpu)
+    if (before === undefined) {
+      before = { top: ratio, lastAt: sample.at, flushedAt: null }
+      this.#flushes.set(gpu, before)
+    }
     const empty = sample.processes !== null && sample.processes.length === 0
     const { happened, top } = flushed({ before: before.top, now: ratio, quietMs: sample.at - before.lastAt, least: FLUSH_RATIO, empty })
     if (happened) watch.restart()
     const flushedAt = empty ? null : happened ? sample.at : before.flushedAt
-    this.#flushes.set(gpu, { top, lastAt: sample.at, flushedAt })
+    before.top = top
+    before.lastAt = sample.at
+    before.flushedAt = flushedAt
     watch.doubtful = flushedAt !== null && Math.abs(sample.at - flushedAt) < FLUSHED_MS
   }
 

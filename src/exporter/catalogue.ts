@@ -5,7 +5,10 @@ import { EVENT_METRICS } from './events.ts'
 import { HOST_METRICS } from './host.ts'
 import type { Family } from './metric.ts'
 import { NATIVE_LABELS, NATIVE_METRICS } from './native.ts'
-import { NVIDIA_SMI_COLLECTION, NVIDIA_SMI_LABELS, NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
+import { NVIDIA_SMI_LABELS, NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
+import { NVIDIA_SMI_COLLECTION } from './nvidia-smi-collection.ts'
+import { NVIDIA_SMI_MIG } from './nvidia-smi-mig.ts'
+import { NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 import { PROCESS_METRICS } from './processes.ts'
 import { SELF_METRICS } from './self.ts'
 import { TRAINING_METRICS } from './training.ts'
@@ -27,5 +30,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   { title: 'gpuwarden itself (always)', labels: [], metrics: SELF_METRICS },
   { title: 'DCGM-compatible (set `dcgm`)', labels: DCGM_LABELS, metrics: DCGM_METRICS },
   { title: 'nvidia-smi-compatible (set `nvidia_smi`), per GPU', labels: NVIDIA_SMI_LABELS, metrics: NVIDIA_SMI_METRICS },
+  { title: 'nvidia-smi-compatible (set `nvidia_smi`), MIG instances', labels: [], metrics: NVIDIA_SMI_MIG },
+  { title: 'nvidia-smi-compatible (set `nvidia_smi`), processes', labels: [], metrics: NVIDIA_SMI_PROCESSES },
   { title: 'nvidia-smi-compatible (set `nvidia_smi`), collection', labels: [], metrics: NVIDIA_SMI_COLLECTION },
 ]

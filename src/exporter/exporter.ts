@@ -10,12 +10,16 @@ import { HOST_METRICS } from './host.ts'
 import { nativePairs } from './labels.ts'
 import type { Format, GpuSubject } from './metric.ts'
 import { NATIVE_METRICS } from './native.ts'
-import { NVIDIA_SMI_COLLECTION, NVIDIA_SMI_METRICS, nvidiaSmiPairs } from './nvidia-smi.ts'
+import { NVIDIA_SMI_METRICS, nvidiaSmiPairs } from './nvidia-smi.ts'
+import { NVIDIA_SMI_COLLECTION } from './nvidia-smi-collection.ts'
+import { NVIDIA_SMI_MIG } from './nvidia-smi-mig.ts'
+import { computeApps, NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 import { PROCESS_METRICS, processRows } from './processes.ts'
 import { Page } from './render.ts'
 import { SELF_METRICS } from './self.ts'
 import { TRAINING_METRICS } from './training.ts'
 import { TrainingMetrics } from './training-metrics.ts'
+import { XidCounts } from './xid-counts.ts'
 
 export type MetricSet = 'native' | 'dcgm' | 'nvidia_smi'
 
@@ -40,6 +44,8 @@ export interface ExporterOptions {
   readonly maxProcesses: number
   /** Fed by the app with steps and runs. */
   readonly training?: TrainingMetrics
+  /** Fed by the app with events. */
+  readonly xids?: XidCounts
   /** How the alerts stand; without it there are none. */
   readonly alerts?: () => AlertFigures
   /** Milliseconds of a clock that never goes back; a test may steer it. */
@@ -67,7 +73,8 @@ function currentReadings({ live, sample }: GpuView): GpuReadings | null {
 }
 
 export function createExporter(options: ExporterOptions): Exporter {
-  const { state, maxProcesses, alerts, training = new TrainingMetrics(), monotonicMs = () => performance.now() } = options
+  const { state, maxProcesses, alerts, monotonicMs = () => performance.now() } = options
+  const { training = new TrainingMetrics(), xids = new XidCounts() } = options
   const sets = new Set(options.sets)
   const native = new GpuTable(NATIVE_METRICS, nativePairs)
   const dcgm = new GpuTable(DCGM_METRICS, dcgmPairs(state.hostname))
@@ -85,7 +92,9 @@ export function createExporter(options: ExporterOptions): Exporter {
     if (sets.has('dcgm')) dcgm.write(page, gpus)
     if (sets.has('nvidia_smi')) {
       nvidiaSmi.write(page, gpus)
-      page.write(NVIDIA_SMI_COLLECTION, state)
+      page.write(NVIDIA_SMI_MIG, gpus)
+      page.write(NVIDIA_SMI_PROCESSES, computeApps(state.processes(), gpus, maxProcesses))
+      page.write(NVIDIA_SMI_COLLECTION, { state, xids })
     }
     page.write(TRAINING_METRICS, training)
     if (alerts) page.write(ALERT_METRICS, alerts())

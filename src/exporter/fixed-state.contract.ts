@@ -1,46 +1,17 @@
 /** A hand-made moment in the life of an agent, for the golden file: every kind of GPU, state and nasty name once. */
 import type { AgentState, GpuView } from '../kinds.ts'
 import type { Finding, GpuEvent, GpuInfo, GpuReadings, GpuSample, HostSample, ProcessView, SourceHealth, TrainingStep } from '../model.ts'
-import { NO_READINGS } from '../record.ts'
+import { NO_FACTS, NO_READINGS } from '../record.ts'
 import type { AlertFigures } from './alerts.ts'
 import { TrainingMetrics } from './training-metrics.ts'
+import { XidCounts } from './xid-counts.ts'
 
 export const NOW = 1_760_000_000_000
 const GIB = 1024 ** 3
 
 export function gpuInfo(overrides: Partial<GpuInfo>): GpuInfo {
-  return {
-    id: 'GPU-00000000-0000-0000-0000-000000000000',
-    index: 0,
-    label: '0',
-    vendor: 'nvidia',
-    provenance: 'live',
-    name: null,
-    pciBusId: null,
-    minor: null,
-    serial: null,
-    driverVersion: null,
-    cudaVersion: null,
-    libraryVersion: null,
-    architecture: null,
-    memoryTotalBytes: null,
-    powerLimitWatts: null,
-    powerLimitMinWatts: null,
-    powerLimitMaxWatts: null,
-    smClockMaxHertz: null,
-    memoryClockMaxHertz: null,
-    temperatureSlowdownCelsius: null,
-    temperatureShutdownCelsius: null,
-    temperatureMaxCelsius: null,
-    memoryTemperatureMaxCelsius: null,
-    pcieGenerationMax: null,
-    pcieWidthMax: null,
-    migMode: null,
-    mig: null,
-    unifiedMemory: false,
-    unavailable: {},
-    ...overrides,
-  }
+  const id = 'GPU-00000000-0000-0000-0000-000000000000'
+  return { ...NO_FACTS, id, index: 0, label: '0', vendor: 'nvidia', provenance: 'live', ...overrides }
 }
 
 export function gpuSample(overrides: Partial<GpuSample>): GpuSample {
@@ -212,6 +183,7 @@ export const FULL_READINGS: GpuReadings = {
   retiredPagesDoubleBit: 8,
   retiredPagesPending: 9,
   recoveryAction: 0,
+  fabricState: 3,
   powerViolationSeconds: 12.5,
   thermalViolationSeconds: 0.75,
   graphicsActiveRatio: 0.91,
@@ -234,7 +206,12 @@ const H100 = gpuInfo({
   cudaVersion: '13.0',
   architecture: 'Hopper',
   memoryTotalBytes: 80 * GIB,
+  computeCapability: '9.0',
+  vbiosVersion: '96.00.A5.00.03',
+  computeMode: 0,
   powerLimitWatts: 700,
+  powerLimitEnforcedWatts: 650,
+  powerLimitDefaultWatts: 700,
   powerLimitMinWatts: 200,
   powerLimitMaxWatts: 700,
   smClockMaxHertz: 1_980_000_000,
@@ -275,7 +252,18 @@ const AMD = gpuInfo({
 const GPUS: readonly GpuView[] = [
   gpuView(H100, { ...FULL_READINGS, processes: [1, 2, 3, 4].map((pid) => processView({ gpu: H100.id, pid })) }),
   gpuView(LOST, { ...FULL_READINGS, state: 'lost', stateReason: 'GPU is lost' }),
-  gpuView(MIG, { memoryTotalBytes: 10 * GIB, memoryUsedBytes: GIB, memoryFreeBytes: 9 * GIB }),
+  gpuView(MIG, {
+    memoryTotalBytes: 10 * GIB,
+    memoryUsedBytes: GIB,
+    memoryFreeBytes: 9 * GIB,
+    memoryReservedBytes: 0,
+    graphicsActiveRatio: 0.5,
+    smActiveRatio: 0.25,
+    smOccupancyRatio: 0.125,
+    tensorActiveRatio: 0.0625,
+    pcieTxBytesPerSecond: 1000,
+    pcieRxBytesPerSecond: 2000,
+  }),
   gpuView(AMD, { utilizationRatio: 1, memoryUsedBytes: 0, temperatureCelsius: 45.5, processes: null }),
 ]
 
@@ -363,6 +351,12 @@ export const FIXED_STATE: AgentState = agentState({
   ],
 })
 
+export function fixedXids(): XidCounts {
+  const xids = new XidCounts()
+  xids.accept(FIXED_STATE.events())
+  return xids
+}
+
 export function fixedTraining(): TrainingMetrics {
   const training = new TrainingMetrics(() => NOW)
   training.acceptRun({
@@ -373,6 +367,7 @@ export function fixedTraining(): TrainingMetrics {
     pid: 2,
     gpus: [H100.id],
     worldSize: 2,
+    totalSteps: null,
     startedAt: NOW - 60_000,
     endedAt: null,
     outcome: null,

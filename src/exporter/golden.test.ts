@@ -5,9 +5,10 @@ import { describe, expect, it } from 'vitest'
 import { DCGM_METRICS } from './dcgm.ts'
 import { createExporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { FIXED_ALERTS, FIXED_STATE, fixedTraining } from './fixed-state.contract.ts'
+import { FIXED_ALERTS, FIXED_STATE, fixedTraining, fixedXids } from './fixed-state.contract.ts'
 import type { Format } from './metric.ts'
 import { NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
+import { NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 
 const GOLDEN = fileURLToPath(new URL('all-sets.golden.txt', import.meta.url))
 
@@ -16,7 +17,8 @@ function page(format: Format = 'text'): string {
   const monotonicMs = () => ticks.shift() ?? 0
   const sets = ['native', 'dcgm', 'nvidia_smi'] as const
   const training = fixedTraining()
-  const exporter = createExporter({ state: FIXED_STATE, sets, maxProcesses: 3, training, alerts: () => FIXED_ALERTS, monotonicMs })
+  const fed = { training, xids: fixedXids(), alerts: () => FIXED_ALERTS }
+  const exporter = createExporter({ state: FIXED_STATE, sets, maxProcesses: 3, ...fed, monotonicMs })
   return exporter.render(format).replace(`node="${process.version}"`, 'node="v20.0.0"')
 }
 
@@ -42,7 +44,7 @@ describe('the whole page', () => {
 /** Ours from the beginning, with units that promtool would not choose. */
 const FIRST_NAMES = ['gpu_memory_used_mb', 'gpu_memory_total_mb', 'memory_allocation_mb']
 /** Other people's contracts. */
-const THEIR_NAMES = [...DCGM_METRICS, ...NVIDIA_SMI_METRICS].map(({ name }) => name)
+const THEIR_NAMES = [...DCGM_METRICS, ...NVIDIA_SMI_METRICS, ...NVIDIA_SMI_PROCESSES].map(({ name }) => name)
 
 const promtool = spawnSync('promtool', ['--version'])
 

@@ -142,6 +142,12 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
     'What the driver asks for: 0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset.',
     (r) => r.recoveryAction,
   ),
+  gauge(
+    'gpu_fabric_state',
+    '',
+    'Joining the NVLink fabric: 1 not started, 2 in progress, 3 completed; absent where there is no NVSwitch.',
+    (r) => r.fabricState,
+  ),
   counter('gpu_power_violation_seconds_total', 'seconds', 'Time slowed down by the power limit.', (r) => r.powerViolationSeconds),
   counter('gpu_thermal_violation_seconds_total', 'seconds', 'Time slowed down by temperature.', (r) => r.thermalViolationSeconds),
   gauge(

@@ -1,28 +1,32 @@
-/** The names, labels and units of the exporter built on nvidia-smi, for the dashboards made for it. MIG instances are not part of it. */
-import type { AgentState, GpuView } from '../kinds.ts'
+/** The names, labels and units of the exporter built on nvidia-smi, for the dashboards made for it: what every whole GPU has. */
 import type { GpuInfo, GpuReadings, Reading } from '../model.ts'
 import type { PairsOf } from './gpu-table.ts'
 import { joinPairs, pairs, provenancePairs } from './labels.ts'
-import { type GpuMetric, gpuCounter, gpuGauge, gpuGauges, type Metric, metric } from './metric.ts'
+import { type GpuMetric, gpuCounter, gpuGauge, gpuGauges } from './metric.ts'
 import { reasonActive, THROTTLE_REASONS } from './throttle-reasons.ts'
-import { seconds } from './units.ts'
 
 export const NVIDIA_SMI_LABELS = ['uuid'] as const
 
 export const nvidiaSmiPairs: PairsOf = (info) => {
   if (info.vendor !== 'nvidia' || info.mig !== null) return null
-  const uuid = info.id.startsWith('GPU-') ? info.id.slice('GPU-'.length) : info.id
-  return joinPairs(pairs({ uuid }), provenancePairs(info.provenance))
+  return joinPairs(pairs({ uuid: smiUuid(info.id) }), provenancePairs(info.provenance))
 }
 
-const INFO_LABELS = ['name', 'driver_version', 'pci_bus_id', 'serial', 'index', 'cuda_version']
+/** As that exporter writes it: without `GPU-`. */
+export function smiUuid(id: string): string {
+  return id.startsWith('GPU-') ? id.slice('GPU-'.length) : id
+}
+
+const INFO_LABELS = ['name', 'driver_version', 'vbios_version', 'pci_bus_id', 'serial', 'compute_cap', 'index', 'cuda_version']
 
 function infoPairs(info: GpuInfo): string {
   return pairs({
     name: info.name,
     driver_version: info.driverVersion,
+    vbios_version: info.vbiosVersion,
     pci_bus_id: info.pciBusId,
     serial: info.serial,
+    compute_cap: info.computeCapability,
     index: info.index,
     cuda_version: info.cudaVersion,
   })
@@ -45,7 +49,9 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   gauge('memory_total_bytes', 'bytes', 'memory.total', (r) => r.memoryTotalBytes),
   gauge('memory_reserved_bytes', 'bytes', 'memory.reserved', (r) => r.memoryReservedBytes),
   gauge('power_draw_watts', 'watts', 'power.draw', (r) => r.powerWatts),
-  limit('enforced_power_limit_watts', 'watts', 'enforced.power.limit', (i) => i.powerLimitWatts),
+  limit('power_limit_watts', 'watts', 'power.limit', (i) => i.powerLimitWatts),
+  limit('enforced_power_limit_watts', 'watts', 'enforced.power.limit', (i) => i.powerLimitEnforcedWatts),
+  limit('power_default_limit_watts', 'watts', 'power.default_limit', (i) => i.powerLimitDefaultWatts),
   limit('power_min_limit_watts', 'watts', 'power.min_limit', (i) => i.powerLimitMinWatts),
   limit('power_max_limit_watts', 'watts', 'power.max_limit', (i) => i.powerLimitMaxWatts),
   gauge('temperature_gpu', 'celsius', 'temperature.gpu', (r) => r.temperatureCelsius),
@@ -79,7 +85,11 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   gauge('remapped_rows_uncorrectable', '', 'remapped_rows.uncorrectable', (r) => r.remappedUncorrectableRows),
   gauge('remapped_rows_pending', '', 'remapped_rows.pending', (r) => r.remapPending),
   gauge('remapped_rows_failure', '', 'remapped_rows.failure', (r) => r.remapFailure),
+  gauge('retired_pages_single_bit_ecc_count', '', 'retired_pages.single_bit_ecc.count', (r) => r.retiredPagesSingleBit),
+  gauge('retired_pages_double_bit_count', '', 'retired_pages.double_bit.count', (r) => r.retiredPagesDoubleBit),
+  gauge('retired_pages_pending', '', 'retired_pages.pending', (r) => r.retiredPagesPending),
   gauge('gpu_recovery_action', '', 'gpu_recovery_action', (r) => r.recoveryAction),
+  gauge('fabric_state', '', 'fabric.state: 1 not started, 2 in progress, 3 completed', (r) => r.fabricState),
   gpuCounter('nvidia_smi_energy_joules_total', 'joules', 'Energy used since the driver was loaded.', (gpu) => gpu.readings.energyJoules),
   gauge('pcie_throughput_tx_bytes_per_second', 'bytes per second', 'Sent by the GPU over PCIe.', (r) => r.pcieTxBytesPerSecond),
   gauge('pcie_throughput_rx_bytes_per_second', 'bytes per second', 'Received by the GPU over PCIe.', (r) => r.pcieRxBytesPerSecond),
@@ -88,61 +98,5 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   limit('pcie_link_gen_max', '', 'pcie.link.gen.max', (i) => i.pcieGenerationMax),
   limit('pcie_link_width_max', '', 'pcie.link.width.max', (i) => i.pcieWidthMax),
   limit('mig_mode_current', '', 'mig.mode.current', (i) => (i.migMode === null ? null : i.migMode === 'enabled' ? 1 : 0)),
-]
-
-const theirs = (state: AgentState): readonly GpuView[] => state.gpus().filter(({ info }) => info.vendor === 'nvidia')
-
-const collecting = (state: AgentState): boolean => theirs(state).some(({ live }) => live)
-
-function latestSampleAt(state: AgentState): Reading {
-  let latest: Reading = null
-  for (const { sample } of theirs(state)) if (sample !== null && sample.at > (latest ?? 0)) latest = sample.at
-  return latest
-}
-
-/** The latest time of each XID on each GPU, by its labels. */
-function xidTimes(state: AgentState): ReadonlyMap<string, number> {
-  const infos = state.gpus().map(({ info }) => info)
-  const times = new Map<string, number>()
-  for (const { event, gpu, code, at } of [...state.events(), ...state.lastXid().values()]) {
-    const info = event === 'xid' && code !== null ? infos.find(({ id }) => id === gpu) : undefined
-    const own = info === undefined ? null : nvidiaSmiPairs(info, infos)
-    if (own === null) continue
-    const key = joinPairs(own, pairs({ xid: code }))
-    times.set(key, Math.max(times.get(key) ?? 0, at / 1000))
-  }
-  return times
-}
-
-/** That exporter's statements about itself, answered from what we know of the GPUs and sources. */
-export const NVIDIA_SMI_COLLECTION: readonly Metric<AgentState>[] = [
-  metric('gauge', 'nvidia_smi_command_exit_code', '', '0 when an NVIDIA GPU can be read, else 1.', [], (state, emit) =>
-    emit('', collecting(state) ? 0 : 1),
-  ),
-  metric('counter', 'nvidia_smi_failed_scrapes_total', '', 'How often a source failed and was started again.', [], (state, emit) => {
-    let restarts = 0
-    for (const source of state.health()) restarts += source.restarts
-    emit('', restarts)
-  }),
-  metric('gauge', 'nvidia_smi_last_collect_success', '', '1 when an NVIDIA GPU can be read, else 0.', [], (state, emit) =>
-    emit('', collecting(state) ? 1 : 0),
-  ),
-  metric(
-    'gauge',
-    'nvidia_smi_last_collect_success_timestamp_seconds',
-    'seconds',
-    'When an NVIDIA GPU was last read, in Unix time.',
-    [],
-    (state, emit) => emit('', seconds(latestSampleAt(state))),
-  ),
-  metric(
-    'gauge',
-    'nvidia_smi_xid_last_timestamp_seconds',
-    'seconds',
-    'When this XID last happened on this GPU, in Unix time.',
-    ['uuid', 'xid'],
-    (state, emit) => {
-      for (const [labelPairs, at] of xidTimes(state)) emit(labelPairs, at)
-    },
-  ),
+  limit('compute_mode', '', 'compute_mode: 0 default, 1 one thread, 2 prohibited, 3 one process', (i) => i.computeMode),
 ]

@@ -6,7 +6,19 @@ import { agentState, NOW, trainingStep } from './fixed-state.contract.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 
 function run(id: string, endedAt: number | null): Run {
-  return { id, name: id, host: null, user: null, pid: null, gpus: [], worldSize: null, startedAt: NOW, endedAt, outcome: null }
+  return {
+    id,
+    name: id,
+    host: null,
+    user: null,
+    pid: null,
+    gpus: [],
+    worldSize: null,
+    totalSteps: null,
+    startedAt: NOW,
+    endedAt,
+    outcome: null,
+  }
 }
 
 function seriesOf(training: TrainingMetrics, name: string) {

@@ -62,6 +62,7 @@ function run(parts: Partial<Run>): Run {
     pid: null,
     gpus: [],
     worldSize: null,
+    totalSteps: null,
     startedAt: 0,
     endedAt: null,
     outcome: null,

@@ -167,9 +167,11 @@ export const REPORT_SCRIPT = String.raw`
     var index = nearest(hover), lines = [clock(times[index] || hover, true)];
     chart.spec.series.forEach(function (s, n) {
       if (!chart.on[n]) return;
-      var v = s.values[index], j = index;
-      for (var k = 1; v === null && k < 8; k++) { if (s.values[index - k] != null) { v = s.values[index - k]; j = index - k; } else if (s.values[index + k] != null) { v = s.values[index + k]; j = index + k; } }
-      var odd = (s.odd || []).indexOf(index) >= 0;
+      var v = null, j = index, odd = false;
+      for (var k = 0; v === null && !odd && k < 8; k++) [index - k, index + k].forEach(function (n) {
+        if ((s.odd || []).indexOf(n) >= 0) odd = true;
+        else if (v === null && s.values[n] != null) { v = s.values[n]; j = n; }
+      });
       if (v === null && !odd) return;
       lines.push(s.name + '  ' + (odd ? 'NaN or infinite' : show(v, chart.spec.unit) + (s.min && s.min[j] !== s.max[j] ? '  (' + show(s.min[j], chart.spec.unit) + ' – ' + show(s.max[j], chart.spec.unit) + ')' : '')));
     });

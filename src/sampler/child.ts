@@ -6,42 +6,74 @@ import { performance } from 'node:perf_hooks'
 import { resourceUsage } from 'node:process'
 import type { SourceEnv } from '../kinds.ts'
 import { loadSource } from '../sources/index.ts'
-import type { FromSampler, StartMessage, ToSampler } from './messages.ts'
+import { TickClock } from './clock.ts'
+import type { FromSampler, ProcessUsage, StartMessage, ToSampler } from './messages.ts'
+import { type Beat, Metronome } from './metronome.ts'
 import { SourceRunner } from './runner.ts'
 
 const runners = new Map<string, SourceRunner>()
+const metronome = new Metronome()
 let start: StartMessage | null = null
 let watched: readonly number[] = []
 let opened = 0
-let beats = 0
 
 const COST_EVERY_BEATS = 5
 const originMs = performance.now()
 
 let isSilent = true
+let isCostDue = true
 
-function send(message: FromSampler): Promise<void> {
-  isSilent = false
-  return new Promise((resolve) => {
-    if (!process.connected) resolve()
-    else process.send?.(message, () => resolve())
-  })
+function nothing(): void {
+  return
 }
 
-/** Samples show life as well: only a silence is filled, and the process's own cost told now and then. */
-function beat(): void {
-  if (!isSilent && ++beats % COST_EVERY_BEATS !== 0) {
-    isSilent = true
+function usage(): ProcessUsage {
+  const { userCPUTime, systemCPUTime } = resourceUsage()
+  return { cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, residentBytes: process.memoryUsage.rss() }
+}
+
+/** `sent` is called when the message is on its way, or nobody is there to hear it. */
+function send(message: FromSampler, sent: () => void = nothing): void {
+  isSilent = false
+  if (!process.connected) {
+    sent()
     return
   }
-  const { userCPUTime, systemCPUTime } = resourceUsage()
-  void send({ type: 'beat', cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, residentBytes: process.memoryUsage.rss() })
-  isSilent = true
+  if (isCostDue && message.type === 'tick') {
+    isCostDue = false
+    process.send?.({ ...message, usage: usage() }, sent)
+  } else process.send?.(message, sent)
+}
+
+function say(message: FromSampler): Promise<void> {
+  return new Promise((resolve) => send(message, resolve))
+}
+
+/** Samples show life as well, and carry now and then what the process costs: only a silence is filled. */
+class Pulse implements Beat {
+  readonly source = null
+  readonly #clock: TickClock
+  dueMs: number
+  #beats = 0
+
+  constructor(everyMs: number) {
+    this.dueMs = performance.now()
+    this.#clock = new TickClock(everyMs, this.dueMs, originMs)
+  }
+
+  run(): boolean {
+    if (isSilent) send({ type: 'beat', usage: usage() })
+    isSilent = true
+    if (++this.#beats % COST_EVERY_BEATS === 0) isCostDue = true
+    const nowMs = performance.now()
+    this.dueMs = nowMs + this.#clock.advance(nowMs)
+    return false
+  }
 }
 
 async function open(name: string): Promise<void> {
   if (start === null) throw new Error('the sampler was told to open a source before it was started')
-  void send({ type: 'begin', source: name })
+  send({ type: 'begin', source: name })
   try {
     const kind = await loadSource(name)
     const intervalMs = Math.max(start.intervalMs, kind.minIntervalMs ?? 0)
@@ -50,21 +82,30 @@ async function open(name: string): Promise<void> {
       env: process.env,
       intervalMs,
       options: start.options,
-      log: (level, message, detail = {}) => void send({ type: 'log', level, source: name, message, detail }),
+      log: (level, message, detail = {}) => send({ type: 'log', level, source: name, message, detail }),
       now: Date.now,
     }
     const source = await kind.open(env)
     if (source === null) {
-      await send({ type: 'absent', source: name })
+      await say({ type: 'absent', source: name })
       return
     }
-    await send({ type: 'opened', source: name, provenance: source.provenance, intervalMs, devices: source.devices() })
-    const runner = new SourceRunner({ name, source, intervalMs, originMs, announce: opened > 0, send, onGone: () => runners.delete(name) })
+    await say({ type: 'opened', source: name, provenance: source.provenance, intervalMs, devices: source.devices() })
+    const runner = new SourceRunner({
+      name,
+      source,
+      intervalMs,
+      originMs,
+      announce: opened > 0,
+      metronome,
+      send,
+      onGone: () => runners.delete(name),
+    })
     opened++
     runners.set(name, runner)
     if (watched.length > 0) runner.watch(watched)
   } catch (error) {
-    await send({ type: 'failed', source: name, message: error instanceof Error ? error.message : String(error) })
+    await say({ type: 'failed', source: name, message: error instanceof Error ? error.message : String(error) })
   }
 }
 
@@ -80,8 +121,7 @@ process.on('message', (message: ToSampler) => {
   switch (message.type) {
     case 'start':
       start = message
-      setInterval(beat, message.beatMs)
-      beat()
+      metronome.add(new Pulse(message.beatMs))
       break
     case 'open':
       opening = opening.then(() => open(message.source))

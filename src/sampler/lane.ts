@@ -121,6 +121,7 @@ export class Lane {
     if ('source' in message && message.type !== 'log' && message.type !== 'devices') {
       if (message.source === this.#begun) this.#begun = null
       this.#opening.delete(message.source)
+      if (message.type === 'tick' && message.next !== undefined) this.#begun = message.next
     }
     this.#options.onMessage(message, this)
   }

@@ -24,6 +24,15 @@ export interface TickMessage {
   readonly samples: readonly Sample[]
   readonly skippedTicks: number
   readonly readMs: number
+  /** Who is read right after this: announces it as `begin` does, without a message of its own. */
+  readonly next?: string
+  /** Of the process, now and then. */
+  readonly usage?: ProcessUsage
+}
+
+export interface ProcessUsage {
+  readonly cpuSeconds: number
+  readonly residentBytes: number
 }
 
 export type FromSampler =
@@ -38,11 +47,11 @@ export type FromSampler =
   /** The source is there but cannot be used; the child has let go of it. */
   | { readonly type: 'failed'; readonly source: string; readonly message: string }
   | { readonly type: 'devices'; readonly source: string; readonly devices: readonly GpuInfo[] }
-  /** Sent before reading any but the first source, so that a silence can be blamed on the right one. */
+  /** Before reading any but the first source, where no tick announced it, so that a silence can be blamed on the right one. */
   | { readonly type: 'begin'; readonly source: string }
   | TickMessage
   | { readonly type: 'ended'; readonly source: string }
-  | { readonly type: 'beat'; readonly cpuSeconds: number; readonly residentBytes: number }
+  | { readonly type: 'beat'; readonly usage: ProcessUsage }
   | {
       readonly type: 'log'
       readonly level: 'debug' | 'info' | 'warn' | 'error'

@@ -1,9 +1,10 @@
 /** Reads one source on its clock, inside the sampler process. */
 import { performance } from 'node:perf_hooks'
 import type { Source } from '../kinds.ts'
-import type { GpuInfo } from '../model.ts'
+import type { GpuInfo, Sample } from '../model.ts'
 import { TickClock } from './clock.ts'
 import type { FromSampler } from './messages.ts'
+import type { Beat, Metronome } from './metronome.ts'
 
 export interface RunnerOptions {
   readonly name: string
@@ -13,29 +14,31 @@ export interface RunnerOptions {
   readonly originMs: number
   /** Whether to announce each read (see messages.ts). */
   readonly announce: boolean
-  /** Resolves when the message is on its way; awaited only by sources that run faster than the clock. */
-  readonly send: (message: FromSampler) => Promise<void>
+  readonly metronome: Metronome
+  /** `sent` is called when the message is on its way; only sources that run faster than the clock wait for it. */
+  readonly send: (message: FromSampler, sent?: () => void) => void
   readonly onGone: () => void
 }
 
 const SHORTEST_POKE_MS = 100
 
-export class SourceRunner {
-  readonly name: string
+export class SourceRunner implements Beat {
+  readonly source: string
+  dueMs: number
   readonly #options: RunnerOptions
   readonly #clock: TickClock
   #devices: readonly GpuInfo[]
-  #timer: NodeJS.Timeout | null = null
   #lastReadMs = Number.NEGATIVE_INFINITY
   #reading = false
   #closed = false
 
   constructor(options: RunnerOptions) {
-    this.name = options.name
+    this.source = options.name
     this.#options = options
     this.#clock = new TickClock(options.intervalMs, performance.now(), options.originMs)
     this.#devices = options.source.devices()
-    this.#schedule(0)
+    this.dueMs = performance.now()
+    options.metronome.add(this)
   }
 
   watch(pids: readonly number[]): void {
@@ -47,61 +50,96 @@ export class SourceRunner {
 
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#timer) clearTimeout(this.#timer)
+    this.#options.metronome.remove(this)
     await this.#options.source.close()
+  }
+
+  run(next: string | null, wasTold: boolean): boolean {
+    const { name, source, announce, send } = this.#options
+    this.#reading = true
+    this.dueMs = Number.POSITIVE_INFINITY
+    try {
+      if (announce && !wasTold) send({ type: 'begin', source: name })
+      const started = performance.now()
+      this.#lastReadMs = started
+      const at = Date.now()
+      const answer = source.read({ at, monotonicMs: started, tick: this.#clock.tick })
+      if (answer instanceof Promise) {
+        void this.#await(answer, at, started)
+        return false
+      }
+      const isPaced = this.#report(answer, at, started, next)
+      return next !== null && !isPaced
+    } catch (error) {
+      void this.#fail(error)
+      return false
+    }
+  }
+
+  async #await(answer: Promise<readonly Sample[]>, at: number, started: number): Promise<void> {
+    try {
+      const samples = await answer
+      if (!this.#closed) this.#report(samples, at, started, null)
+    } catch (error) {
+      await this.#fail(error)
+    }
+  }
+
+  /** Sends what was read and says when to read again; true for a source that sets its own pace. */
+  #report(samples: readonly Sample[], at: number, started: number, next: string | null): boolean {
+    const { name, source, send } = this.#options
+    const devices = source.devices()
+    if (devices !== this.#devices) {
+      this.#devices = devices
+      send({ type: 'devices', source: name, devices })
+    }
+    const readMs = Math.round((performance.now() - started) * 1000) / 1000
+    const message = { type: 'tick', source: name, at, samples, skippedTicks: this.#clock.skipped, readMs } as const
+    const paceMs = source.nextDelayMs?.() ?? null
+    if (paceMs !== null || source.ended?.()) {
+      send(message, () => void this.#goOn(paceMs ?? 0))
+      return true
+    }
+    send(next === null ? message : { ...message, next })
+    this.#rest(this.#clock.advance(performance.now()))
+    return false
+  }
+
+  /** After the message has gone out: a source that runs faster than the clock must not run ahead of who listens. */
+  async #goOn(paceMs: number): Promise<void> {
+    if (this.#closed) return
+    if (!this.#options.source.ended?.()) {
+      this.#rest(paceMs)
+      return
+    }
+    try {
+      await this.close()
+      this.#options.send({ type: 'ended', source: this.source })
+      this.#options.onGone()
+    } catch (error) {
+      this.#closed = false
+      await this.#fail(error)
+    }
+  }
+
+  #rest(delayMs: number): void {
+    this.#reading = false
+    this.dueMs = performance.now() + delayMs
+    this.#options.metronome.arm()
   }
 
   /** Reads sooner than the clock says, because somebody waits for the answer. */
   #poke(): void {
     if (this.#closed || this.#reading) return
-    this.#schedule(Math.max(0, this.#lastReadMs + SHORTEST_POKE_MS - performance.now()))
-  }
-
-  #schedule(delayMs: number): void {
-    if (this.#timer) clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#tick(), delayMs)
-  }
-
-  async #tick(): Promise<void> {
-    const { name, source, announce, send } = this.#options
-    this.#reading = true
-    try {
-      if (announce) void send({ type: 'begin', source: name })
-      const started = performance.now()
-      this.#lastReadMs = started
-      const at = Date.now()
-      const answer = source.read({ at, monotonicMs: started, tick: this.#clock.tick })
-      const samples = answer instanceof Promise ? await answer : answer
-      if (this.#closed) return
-      const devices = source.devices()
-      if (devices !== this.#devices) {
-        this.#devices = devices
-        void send({ type: 'devices', source: name, devices })
-      }
-      const readMs = Math.round((performance.now() - started) * 1000) / 1000
-      const sent = send({ type: 'tick', source: name, at, samples, skippedTicks: this.#clock.skipped, readMs })
-      const paceMs = source.nextDelayMs?.() ?? null
-      if (paceMs !== null) await sent
-      if (this.#closed) return
-      if (source.ended?.()) {
-        await this.close()
-        await send({ type: 'ended', source: name })
-        this.#options.onGone()
-        return
-      }
-      this.#schedule(paceMs ?? this.#clock.advance(performance.now()))
-    } catch (error) {
-      await this.#fail(error)
-    } finally {
-      this.#reading = false
-    }
+    this.dueMs = Math.max(performance.now(), this.#lastReadMs + SHORTEST_POKE_MS)
+    this.#options.metronome.arm()
   }
 
   async #fail(error: unknown): Promise<void> {
     if (this.#closed) return
     const message = error instanceof Error ? error.message : String(error)
     await this.close().catch(() => undefined)
-    await this.#options.send({ type: 'failed', source: this.name, message })
+    this.#options.send({ type: 'failed', source: this.source, message })
     this.#options.onGone()
   }
 }

@@ -36,8 +36,8 @@ export const samplerSettings = {
   }),
   slow_interval: setting({
     schema: z.number().min(0.5).max(3600),
-    default: 5,
-    help: 'seconds between readings that are dear to make: energy, ECC, remapped rows, process utilisation',
+    default: 10,
+    help: 'seconds between readings that are dear to make: energy, ECC, remapped rows, violation times (process utilisation: 5 at most)',
   }),
   restart_first: setting({
     schema: z.number().min(0.05).max(600),

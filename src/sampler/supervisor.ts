@@ -5,7 +5,7 @@
 import type { SourceOptions } from '../kinds.ts'
 import type { GpuInfo, Provenance, Reading, Sample, SourceHealth, SourceState } from '../model.ts'
 import { Lane, type LaneFailure } from './lane.ts'
-import type { FromSampler } from './messages.ts'
+import type { FromSampler, ProcessUsage } from './messages.ts'
 
 export interface SourceTickReport {
   readonly source: string
@@ -62,7 +62,7 @@ interface SourceRecord {
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #records = new Map<string, SourceRecord>()
-  readonly #usage = new Map<Lane, { cpuSeconds: number; residentBytes: number }>()
+  readonly #usage = new Map<Lane, ProcessUsage>()
   readonly #lanes = new Set<Lane>()
   readonly #undead = new Set<Lane>()
   #main: Lane | null = null
@@ -183,7 +183,7 @@ export class Supervisor {
 
   #hear(message: FromSampler, lane: Lane): void {
     if (message.type === 'beat') {
-      this.#usage.set(lane, message)
+      this.#usage.set(lane, message.usage)
       return
     }
     if (message.type === 'log') {
@@ -198,6 +198,7 @@ export class Supervisor {
         record.lastSampleAt = message.at
         record.skippedTicks = message.skippedTicks
         record.readMs = message.readMs
+        if (message.usage) this.#usage.set(lane, message.usage)
         this.#recovered(record)
         this.#options.onTick({ source: record.source, provenance: record.provenance, at: message.at, samples: message.samples })
         break

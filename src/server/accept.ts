@@ -36,3 +36,15 @@ export function encodingFor(acceptEncoding: string | undefined): Encoding | null
   if (gzip === 0 && deflate === 0) return null
   return gzip >= deflate ? 'gzip' : 'deflate'
 }
+
+export type FileEncoding = 'br' | 'gzip'
+
+/** For what is compressed once and kept: the smaller one, unless the client would rather have the other. */
+export function fileEncodingFor(acceptEncoding: string | undefined): FileEncoding | null {
+  const wanted = qualities(acceptEncoding)
+  const any = wanted.get('*') ?? 0
+  const brotli = wanted.get('br') ?? any
+  const gzip = wanted.get('gzip') ?? any
+  if (brotli === 0 && gzip === 0) return null
+  return brotli >= gzip ? 'br' : 'gzip'
+}

@@ -1,14 +1,17 @@
 /** The routes that say what the agent knows at this moment. */
 import { z } from 'zod'
 import type { AgentState, History } from '../kinds.ts'
+import type { GpuEvent } from '../model.ts'
 import { type Route, route } from '../route.ts'
 import { VERSION } from '../version.ts'
 import { type MetricsFormat, metricsFormat } from './accept.ts'
-import { findGpu, historyRoute, knownGpus } from './history-route.ts'
+import { filterGpu, findGpu, GPU_FILTER, knownGpus } from './gpu-name.ts'
+import { historyRoute } from './history-route.ts'
 import { readiness, reasonOf } from './readiness.ts'
 import { type Health, SCHEMAS } from './schemas.ts'
 import type { Stream } from './stream.ts'
 import { streamRoute } from './stream-route.ts'
+import { chooseRange } from './time-range.ts'
 
 export interface MetricsText {
   render(format: MetricsFormat): string
@@ -24,6 +27,13 @@ export interface ApiOptions {
 }
 
 const nothing = z.strictObject({})
+
+const eventQuery = z.strictObject({
+  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -1h; everything that is kept by default'),
+  to: z.string().optional().describe('As `from`; no end by default'),
+  gpu: GPU_FILTER,
+})
+type EventQuery = z.infer<typeof eventQuery>
 
 export const aliveRoute: Route = route({
   method: 'GET',
@@ -110,13 +120,25 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
       answer: SCHEMAS.Health,
       handler: () => health(state, stream, extraHealth()),
     }),
-    route({
+    route<EventQuery>({
       method: 'GET',
       path: '/api/v1/events',
       summary: 'Recent events of the GPUs (XIDs, ECC errors, lost cards), oldest first',
-      query: nothing,
+      query: eventQuery,
       answer: SCHEMAS.Events,
-      handler: () => ({ at: state.now(), events: state.events() }),
+      errors: ['invalid_gpu', 'invalid_time', 'invalid_range'],
+      handler(context) {
+        const range = chooseRange(context, state.now(), Number.POSITIVE_INFINITY)
+        if (!('from' in range)) return range
+        const gpu = filterGpu(context, state.gpus())
+        if (typeof gpu === 'object' && gpu !== null) return gpu
+        // A recording may be of a time that is yet to come here: only who asks for an end gets one.
+        const to = context.query.to === undefined ? Number.POSITIVE_INFINITY : range.to
+        // Of what the driver did not say whose it is, any GPU may be meant.
+        const concerns = (event: GpuEvent) => gpu === null || event.gpu === null || event.gpu === gpu
+        const events = state.events().filter((event) => event.at >= range.from && event.at <= to && concerns(event))
+        return { at: state.now(), events }
+      },
     }),
     route({
       method: 'GET',

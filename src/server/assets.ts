@@ -1,11 +1,16 @@
 /** Files of a dashboard, from a table in memory: no path of a request reaches the file system. */
 import { type Reply, reply } from '../route.ts'
+import { type FileEncoding, fileEncodingFor } from './accept.ts'
 
 export interface Asset {
   readonly body: string | Uint8Array
   readonly type: string
   /** Cache-Control: `no-cache` for the page, `public, max-age=31536000, immutable` for files with a hash in their name. */
   readonly cache: string
+  /** Names the content, without quotation marks. */
+  readonly tag?: string
+  /** The body in this encoding, compressed once; null where that would not make it smaller. */
+  readonly encoded?: (encoding: FileEncoding) => Promise<Uint8Array | null>
 }
 
 /** null: there is no such file. `/` is the page itself. */
@@ -19,11 +24,35 @@ const PAGE_POLICY = [
   "font-src 'self'",
   "connect-src 'self'",
   "manifest-src 'self'",
+  "worker-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
 ].join('; ')
 
-export function assetReply({ body, type, cache }: Asset): Reply {
-  return reply({ body, type, headers: { 'cache-control': cache, 'content-security-policy': PAGE_POLICY } })
+/** `header`: of the request. */
+export async function assetReply(asset: Asset, header: (name: string) => string | undefined): Promise<Reply> {
+  const { type, cache, tag } = asset
+  const headers: Record<string, string> = { 'cache-control': cache, 'content-security-policy': PAGE_POLICY }
+  if (!asset.encoded) return reply({ body: asset.body, type, headers })
+  const encoding = fileEncodingFor(header('accept-encoding'))
+  const smaller = encoding === null ? null : await asset.encoded(encoding)
+  headers.vary = 'Accept-Encoding'
+  if (tag !== undefined) {
+    // A strong tag stands for these very bytes: each encoding has its own.
+    const etag = smaller === null ? `"${tag}"` : `"${tag}-${encoding}"`
+    headers.etag = etag
+    if (matches(header('if-none-match'), etag)) return reply({ status: 304, type, headers })
+  }
+  if (smaller === null || encoding === null) return reply({ body: asset.body, type, headers })
+  return reply({ body: smaller, type, headers: { ...headers, 'content-encoding': encoding } })
+}
+
+/** Proxies that compress make a tag weak; for this question it is still the same one. */
+function matches(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false
+  return ifNoneMatch.split(',').some((part) => {
+    const given = part.trim()
+    return given === '*' || given.replace(/^W\//, '') === etag
+  })
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { encodingFor, metricsFormat } from './accept.ts'
-import { crossSiteReason } from './cross-site.ts'
+import { encodingFor, fileEncodingFor, metricsFormat } from './accept.ts'
+import { crossSiteReason, unprovenOriginReason } from './cross-site.ts'
 import { createFailedTries } from './failed-tries.ts'
 import { createGate } from './gate.ts'
 import { createHostCheck, hostOf, isLoopback } from './host-check.ts'
@@ -79,6 +79,22 @@ describe('cross-site check', () => {
   })
 })
 
+describe('cross-site check of what is let in by a cookie', () => {
+  const host = 'localhost:4780'
+
+  it('wants proof from who changes something, and none from who reads', () => {
+    expect(unprovenOriginReason('GET', { host })).toBeNull()
+    expect(unprovenOriginReason('HEAD', { host })).toBeNull()
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      expect(unprovenOriginReason(method, { host }), method).not.toBeNull()
+      expect(unprovenOriginReason(method, { host, 'sec-fetch-site': 'none' }), method).not.toBeNull()
+      expect(unprovenOriginReason(method, { host, origin: 'http://evil.com' }), method).not.toBeNull()
+      expect(unprovenOriginReason(method, { host, origin: 'http://localhost:4780' }), method).toBeNull()
+      expect(unprovenOriginReason(method, { host, 'sec-fetch-site': 'same-origin' }), method).toBeNull()
+    }
+  })
+})
+
 describe('failed tries', () => {
   it('cost a wait after ten, which passes', () => {
     let now = 1000
@@ -111,7 +127,7 @@ describe('failed tries', () => {
 
 describe('gate', () => {
   it('takes the right token only, and as a bearer', () => {
-    const gate = createGate('correct-horse', () => 0)
+    const gate = createGate('correct-horse', { monotonic: () => 0 })
     expect(gate.check('a', 'Bearer correct-horse')).toEqual({ ok: true })
     expect(gate.check('a', 'bearer  correct-horse')).toEqual({ ok: true })
     expect(gate.check('a', undefined)).toEqual({ ok: false, code: 'missing_token' })
@@ -128,7 +144,7 @@ describe('gate', () => {
   })
 
   it('does not even look at a token from who tried too often', () => {
-    const gate = createGate('correct-horse', () => 0)
+    const gate = createGate('correct-horse', { monotonic: () => 0 })
     for (let n = 0; n < 10; n++) gate.check('a', 'Bearer guess')
     expect(gate.check('a', 'Bearer correct-horse')).toMatchObject({ code: 'too_many_attempts' })
     expect(gate.check('b', 'Bearer correct-horse')).toEqual({ ok: true })
@@ -175,5 +191,15 @@ describe('negotiation', () => {
     expect(encodingFor('br')).toBeNull()
     expect(encodingFor('gzip;q=0')).toBeNull()
     expect(encodingFor(undefined)).toBeNull()
+  })
+
+  it('chooses the encoding of files', () => {
+    expect(fileEncodingFor('gzip, deflate, br')).toBe('br')
+    expect(fileEncodingFor('br;q=0.5, gzip')).toBe('gzip')
+    expect(fileEncodingFor('gzip')).toBe('gzip')
+    expect(fileEncodingFor('*')).toBe('br')
+    expect(fileEncodingFor('br;q=0, gzip;q=0, *;q=0')).toBeNull()
+    expect(fileEncodingFor('deflate')).toBeNull()
+    expect(fileEncodingFor(undefined)).toBeNull()
   })
 })

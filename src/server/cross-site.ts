@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 /** Why this request is another site's, or null. Programs other than browsers send neither header. */
 export function crossSiteReason(method: string, headers: IncomingHttpHeaders): string | null {
   const site = headers['sec-fetch-site']
-  if (method === 'GET' || method === 'HEAD') {
+  if (isReading(method)) {
     // Reading is closed to other sites by the missing CORS headers; this also keeps their pages from using up the stream's places.
     return site === 'cross-site' && headers['sec-fetch-mode'] !== 'navigate' ? 'Sec-Fetch-Site is cross-site' : null
   }
@@ -12,6 +12,18 @@ export function crossSiteReason(method: string, headers: IncomingHttpHeaders): s
   const origin = headers.origin
   if (origin === undefined) return null
   return originHost(origin) === headers.host?.toLowerCase() ? null : 'Origin is not this server'
+}
+
+/** As crossSiteReason, for what is let in by a cookie: a browser sends that by itself, so who changes something has to say where from. */
+export function unprovenOriginReason(method: string, headers: IncomingHttpHeaders): string | null {
+  const reason = crossSiteReason(method, headers)
+  if (reason !== null || isReading(method)) return reason
+  if (headers['sec-fetch-site'] === 'same-origin' || headers.origin !== undefined) return null
+  return 'with a session, Origin or Sec-Fetch-Site has to say that it comes from this server'
+}
+
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 function originHost(origin: string): string | null {

@@ -1,14 +1,15 @@
-/** What happens to every request, in this order: host, origin, token, query, body, handler, answer, log. */
+/** What happens to every request, in this order: host, origin, token or session, query, body, handler, answer, log. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Log } from '../kinds.ts'
 import { isReply, type Reply, type Route, type RouteContext, reply, TAKEN } from '../route.ts'
 import { ERRORS, type ErrorCode, errorBody } from '../route-errors.ts'
 import { readBody } from './body.ts'
-import { crossSiteReason } from './cross-site.ts'
+import { crossSiteReason, unprovenOriginReason } from './cross-site.ts'
 import { toJson } from './event-ring.ts'
-import type { Gate } from './gate.ts'
+import type { Gate, Refusal } from './gate.ts'
 import { checkQuery, parseQuery } from './query.ts'
 import { commonHeaders, send } from './send.ts'
+import { sessionCookies } from './session.ts'
 import { traceOf } from './trace.ts'
 
 export interface DispatchOptions {
@@ -38,19 +39,14 @@ export function createDispatch({ log, gate, allowsHost }: DispatchOptions): Disp
       const hint = 'Ask for localhost or this host by name, or add the name to server.allowed_hosts.'
       return refuse('forbidden_host', 'The Host header does not name this server.', hint)
     }
-    const reason = crossSiteReason(method, headers)
+    const cookies = gate.required ? sessionCookies({ headers, localPort: socket.localPort }) : []
+    const isByCookie = cookies.length > 0 && headers.authorization === undefined
+    const reason = isByCookie ? unprovenOriginReason(method, headers) : crossSiteReason(method, headers)
     if (reason !== null)
       return refuse('cross_site', `Requests from pages of other sites are refused: ${reason}.`, 'Open the dashboard of this server itself.')
     if (open) return null
-    const verdict = gate.check(socket.remoteAddress ?? '', headers.authorization)
-    if (verdict.ok) return null
-    if (verdict.code === 'too_many_attempts') {
-      const retryAfter = String(Math.ceil(verdict.waitMs / 1000))
-      return refuse(verdict.code, 'Too many wrong tokens came from this address.', `Wait ${retryAfter} s.`, { 'retry-after': retryAfter })
-    }
-    const message = verdict.code === 'missing_token' ? 'This server asks for a token.' : 'The token is not the right one.'
-    const hint = 'Send the header "Authorization: Bearer <token>"; a token in the URL is not taken.'
-    return refuse(verdict.code, message, hint, { 'www-authenticate': 'Bearer realm="gpuwarden"' })
+    const verdict = gate.check(socket.remoteAddress ?? '', headers.authorization, cookies)
+    return verdict.ok ? null : refuseEntry(verdict)
   }
 
   return async (target, exchange) => {
@@ -109,6 +105,17 @@ async function run(target: Target, context: Omit<RouteContext, 'query' | 'body'>
   }
   const value = await target.handler({ ...context, query: query.value, body })
   return isReply(value) ? value : reply({ body: toJson(value) })
+}
+
+/** Who is not let in, and what to bring. */
+export function refuseEntry(refusal: Refusal): Reply {
+  if (refusal.code === 'too_many_attempts') {
+    const retryAfter = String(Math.ceil(refusal.waitMs / 1000))
+    return refuse(refusal.code, 'Too many wrong tokens came from this address.', `Wait ${retryAfter} s.`, { 'retry-after': retryAfter })
+  }
+  const message = refusal.code === 'missing_token' ? 'This server asks for a token.' : 'The token is not the right one.'
+  const hint = 'Send the header "Authorization: Bearer <token>", or sign in at /; a token in the URL is not taken.'
+  return refuse(refusal.code, message, hint, { 'www-authenticate': 'Bearer realm="gpuwarden"' })
 }
 
 /** The table gives the status. */

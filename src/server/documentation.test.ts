@@ -1,18 +1,31 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { ERRORS } from '../route-errors.ts'
+import { configRoute } from './config-route.ts'
+import { doctorRoute } from './doctor-route.ts'
+import { grafanaRoutes } from './grafana-routes.ts'
+import { pastFindingsRoute } from './past-findings-route.ts'
 import { collectingLog, pretendAgent, pretendHistory, pretendMetrics, settingsWith } from './pretend-agent.contract.ts'
+import { processHistoryRoute } from './process-history-route.ts'
 import { createServer } from './server.ts'
 
 it('docs/http-api.md has every route and every error code', async () => {
   const text = await readFile(new URL('../../docs/http-api.md', import.meta.url), 'utf8')
+  const state = pretendAgent()
   const { routes } = createServer({
-    state: pretendAgent(),
+    state,
     history: pretendHistory(),
     metrics: pretendMetrics,
     log: collectingLog(),
     version: '0',
     settings: settingsWith(),
+    routes: [
+      configRoute(() => ({ file: null, warnings: [], settings: [] })),
+      doctorRoute({ examine: async () => '', now: state.now }),
+      ...grafanaRoutes('nowhere'),
+      pastFindingsRoute({ state, past: { query: () => [] } }),
+      processHistoryRoute({ state, past: { query: ({ gpu }) => ({ gpu, stepMs: 1, at: [], processes: [] }) } }),
+    ],
   })
   for (const { path } of routes) expect(text).toContain(`\`${path}\``)
   for (const code of Object.keys(ERRORS)) expect(text).toContain(`\`${code}\``)

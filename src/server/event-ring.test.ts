@@ -29,6 +29,15 @@ describe('the ring', () => {
     expect(ring.bytes).toBe(lost)
   })
 
+  it('counts what it skips and keeps nothing before it', () => {
+    const ring = createEventRing({ boot: 'b', maxEvents: 10, maxBytes: 1e9 })
+    ring.push(tickEvent(1))
+    ring.skip()
+    expect([ring.length, ring.lastSeq, ring.bytes, ring.get(1), ring.get(2)]).toEqual([0, 2, 0, undefined, undefined])
+    ring.push(tickEvent(3))
+    expect([2, 3].map((seq) => ring.get(seq)?.seq)).toEqual([undefined, 3])
+  })
+
   it('keeps one event, however large', () => {
     const ring = createEventRing({ boot: 'b', maxEvents: 10, maxBytes: 10 })
     for (let seq = 1; seq <= 3; seq++) ring.push(tickEvent(seq))

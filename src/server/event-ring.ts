@@ -12,6 +12,8 @@ export interface RingEntry {
 
 export interface EventRing {
   push(event: HubEvent): RingEntry
+  /** Counts an event that nobody can ask for, and lets go of those before it. */
+  skip(): void
   /** undefined: too old, or not there yet. */
   get(seq: number): RingEntry | undefined
   frame(entry: RingEntry): Buffer
@@ -39,6 +41,11 @@ export function createEventRing({ boot, maxEvents, maxBytes }: RingOptions): Eve
       total += entry.bytes
       while (entries.length > maxEvents || (total > maxBytes && entries.length > 1)) total -= entries.shift()?.bytes ?? 0
       return entry
+    },
+    skip() {
+      lastSeq++
+      entries.length = 0
+      total = 0
     },
     get(seq) {
       const first = entries[0]

@@ -1,32 +1,56 @@
-/** Lets a request in when its token is the configured one. */
+/** Lets a request in when it brings the configured token, or the session that was given for it. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createFailedTries } from './failed-tries.ts'
+import { createSessions, type Session } from './session.ts'
 
-export type Verdict =
-  | { readonly ok: true }
+export type Refusal =
   | { readonly ok: false; readonly code: 'missing_token' | 'wrong_token' }
   | { readonly ok: false; readonly code: 'too_many_attempts'; readonly waitMs: number }
 
+export type Verdict = { readonly ok: true } | Refusal
+
 export interface Gate {
-  check(address: string, authorization: string | undefined): Verdict
+  /** False: no token is configured, and everybody is let in. */
+  readonly required: boolean
+  /** `cookies`: values of the session's cookie. One that is wrong or has expired counts as none. */
+  check(address: string, authorization: string | undefined, cookies?: readonly string[]): Verdict
+  /** A token that somebody typed in. The session is null when none is needed. */
+  signIn(address: string, token: string): { readonly ok: true; readonly session: Session | null } | Refusal
+}
+
+export interface GateClocks {
+  /** Monotonic milliseconds. */
+  readonly monotonic?: () => number
+  /** Epoch milliseconds. */
+  readonly now?: () => number
 }
 
 const OPEN: Verdict = { ok: true }
 
-export function createGate(token: string | null, now: () => number = () => performance.now()): Gate {
-  if (token === null) return { check: () => OPEN }
+export function createGate(token: string | null, { monotonic = () => performance.now(), now = () => Date.now() }: GateClocks = {}): Gate {
+  if (token === null) return { required: false, check: () => OPEN, signIn: () => ({ ok: true, session: null }) }
   const expected = digest(token)
-  const tries = createFailedTries({ now })
+  const tries = createFailedTries({ now: monotonic })
+  const sessions = createSessions(token, now)
+
+  function judge(address: string, given: string): Verdict {
+    const waitMs = tries.waitMs(address)
+    if (waitMs > 0) return { ok: false, code: 'too_many_attempts', waitMs }
+    // Equal lengths, whatever was sent, and a comparison that takes equally long for every difference.
+    if (timingSafeEqual(digest(given), expected)) return OPEN
+    tries.count(address)
+    return { ok: false, code: 'wrong_token' }
+  }
+
   return {
-    check(address, authorization) {
-      if (authorization === undefined) return { ok: false, code: 'missing_token' }
-      const waitMs = tries.waitMs(address)
-      if (waitMs > 0) return { ok: false, code: 'too_many_attempts', waitMs }
-      const given = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-      // Equal lengths, whatever was sent, and a comparison that takes equally long for every difference.
-      if (timingSafeEqual(digest(given ?? ''), expected)) return OPEN
-      tries.count(address)
-      return { ok: false, code: 'wrong_token' }
+    required: true,
+    check(address, authorization, cookies = []) {
+      if (authorization !== undefined) return judge(address, /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '')
+      return cookies.some((cookie) => sessions.isValid(cookie)) ? OPEN : { ok: false, code: 'missing_token' }
+    },
+    signIn(address, given) {
+      const verdict = judge(address, given)
+      return verdict.ok ? { ok: true, session: sessions.issue() } : verdict
     },
   }
 }

@@ -1,18 +1,19 @@
 /** GET /api/v1/history: what is asked for in words, checked one thing at a time. */
 import { z } from 'zod'
-import type { AgentState, GpuView, History } from '../kinds.ts'
+import type { AgentState, History } from '../kinds.ts'
 import type { GpuField } from '../model.ts'
 import { GPU_FIELDS } from '../record.ts'
 import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import { chooseGpu, GPU_PARAMETER } from './gpu-name.ts'
 import { SCHEMAS } from './schemas.ts'
-import { parseTime, TIME_HINT } from './time-expression.ts'
+import { chooseRange, type TimeRange } from './time-range.ts'
 
 const DEFAULT_RANGE_MS = 5 * 60_000
 const MOST_POINTS = 50_000
 const KNOWN: ReadonlySet<string> = new Set(GPU_FIELDS)
 
 const query = z.strictObject({
-  gpu: z.string().optional().describe('Label, index or id of a GPU; may be left out when there is only one'),
+  gpu: GPU_PARAMETER,
   field: z
     .union([z.string(), z.array(z.string())])
     .optional()
@@ -37,37 +38,13 @@ export function historyRoute({ state, history }: { readonly state: AgentState; r
       if (typeof gpu !== 'string') return gpu
       const fields = chooseFields(context)
       if (!Array.isArray(fields)) return fields
-      const range = chooseRange(context, state.now())
+      const range = chooseSteps(context, state.now())
       if (!('from' in range)) return range
       const answer = history.query({ gpu, fields, ...range })
       // Plain JSON: columns hold readings only, and there can be very many.
       return context.reply({ body: JSON.stringify(answer) })
     },
   })
-}
-
-/** By label first: `0` is GPU 0 and not its MIG instances, which have the same index. */
-export function findGpu(gpus: readonly GpuView[], name: string): GpuView | undefined {
-  return (
-    gpus.find(({ info }) => info.label === name) ??
-    gpus.find(({ info }) => info.id === name) ??
-    gpus.find(({ info }) => String(info.index) === name)
-  )
-}
-
-export function knownGpus(gpus: readonly GpuView[]): string {
-  return gpus.length === 0 ? 'No GPU is known yet; see /api/v1/health.' : `There are: ${gpus.map(({ info }) => info.label).join(', ')}.`
-}
-
-function chooseGpu({ query: { gpu }, refuse }: RouteContext<Query>, gpus: readonly GpuView[]): string | Reply {
-  const [only, another] = gpus
-  if (gpu === undefined) {
-    return only && !another ? only.info.id : refuse('missing_parameter', 'The parameter "gpu" is missing.', knownGpus(gpus))
-  }
-  const found = findGpu(gpus, gpu)
-  return found
-    ? found.info.id
-    : refuse('invalid_gpu', `No GPU has the label, index or id ${JSON.stringify(gpu.slice(0, 60))}.`, knownGpus(gpus))
 }
 
 function chooseFields({ query: { field }, refuse }: RouteContext<Query>): GpuField[] | Reply {
@@ -91,21 +68,15 @@ function fieldHint(): string {
   return `Give one or more of: ${GPU_FIELDS.join(', ')}.`
 }
 
-interface Range {
-  readonly from: number
-  readonly to: number
+interface Steps extends TimeRange {
   readonly stepMs: number | null
 }
 
-function chooseRange({ query: asked, refuse }: RouteContext<Query>, now: number): Range | Reply {
-  const to = parseTime(asked.to ?? 'now', now)
-  if (typeof to === 'string') return refuse('invalid_time', `to: ${to}`, TIME_HINT)
-  const from = asked.from === undefined ? to - DEFAULT_RANGE_MS : parseTime(asked.from, now)
-  if (typeof from === 'string') return refuse('invalid_time', `from: ${from}`, TIME_HINT)
-  if (from >= to) {
-    const message = `from (${iso(from)}) has to be before to (${iso(to)}).`
-    return refuse('invalid_range', message, 'Exchange the two, or leave out "to" for now.')
-  }
+function chooseSteps(context: RouteContext<Query>, now: number): Steps | Reply {
+  const { query: asked, refuse } = context
+  const range = chooseRange(context, now, DEFAULT_RANGE_MS)
+  if (!('from' in range)) return range
+  const { from, to } = range
   if (asked.step === undefined) return { from, to, stepMs: null }
   const seconds = /^\d{1,9}(\.\d{1,6})?$/.test(asked.step) ? Number(asked.step) : 0
   if (seconds <= 0)
@@ -120,8 +91,4 @@ function chooseRange({ query: asked, refuse }: RouteContext<Query>, now: number)
     )
   }
   return { from, to, stepMs: seconds * 1000 }
-}
-
-function iso(ms: number): string {
-  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms)
 }

@@ -40,7 +40,10 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
     paths,
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, without(schema, '$schema', '$id')])),
-      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer' },
+        session: { type: 'apiKey', in: 'cookie', name: 'gpuwarden_session_4780', description: 'From POST /api/v1/session; with the port' },
+      },
     },
   }
 }
@@ -63,7 +66,7 @@ function operation(route: Route, registry: Registry): Json {
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
     ...(route.body ? { requestBody: requestBody(route, route.body, registry) } : {}),
     responses: { 200: { description: 'The answer', content: { [type]: { schema: answer } } }, ...errorResponses(errors) },
-    ...(route.open ? {} : { security: [{}, { token: [] }] }),
+    ...(route.open ? {} : { security: [{}, { token: [] }, { session: [] }] }),
   }
 }
 

@@ -7,8 +7,8 @@ import { encodingFor } from './accept.ts'
 import { type Trace, traceparent } from './trace.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
-const COMPRESS_FROM_BYTES = 1024
-const COMPRESSIBLE = /^(?:text\/|application\/(?:json|javascript|openmetrics-text|manifest\+json)|image\/svg\+xml)/
+export const COMPRESS_FROM_BYTES = 1024
+const COMPRESSIBLE = /^(?:text\/|application\/(?:json|javascript|openmetrics-text|manifest\+json|wasm)|image\/svg\+xml)/
 /** Fast: a live answer is read once, and the wire is short. */
 const LEVEL = 4
 
@@ -37,7 +37,7 @@ export async function send(
   const headers: Record<string, string> = { ...common, 'content-type': type, ...reply.headers }
   let body: string | Uint8Array = reply.body ?? ''
   let bytes = Buffer.byteLength(body)
-  if (bytes > COMPRESS_FROM_BYTES && COMPRESSIBLE.test(type)) {
+  if (bytes > COMPRESS_FROM_BYTES && isCompressible(type) && !isNegotiated(reply)) {
     headers.vary = headers.vary === undefined ? 'Accept-Encoding' : `${headers.vary}, Accept-Encoding`
     const encoding = encodingFor(incoming.headers['accept-encoding']?.toString())
     if (encoding !== null) {
@@ -48,7 +48,17 @@ export async function send(
   }
   // The client may have gone in the meantime.
   if (outgoing.destroyed || outgoing.headersSent) return
-  headers['content-length'] = String(bytes)
+  // A 304 has no body, and a length would be taken for that of what it stands for.
+  if (reply.status !== 304) headers['content-length'] = String(bytes)
   outgoing.writeHead(reply.status ?? 200, headers)
   outgoing.end(body)
+}
+
+export function isCompressible(type: string): boolean {
+  return COMPRESSIBLE.test(type)
+}
+
+/** Whoever made the reply has chosen its encoding already. */
+function isNegotiated({ headers }: Reply): boolean {
+  return headers?.vary?.toLowerCase().includes('accept-encoding') ?? false
 }

@@ -29,8 +29,8 @@ const getJson = async (path: string) => {
 describe('the routes', () => {
   it('answer what their schemas say', async () => {
     const checked: string[] = []
-    for (const { method, path, answer, answerType } of running.server.routes) {
-      expect(method).toBe('GET')
+    const reading = running.server.routes.filter(({ method }) => method === 'GET')
+    for (const { path, answer, answerType } of reading) {
       if (answerType === 'text/event-stream') continue
       const response = await fetch(running.url + (EXAMPLES[path] ?? path))
       expect(response.status, path).toBe(200)
@@ -38,7 +38,7 @@ describe('the routes', () => {
       answer.parse(answerType ? await response.text() : await response.json())
       checked.push(path)
     }
-    expect(checked).toHaveLength(running.server.routes.length - 1)
+    expect(checked).toHaveLength(reading.length - 1)
   })
 
   it('refuse a schema that an answer does not fit', () => {

@@ -1,5 +1,6 @@
 /** The HTTP server: the API, the live stream, /metrics and, where given, the dashboard's files. */
 import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
@@ -10,13 +11,15 @@ import { errorBody } from '../route-errors.ts'
 import { aliveRoute, apiRoutes, type MetricsText, metricsRoute } from './api-routes.ts'
 import { type Assets, assetReply } from './assets.ts'
 import { createDispatch, type Dispatch, type Target } from './dispatch.ts'
-import { createGate } from './gate.ts'
+import { createGate, type Gate } from './gate.ts'
 import { createHostCheck } from './host-check.ts'
 import { indexPage } from './index-page.ts'
 import { type Address, type Listener, openListener } from './listener.ts'
 import { openApiDocument } from './openapi.ts'
 import { JSON_TYPE } from './send.ts'
+import { sessionRoutes } from './session-routes.ts'
 import type { ServerSettings } from './settings.ts'
+import { type ProcessControl, signalRoute } from './signal-route.ts'
 import { createStream, type StreamLimits } from './stream.ts'
 import { loadToken } from './token.ts'
 
@@ -32,6 +35,8 @@ export interface ServerOptions {
   /** Routes of other rooms. */
   readonly routes?: readonly Route[]
   readonly assets?: Assets
+  /** How processes are told apart before they are signalled; without it none is signalled. */
+  readonly processControl?: ProcessControl
   readonly streamLimits?: Partial<StreamLimits>
 }
 
@@ -61,23 +66,31 @@ export function createServer(options: ServerOptions): GpuwardenServer {
   const extraHealth = options.extraHealth ?? (() => ({}))
   const routes: readonly Route[] = [
     ...apiRoutes({ state, history, metrics, stream, extraHealth }),
+    ...sessionRoutes({ state, version, gate: async () => (await prepare()).gate, canKill }),
+    signalRoute({ state, log, control: options.processControl ?? null, isAllowed: async () => canKill((await prepare()).gate) }),
     ...(options.routes ?? []),
     ...selfDescription(() => routes, version, assets),
   ]
   const listeners: Listener[] = []
-  let ready: Promise<Dispatch> | null = null
+  let ready: Promise<{ readonly gate: Gate; readonly dispatch: Dispatch }> | null = null
 
-  function prepare(): Promise<Dispatch> {
+  function prepare(): Promise<{ readonly gate: Gate; readonly dispatch: Dispatch }> {
     ready ??= loadToken(settings, log).then((token) => {
       const names = { boundHost: settings['server.host'], hostname: state.hostname, allowedHosts: settings['server.allowed_hosts'] }
-      return createDispatch({ log, gate: createGate(token), allowsHost: createHostCheck(names) })
+      const gate = createGate(token, { now: () => state.now() })
+      return { gate, dispatch: createDispatch({ log, gate, allowsHost: createHostCheck(names) }) }
     })
     return ready
   }
 
+  /** Never without a token: everybody on this machine could do it then. */
+  function canKill(gate: Gate): boolean {
+    return settings['server.allow_kill'] && gate.required && options.processControl !== undefined
+  }
+
   async function open(served: readonly Route[], port: number, flag: string, files?: Assets): Promise<Address> {
     const host = settings['server.host']
-    const app = createRouter(served, await prepare(), files)
+    const app = createRouter(served, (await prepare()).dispatch, files)
     const onRequest = getRequestListener(app.fetch, { hostname: 'localhost', overrideGlobalObjects: false, errorHandler: malformed })
     const listener = await openListener({ host, port, flag, onRequest, log })
     listeners.push(listener)
@@ -112,7 +125,7 @@ function createRouter(routes: readonly Route[], dispatch: Dispatch, files: Asset
     const methods = routes.filter((entry) => entry.path === path).map((entry) => entry.method)
     app.all(path, serve(wrongMethod(methods)))
   }
-  app.notFound(serve(fileOrNothing(files)))
+  app.notFound((context) => serve(fileOrNothing(files, context.env.incoming))(context))
   return app
 }
 
@@ -126,14 +139,12 @@ function wrongMethod(methods: readonly string[]): Target {
   }
 }
 
-function fileOrNothing(files: Assets | undefined): Target {
-  return {
-    handler: ({ refuse, raw: { incoming } }) => {
-      const path = incoming.url?.split('?', 1)[0] ?? '/'
-      const asset = incoming.method === 'GET' || incoming.method === 'HEAD' ? files?.(path) : null
-      return asset ? assetReply(asset) : refuse('not_found', 'There is nothing at this path.', 'See / or /openapi.json for what there is.')
-    },
-  }
+/** Files hold no data, and the page to sign in is one of them: they are served without the token. */
+function fileOrNothing(files: Assets | undefined, { url, method }: IncomingMessage): Target {
+  const isReading = method === 'GET' || method === 'HEAD'
+  const asset = isReading ? (files?.(url?.split('?', 1)[0] ?? '/') ?? null) : null
+  if (asset) return { open: true, handler: ({ header }) => assetReply(asset, header) }
+  return { handler: ({ refuse }) => refuse('not_found', 'There is nothing at this path.', 'See / or /openapi.json for what there is.') }
 }
 
 function selfDescription(routes: () => readonly Route[], version: string, assets: Assets | undefined): readonly Route[] {
@@ -155,9 +166,10 @@ function selfDescription(routes: () => readonly Route[], version: string, assets
       summary: 'The dashboard, or the list of what can be asked for',
       answer: z.string(),
       answerType: 'text/html',
-      handler: ({ reply }) => {
+      ...(assets ? { open: true } : {}),
+      handler: ({ reply, header }) => {
         const page = assets?.('/')
-        return page ? assetReply(page) : reply({ type: 'text/html; charset=utf-8', body: indexPage(routes(), version) })
+        return page ? assetReply(page, header) : reply({ type: 'text/html; charset=utf-8', body: indexPage(routes(), version) })
       },
     }),
   ]

@@ -50,6 +50,16 @@ export const serverSettings = {
     default: 64,
     help: 'How many clients may listen to the live stream at the same time.',
   }),
+  'server.allow_kill': setting<boolean>({
+    schema: z.boolean(),
+    default: false,
+    help: 'Let who has the token end processes on the GPUs from the dashboard, with the rights of the user that runs gpuwarden; without a token nobody may.',
+  }),
+  'server.web_dir': setting<string | null>({
+    schema: z.string().min(1).nullable(),
+    default: null,
+    help: 'Folder with the files of another dashboard, served without the token; by default the one that comes with gpuwarden.',
+  }),
 } satisfies Settings
 
 export type ServerSettings = ValuesOf<typeof serverSettings>

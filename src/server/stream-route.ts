@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { AgentState } from '../kinds.ts'
 import { type Route, route } from '../route.ts'
-import { knownGpus } from './history-route.ts'
+import { knownGpus } from './gpu-name.ts'
 import type { Stream } from './stream.ts'
 import { createFilter, EVENT_TYPES, namesGpu } from './stream-filter.ts'
 

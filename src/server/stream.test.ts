@@ -89,9 +89,9 @@ describe('the stream', () => {
 
   it('begins anew, and says so, when what is missing is gone or was of another boot', async () => {
     const { server, url } = await start({ streamLimits: { ringEvents: 5 } })
-    for (const seq of count(1, 20)) server.sink.accept(tickEvent(seq))
     const first = await openStream(`${url}/api/v1/stream`)
     await first.until(() => first.events.length > 0)
+    for (const seq of count(1, 20)) server.sink.accept(tickEvent(seq))
     const boot = first.events[0]?.data.boot
     const cases = [
       [`${boot}-3`, 'too_old'],
@@ -109,6 +109,24 @@ describe('the stream', () => {
     await inReach.until(() => seqs(inReach).length === 5)
     expect(seqs(inReach)).toEqual(count(16, 20))
     inReach.close()
+  })
+
+  it('keeps events only while somebody could go on from them', async () => {
+    const { server, url } = await start({ streamLimits: { ringEvents: 5 } })
+    const stream = async () =>
+      ((await (await fetch(`${url}/api/v1/health`)).json()) as { stream: { clients: number; bufferedEvents: number; lastEventId: string } })
+        .stream
+    for (const seq of count(1, 20)) server.sink.accept(tickEvent(seq))
+    const told = await stream()
+    expect(told).toMatchObject({ bufferedEvents: 0, lastEventId: expect.stringMatching(/-20$/) })
+    for (const seq of count(21, 24)) server.sink.accept(tickEvent(seq))
+    const client = await openStream(`${url}/api/v1/stream?types=tick`, { 'last-event-id': told.lastEventId })
+    await client.until(() => seqs(client).length === 4)
+    expect(seqs(client)).toEqual(count(21, 24))
+    client.close()
+    while ((await stream()).clients > 0) await breathe()
+    for (const seq of count(25, 40)) server.sink.accept(tickEvent(seq))
+    expect((await stream()).bufferedEvents).toBe(0)
   })
 
   it('sends only the types and the GPUs that are asked for', async () => {

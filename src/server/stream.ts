@@ -75,6 +75,8 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
   let timer: NodeJS.Timeout | null = null
   let heartbeatAt = 0
   let closed = false
+  /** The newest event whose number somebody may come back with; null: nobody was here yet. */
+  let knownSeq: number | null = null
 
   function frameFor(client: Client, entry: RingEntry): Buffer | null {
     const { filter, matcher } = client
@@ -112,6 +114,7 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
 
   function drop(client: Client, why: string): void {
     if (!clients.delete(client)) return
+    knownSeq = ring.lastSeq
     droppedClients++
     dropReason = `a client of the stream was too slow: ${why}`
     log.warn({ address: client.address, dropped: droppedClients }, dropReason)
@@ -120,7 +123,7 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
   }
 
   function leave(client: Client): void {
-    clients.delete(client)
+    if (clients.delete(client)) knownSeq = ring.lastSeq
     rest()
   }
 
@@ -143,6 +146,10 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
 
   function accept(event: HubEvent): void {
     if (closed) return
+    if (clients.size === 0 && !isAwaited()) {
+      ring.skip()
+      return
+    }
     ring.push(event)
     narrowed.clear()
     if (clients.size === 0) return
@@ -151,6 +158,11 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
       if (event.type === 'devices') client.matcher?.forget()
       pump(client, now)
     }
+  }
+
+  /** Whether somebody who is not here could still go on from where he left. */
+  function isAwaited(): boolean {
+    return knownSeq !== null && (knownSeq === ring.lastSeq || ring.get(knownSeq + 1) !== undefined)
   }
 
   /** Where to go on from: the sequence number that the client has, or why it has to begin anew. */
@@ -214,14 +226,17 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
     get full() {
       return closed || clients.size >= maxClients
     },
-    health: () => ({
-      clients: clients.size,
-      maxClients,
-      droppedClients,
-      bufferedEvents: ring.length,
-      bufferedBytes: ring.bytes,
-      lastEventId: `${boot}-${ring.lastSeq}`,
-    }),
+    health: () => {
+      knownSeq = ring.lastSeq
+      return {
+        clients: clients.size,
+        maxClients,
+        droppedClients,
+        bufferedEvents: ring.length,
+        bufferedBytes: ring.bytes,
+        lastEventId: `${boot}-${ring.lastSeq}`,
+      }
+    },
     join,
   }
 }

@@ -63,6 +63,7 @@ function service(options: UnitOptions): Lines {
     'RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK',
     'SystemCallArchitectures=native',
     'SystemCallFilter=@system-service',
+    'SystemCallFilter=~@privileged @resources',
     'SystemCallErrorNumber=EPERM',
     ...(scope === 'system' ? systemOnly(options) : userNote()),
   ]
@@ -71,7 +72,6 @@ function service(options: UnitOptions): Lines {
 function systemOnly({ runAs, node, program, config }: UnitOptions): Lines {
   const inHome = [node, program, config ?? ''].some((path) => /^\/(home|root|run\/user)\//.test(path))
   return [
-    'SystemCallFilter=~@privileged @resources',
     ...(runAs === null ? ['DynamicUser=yes'] : [`User=${runAs}`, 'RemoveIPC=yes']),
     'Environment=HOME=%S/gpuwarden',
     'ProtectSystem=strict',

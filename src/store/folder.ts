@@ -3,6 +3,8 @@ import { Archive, type ArchiveRules } from './archive.ts'
 import { DirLock, HEARTBEAT_MS } from './dir-lock.ts'
 
 const SWEEP_MS = 10 * HEARTBEAT_MS
+/** A little less than the store's own heartbeat, which then never finds that it is too early. */
+const BEAT_MS = 0.9 * HEARTBEAT_MS
 
 /** The folder of the files: who is in charge of it, and what happens to files that are closed. */
 export class Folder {
@@ -13,6 +15,7 @@ export class Folder {
   readonly #lock: DirLock
   readonly #archive: Archive
   #lastSweepAt = Number.NEGATIVE_INFINITY
+  #beatAt = Number.NEGATIVE_INFINITY
   #shared = false
   #described = ''
 
@@ -32,6 +35,9 @@ export class Folder {
 
   /** Keeps the lock, or takes it when it has become free. Throws when the disk does not let us. */
   async enter(): Promise<void> {
+    const now = this.#now()
+    if (this.#lock.held && Math.abs(now - this.#beatAt) < BEAT_MS) return
+    this.#beatAt = now
     if (this.#lock.held && (await this.#lock.heartbeat())) return
     const outcome = await this.#lock.acquire()
     this.#described = ''
@@ -48,12 +54,18 @@ export class Folder {
 
   /** Names the files in use in the lock, so that the next run knows which ones a crash has left behind. */
   async describe(): Promise<void> {
+    if (this.#beatAt === Number.NEGATIVE_INFINITY) await this.enter()
     if (!this.#lock.held) return
     const files = [...this.#active(), ...this.#archive.waiting]
     const text = files.join()
     if (text === this.#described) return
     await this.#lock.describe(files)
     this.#described = text
+  }
+
+  /** A file was removed: the lock may have gone with it. */
+  fileRemoved(): void {
+    this.#beatAt = Number.NEGATIVE_INFINITY
   }
 
   fileClosed(name: string): void {

@@ -55,7 +55,7 @@ export class Intake {
 
   #acceptTick({ gpus, processes, host, events, provenance }: Tick): void {
     for (const sample of gpus) {
-      const own = gpus.length === 1 ? processes : processes.filter((process) => process.gpu === sample.gpu)
+      const own = gpus.length === 1 || processes.length === 0 ? processes : processes.filter((process) => process.gpu === sample.gpu)
       this.#push('gpu_metrics', gpuRecord(sample, this.#devices.get(sample.gpu), own), sample.at)
     }
     if (gpus.length > 0) this.#gpuTicks += 1

@@ -15,6 +15,8 @@ export class Outbox {
   readonly #streams: Readonly<Record<StreamName, LogStream>>
   readonly #bufferBytes: number
   readonly #onDrop: (at: number) => void
+  /** What was pushed since all was last added up; what was written meanwhile is still in it. */
+  #waitingAtMost = 0
 
   constructor(rules: StreamRules, bufferBytes: number, onDrop: (at: number) => void) {
     this.#streams = Object.fromEntries(STREAMS.map((name) => [name, new LogStream(name, rules)])) as Record<StreamName, LogStream>
@@ -23,15 +25,20 @@ export class Outbox {
   }
 
   push(stream: StreamName, record: JsonRecord, at: number): void {
-    this.#streams[stream].queue.push(`${JSON.stringify(record)}\n`, at)
+    const { queue } = this.#streams[stream]
+    const before = queue.bytes
+    queue.push(`${JSON.stringify(record)}\n`, at)
+    this.#waitingAtMost += queue.bytes - before
+    if (this.#waitingAtMost <= this.#bufferBytes) return
     let waiting = 0
     for (const name of STREAMS) waiting += this.#streams[name].pendingBytes
     while (waiting > this.#bufferBytes) {
       const line = this.#longestQueue().shift()
-      if (!line) return
+      if (!line) break
       waiting -= line.bytes
       this.#onDrop(line.at)
     }
+    this.#waitingAtMost = waiting
   }
 
   /** Forgets what waits in one stream. */
@@ -54,7 +61,8 @@ export class Outbox {
   }
 
   isEmpty(): boolean {
-    return STREAMS.every((name) => this.#streams[name].queue.length === 0)
+    for (const name of STREAMS) if (this.#streams[name].queue.length > 0) return false
+    return true
   }
 
   currentFiles(): readonly string[] {

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { HubEvent, Log, Sink } from '../kinds.ts'
 import type { Finding, GpuInfo, GpuReadings, GpuSample, HostSample, TrainingStep } from '../model.ts'
-import { NO_READINGS } from '../record.ts'
+import { NO_FACTS, NO_READINGS } from '../record.ts'
 import type { StoreOptions } from './store.ts'
 
 export const NOON = Date.UTC(2025, 6, 30, 12, 0, 0)
@@ -38,33 +38,8 @@ export function describeSink(name: string, create: () => Promise<Sink>): void {
 }
 
 export function gpuInfo(id = GPU, index = 0): GpuInfo {
-  const none = { minor: null, serial: null, cudaVersion: null, libraryVersion: null, architecture: null, powerLimitMinWatts: null }
-  return {
-    ...none,
-    id,
-    index,
-    label: String(index),
-    vendor: 'nvidia',
-    provenance: 'live',
-    name: 'Test GPU',
-    pciBusId: null,
-    driverVersion: '580.0',
-    memoryTotalBytes: 24 * 2 ** 30,
-    powerLimitWatts: null,
-    powerLimitMaxWatts: null,
-    smClockMaxHertz: null,
-    memoryClockMaxHertz: null,
-    temperatureSlowdownCelsius: null,
-    temperatureShutdownCelsius: null,
-    temperatureMaxCelsius: null,
-    memoryTemperatureMaxCelsius: null,
-    pcieGenerationMax: null,
-    pcieWidthMax: null,
-    migMode: null,
-    mig: null,
-    unifiedMemory: false,
-    unavailable: {},
-  }
+  const known = { name: 'Test GPU', driverVersion: '580.0', memoryTotalBytes: 24 * 2 ** 30 }
+  return { ...NO_FACTS, ...known, id, index, label: String(index), vendor: 'nvidia', provenance: 'live' }
 }
 
 export function gpuSample(at: number, readings: Partial<GpuReadings> = {}, gpu = GPU): GpuSample {
@@ -111,7 +86,7 @@ export function finding(at: number): Finding {
 }
 
 function everyEvent(): HubEvent[] {
-  const run = { id: 'run', name: 'run', host: null, user: null, pid: null, gpus: [], worldSize: null }
+  const run = { id: 'run', name: 'run', host: null, user: null, pid: null, gpus: [], worldSize: null, totalSteps: null }
   return [
     { type: 'devices', devices: [gpuInfo()] },
     tickEvent(NOON, [gpuSample(NOON, { utilizationRatio: 0.5 })], hostSample(NOON)),

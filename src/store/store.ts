@@ -209,6 +209,7 @@ class JsonlStore implements Store {
     const reason = `${file.name} was removed while it was being written`
     this.#options.log.warn({ file: file.name, lines }, `${reason}: a new file is begun`)
     if (from !== null && to !== null) this.#disk.lost(from, to, lines, reason)
+    this.#folder.fileRemoved()
     this.#restateDevices(stream)
   }
 

@@ -32,8 +32,8 @@ export function applyBatch(progress: Progress, run: string, body: Buffer, receiv
     number++
     if (text === '' || text.trim() === '') continue
     const received = parseReceivedStep(text, run, receivedAt)
-    const verdict = typeof received === 'string' ? received : progress.accept(received)
-    if (typeof received !== 'string' && verdict === 'accepted') steps.push(progress.withinBounds(received.step, ignored))
+    const verdict = typeof received === 'string' ? received : progress.accept(received, ignored)
+    if (typeof verdict !== 'string') steps.push(verdict)
     else if (verdict === 'duplicate') duplicates++
     else {
       rejectedCount++

@@ -1,6 +1,10 @@
-/** The course of a run in bounded memory: every step at first, then every second, fourth … of them; what is not finite stays. */
+/**
+ * The course of one rank in bounded memory: every step at first, then every second, fourth … of them. What is not finite
+ * stays, and a figure that a kept step did not have is taken from the next step that had it, so that what is told only now
+ * and then (the allocator's figures, a loss every ten steps) is not thinned away.
+ */
 import type { TrainingStep } from '../model.ts'
-import { numberOf } from './json-text.ts'
+import { CurveColumn } from './curve-column.ts'
 
 export const CURVE_FIELDS = [
   'epoch',
@@ -11,65 +15,166 @@ export const CURVE_FIELDS = [
   'stepSeconds',
   'memoryAllocatedBytes',
   'memoryReservedBytes',
+  'memoryActiveBytes',
+  'memoryInactiveSplitBytes',
+  'memoryPeakAllocatedBytes',
+  'allocRetries',
+  'oomCount',
 ] as const satisfies readonly (keyof TrainingStep)[]
 
-export type CurveField = (typeof CURVE_FIELDS)[number]
+export const MOST_PHASES = 16
+export const MOST_CUSTOM = 64
+export const PHASE = 'phase:'
+export const CUSTOM = 'custom:'
 
-/** step, at, then the fields in their order. */
-export type CurvePoint = readonly (number | null)[]
-
-const MOST_POINTS = 1024
+type Columns = Map<string, CurveColumn>
+const HEAD = ['step', 'at'] as const
 
 export class Curve {
-  #points: CurvePoint[] = []
+  #most: number
+  #length = 0
   #stride = 1
   #seen = 0
+  readonly #head = { step: new CurveColumn(), at: new CurveColumn() }
+  readonly #fields: Columns = new Map()
+  readonly #phases: Columns = new Map()
+  readonly #custom: Columns = new Map()
 
-  add(step: TrainingStep): void {
-    const isOdd = isNotFinite(step.loss) || isNotFinite(step.gradientNorm)
-    if (this.#seen++ % this.#stride !== 0 && !isOdd) return
-    this.#points.push([step.step, step.at, ...CURVE_FIELDS.map((field) => step[field])])
-    if (this.#points.length >= MOST_POINTS) this.#thin()
+  constructor(mostPoints: number) {
+    this.#most = mostPoints
   }
 
-  /** Columns: step, at, and the fields asked for. */
-  columns(fields: readonly CurveField[], fromStep: number): (number | null)[][] {
-    const wanted = [0, 1, ...fields.map((field) => CURVE_FIELDS.indexOf(field) + 2)]
-    const points = this.#points.filter((point) => (point[0] ?? 0) >= fromStep)
-    return wanted.map((index) => points.map((point) => point[index] ?? null))
+  add(step: TrainingStep): void {
+    const isKept = this.#seen++ % this.#stride === 0 || isNotFinite(step.loss) || isNotFinite(step.gradientNorm)
+    const index = isKept ? this.#length : this.#length - 1
+    if (isKept) {
+      this.#head.step.fill(index, step.step)
+      this.#head.at.fill(index, step.at)
+      this.#length++
+    }
+    for (const field of CURVE_FIELDS) {
+      const value = step[field]
+      if (value !== null) columnOf(this.#fields, field, CURVE_FIELDS.length)?.fill(index, value)
+    }
+    fillAll(this.#phases, step.phaseSeconds, index, MOST_PHASES)
+    fillAll(this.#custom, step.custom, index, MOST_CUSTOM)
+    if (this.#length >= this.#most) this.#thin()
+  }
+
+  /** How many points may be kept from now on. */
+  limit(mostPoints: number): void {
+    this.#most = mostPoints
+    while (this.#length >= mostPoints) this.#thin()
+  }
+
+  /** Columns: step, at, and the fields asked for, in the order of time; a field that no step had is null throughout. */
+  columns(fields: readonly string[], fromStep = 0, toStep = Number.POSITIVE_INFINITY): (number | null)[][] {
+    const { step, at } = this.#head
+    const points: number[] = []
+    let isInOrder = true
+    for (let index = 0; index < this.#length; index++) {
+      const value = step.get(index) ?? 0
+      if (value < fromStep || value > toStep) continue
+      isInOrder &&= points.length === 0 || (at.get(points.at(-1) ?? 0) ?? 0) <= (at.get(index) ?? 0)
+      points.push(index)
+    }
+    // Steps that were held up on the way came after younger ones.
+    if (!isInOrder) points.sort((a, b) => (at.get(a) ?? 0) - (at.get(b) ?? 0))
+    const wanted = [step, at, ...fields.map((field) => this.#column(field))]
+    return wanted.map((column) => points.map((index) => column?.get(index) ?? null))
   }
 
   get stride(): number {
     return this.#stride
   }
 
-  toJSON(): unknown {
-    return { stride: this.#stride, seen: this.#seen, points: this.#points }
+  get bytes(): number {
+    let bytes = this.#head.step.bytes + this.#head.at.bytes
+    for (const columns of [this.#fields, this.#phases, this.#custom]) for (const column of columns.values()) bytes += column.bytes
+    return bytes
   }
 
-  static from(saved: unknown): Curve {
-    const curve = new Curve()
-    const { stride, seen, points } = (saved ?? {}) as { stride?: unknown; seen?: unknown; points?: unknown }
-    if (typeof stride !== 'number' || typeof seen !== 'number' || !Array.isArray(points)) return curve
+  toJSON(): unknown {
+    const saved = (columns: Columns) => Object.fromEntries(Array.from(columns, ([name, column]) => [name, column.save(this.#length)]))
+    return {
+      stride: this.#stride,
+      seen: this.#seen,
+      length: this.#length,
+      head: { step: this.#head.step.save(this.#length), at: this.#head.at.save(this.#length) },
+      fields: saved(this.#fields),
+      phases: saved(this.#phases),
+      custom: saved(this.#custom),
+    }
+  }
+
+  /** What cannot be read begins anew. */
+  static from(saved: unknown, mostPoints: number): Curve {
+    const curve = new Curve(mostPoints)
+    const { stride, seen, length, head, fields, phases, custom } = (saved ?? {}) as Record<string, unknown>
+    if (!isCount(stride) || stride < 1 || !isCount(seen) || !isCount(length)) return curve
+    const columns = HEAD.map((name) => CurveColumn.from((head as Record<string, unknown> | undefined)?.[name], length))
+    if (columns.includes(null)) return curve
+    HEAD.forEach((name, index) => {
+      const column = columns[index]
+      if (column) curve.#head[name] = column
+    })
+    restore(curve.#fields, fields, length, CURVE_FIELDS)
+    restore(curve.#phases, phases, length)
+    restore(curve.#custom, custom, length)
     curve.#stride = stride
     curve.#seen = seen
-    curve.#points = points.filter(Array.isArray).map((point: unknown[]) => point.map(numberOf))
+    curve.#length = length
+    curve.limit(mostPoints)
     return curve
+  }
+
+  #column(field: string): CurveColumn | undefined {
+    if (field.startsWith(PHASE)) return this.#phases.get(field.slice(PHASE.length))
+    if (field.startsWith(CUSTOM)) return this.#custom.get(field.slice(CUSTOM.length))
+    return this.#fields.get(field)
   }
 
   #thin(): void {
     this.#stride *= 2
-    const odd = this.#points.filter(isOddPoint).length
-    const keepsOdd = odd < MOST_POINTS / 4
-    this.#points = this.#points.filter((point, index) => index % 2 === 0 || (keepsOdd && isOddPoint(point)))
+    const loss = this.#fields.get('loss')
+    const gradient = this.#fields.get('gradientNorm')
+    const isOdd = (index: number) => isNotFinite(loss?.get(index) ?? null) || isNotFinite(gradient?.get(index) ?? null)
+    let odd = 0
+    for (let index = 0; index < this.#length; index++) if (isOdd(index)) odd++
+    const keepsOdd = odd < this.#most / 4
+    const kept: number[] = []
+    for (let index = 0; index < this.#length; index++) if (index % 2 === 0 || (keepsOdd && isOdd(index))) kept.push(index)
+    for (const column of [this.#head.step, this.#head.at]) column.keep(kept, this.#length)
+    for (const columns of [this.#fields, this.#phases, this.#custom]) for (const column of columns.values()) column.keep(kept, this.#length)
+    this.#length = kept.length
   }
 }
 
-const LOSS = CURVE_FIELDS.indexOf('loss') + 2
-const GRADIENT = CURVE_FIELDS.indexOf('gradientNorm') + 2
+function columnOf(columns: Columns, name: string, most: number): CurveColumn | null {
+  const known = columns.get(name)
+  if (known) return known
+  if (columns.size >= most) return null
+  const column = new CurveColumn()
+  columns.set(name, column)
+  return column
+}
 
-function isOddPoint(point: CurvePoint): boolean {
-  return isNotFinite(point[LOSS] ?? null) || isNotFinite(point[GRADIENT] ?? null)
+function fillAll(columns: Columns, values: Readonly<Record<string, number>> | null, index: number, most: number): void {
+  for (const name in values) {
+    const value = values[name]
+    if (value !== undefined) columnOf(columns, name, most)?.fill(index, value)
+  }
+}
+
+function restore(columns: Columns, saved: unknown, length: number, names: readonly string[] | null = null): void {
+  for (const [name, value] of Object.entries((saved ?? {}) as object)) {
+    const column = names === null || names.includes(name) ? CurveColumn.from(value, length) : null
+    if (column) columns.set(name, column)
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
 function isNotFinite(value: number | null): boolean {

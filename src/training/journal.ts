@@ -1,10 +1,11 @@
 /**
  * The write-ahead journal of received batches. A batch is written here first, then applied, then acknowledged: what was
- * acknowledged survives the death of the process. (Not a power cut: nothing waits for the platter.)
- * Entries are written in groups and applied one after the other, in the order of the file.
+ * acknowledged survives the death of the process, and a power cut, because the disk is waited for. Entries are written in
+ * groups (those that arrive while the disk works share its next turn) and applied one after the other, in the order of the file.
  */
-import { type FileHandle, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { type FileHandle, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ensureFolder, syncFolder } from './durable.ts'
 import { isRunning, ownStart } from './process-start.ts'
 
 export interface JournalEntry {
@@ -111,25 +112,54 @@ export class Journal {
   }
 
   async #write(dir: string, bytes: Buffer): Promise<void> {
-    if (this.#file === null) {
-      await mkdir(dir, { recursive: true, mode: 0o750 })
-      this.#path = join(dir, `journal-${process.pid}-${ownStart()}-${Date.now() * 1000 + (this.#number++ % 1000)}.ndjson`)
-      this.#file = await open(this.#path, 'wx', 0o640)
-      this.#bytes = 0
-    }
+    const file = this.#file ?? (await this.#begin(dir))
     let written = 0
     try {
       while (written < bytes.length) {
-        const { bytesWritten } = await this.#file.write(bytes, written, bytes.length - written, this.#bytes + written)
+        const { bytesWritten } = await file.write(bytes, written, bytes.length - written, this.#bytes + written)
         if (bytesWritten === 0) throw new Error(`the system took none of ${bytes.length - written} bytes for ${this.#path}`)
         written += bytesWritten
       }
     } catch (error) {
       // Half a group must not be replayed as if it had been acknowledged.
-      await this.#file.truncate(this.#bytes).catch(() => undefined)
+      await file.truncate(this.#bytes).catch(() => undefined)
+      throw error
+    }
+    try {
+      await file.datasync()
+    } catch (error) {
+      await this.#abandon(file)
       throw error
     }
     this.#bytes += written
+  }
+
+  async #begin(dir: string): Promise<FileHandle> {
+    await ensureFolder(dir)
+    const path = join(dir, `journal-${process.pid}-${ownStart()}-${Date.now() * 1000 + (this.#number++ % 1000)}.ndjson`)
+    const file = await open(path, 'wx', 0o640)
+    try {
+      // Without its name in the folder a file is not there after a power cut, however well it was written.
+      await syncFolder(dir)
+    } catch (error) {
+      await file.close()
+      await rm(path, { force: true })
+      throw error
+    }
+    this.#file = file
+    this.#path = path
+    this.#bytes = 0
+    return file
+  }
+
+  /** After a failed sync nobody knows what the disk holds of this file beyond what was synced before: it is not written to again. */
+  async #abandon(file: FileHandle): Promise<void> {
+    this.#file = null
+    await file.truncate(this.#bytes).catch(() => undefined)
+    await file.close().catch(() => undefined)
+    if (this.#bytes > 0) this.#closed.push(this.#path)
+    else await rm(this.#path, { force: true }).catch(() => undefined)
+    this.#bytes = 0
   }
 }
 

@@ -33,7 +33,10 @@ export class OutputParser {
   /** Of a progress bar without a loss of its own: the line of the loss comes after it. */
   #barStep: number | null = null
   #barSeconds: number | null = null
+  #barTotal: number | null = null
   sawOutOfMemory = false
+  /** What the progress bar that the losses go with counts up to. */
+  totalSteps: number | null = null
 
   feed(text: string): PrintedStep[] {
     const lines = (this.#rest + text).split(/[\r\n]+/)
@@ -46,6 +49,7 @@ export class OutputParser {
     const bar = BAR.exec(line)
     if (bar) {
       this.#barStep = Number(bar[1])
+      this.#barTotal = Number(bar[2])
       const rate = Number(bar[3])
       this.#barSeconds = bar[3] === undefined || !(rate > 0) ? null : bar[4] === 's/it' ? rate : 1 / rate
     }
@@ -56,6 +60,7 @@ export class OutputParser {
     // A bar is drawn again and again for the same step.
     if (bar && step === this.#lastStep) return null
     this.#lastStep = step
+    if (found.step === undefined && this.#barTotal !== null && this.#barTotal >= step) this.totalSteps = this.#barTotal
     return {
       step,
       epoch: found.epoch ?? null,

@@ -11,17 +11,21 @@ const FIRST_SEQ = 2 ** 40
 export class PrintedSteps {
   readonly #link: AgentLink
   readonly #run: string
+  readonly #announced: Readonly<Record<string, unknown>>
   readonly #parsers = new Map<string, OutputParser>()
   readonly #timer: NodeJS.Timeout
   #waiting: string[] = []
   #seq = FIRST_SEQ
   #sent = 0
+  #toldTotal: number | null = null
   #isOff = false
   #sending: Promise<void> | null = null
 
-  constructor(link: AgentLink, run: string) {
+  /** `announced`: the run as it is posted, without which its plan cannot be. */
+  constructor(link: AgentLink, announced: { readonly id: string; readonly name: string; readonly started_at: number }) {
     this.#link = link
-    this.#run = run
+    this.#run = announced.id
+    this.#announced = announced
     this.#timer = setInterval(() => void this.send(), SEND_EVERY_MS)
     this.#timer.unref()
   }
@@ -51,6 +55,13 @@ export class PrintedSteps {
     return this.#sending
   }
 
+  async #tellTotal(): Promise<void> {
+    const total = [...this.#parsers.values()].find(({ totalSteps }) => totalSteps !== null)?.totalSteps ?? null
+    if (total === null || total === this.#toldTotal) return
+    const { status } = await this.#link.post('/api/v1/runs', { ...this.#announced, total_steps: total })
+    if (status === 200) this.#toldTotal = total
+  }
+
   #take(step: PrintedStep): void {
     if (this.#isOff || this.#waiting.length >= MOST_WAITING) return
     this.#waiting.push(toJson({ seq: ++this.#seq, rank: 0, t: Date.now(), ...step }))
@@ -66,8 +77,17 @@ export class PrintedSteps {
       return
     }
     const batch = this.#waiting.slice(0, 1000)
-    const { status, body } = await this.#link.postLines(`/api/v1/runs/${this.#run}/steps`, batch)
+    const path = `/api/v1/runs/${this.#run}/steps`
+    let { status, body } = await this.#link.postLines(path, batch)
+    if (status === 404) {
+      // A command may print before the agent has been told of it.
+      await this.#link.post('/api/v1/runs', this.#announced)
+      const again = await this.#link.postLines(path, batch)
+      status = again.status
+      body = again.body
+    }
     if (status !== 200) return
+    await this.#tellTotal()
     this.#sent += (body as { accepted?: number }).accepted ?? 0
     this.#waiting.splice(0, batch.length)
   }

@@ -16,6 +16,19 @@ export function ownStart(): number {
   return startOf(process.pid) ?? 0
 }
 
+/** False also for one that has ended and only waits for its parent to notice. */
+export function isAlive(pid: number, start: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[0] !== 'Z' && fields[0] !== 'X' && Number(fields[19]) === start
+  } catch (error) {
+    // Anything else than "there is none" leaves it open, and nobody is declared dead on a guess.
+    const { code } = error as NodeJS.ErrnoException
+    return code !== 'ENOENT' && code !== 'ESRCH'
+  }
+}
+
 export function isRunning(pid: number, start: number): boolean {
   const found = startOf(pid)
   if (found !== null) return start === 0 || found === start

@@ -1,28 +1,12 @@
 /** How far a run has come: what was received of each rank, the figures so far, and its curve. */
 import type { Reading, TrainingStep } from '../model.ts'
-import { Curve } from './curve.ts'
+import { MOST_CUSTOM } from './curve.ts'
 import { numberOf } from './json-text.ts'
-import { type SeqRange, SeqRanges } from './seq-ranges.ts'
+import { RankCurves } from './rank-curves.ts'
+import { countOfRank, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
 import type { ReceivedStep } from './step-line.ts'
 
-export const MOST_CUSTOM = 64
 const MOST_RANKS = 16_384
-const MOST_PROCESSES = 64
-/** Of a sender that does not say which process it is. */
-const NO_PID = 0
-
-export interface RankProgress {
-  /** By process: one that is started again under the same run counts from 1 again. */
-  readonly received: Map<number, SeqRanges>
-  lastSeq: number
-  steps: number
-  lastStep: number
-  lastAt: number
-  pid: Reading
-  localRank: Reading
-}
-
-type SavedRank = Omit<RankProgress, 'received'> & { readonly received: readonly (readonly [number, readonly SeqRange[]])[] }
 
 interface Mean {
   sum: number
@@ -69,7 +53,7 @@ type Latest = Record<(typeof LATEST)[number], Reading>
 
 export class Progress {
   readonly ranks = new Map<number, RankProgress>()
-  curve = new Curve()
+  readonly curves = new RankCurves()
   readonly #custom = new Map<string, number>()
   readonly #latest: Latest = Object.fromEntries(LATEST.map((field) => [field, null])) as Latest
   readonly #throughput: Mean = { sum: 0, count: 0 }
@@ -84,43 +68,22 @@ export class Progress {
   #peak: Reading = null
   #nonFinite = 0
 
-  /** 'duplicate': this sequence number of this rank was received before. 'too_many_ranks': there is no more room. */
-  accept({ seq, step, pid, localRank }: ReceivedStep): 'accepted' | 'duplicate' | 'too_many_ranks' {
+  /**
+   * The step as it counts: without custom metrics that exceed the run's share, whose names go to `ignored`.
+   * 'duplicate': this sequence number of this rank was received before. 'too_many_ranks': there is no more room.
+   */
+  accept({ seq, step, pid, localRank }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
     let rank = this.ranks.get(step.rank)
     if (!rank) {
       if (this.ranks.size >= MOST_RANKS) return 'too_many_ranks'
-      rank = { received: new Map(), lastSeq: 0, steps: 0, lastStep: step.step, lastAt: step.at, pid: null, localRank: null }
+      rank = newRank(step)
       this.ranks.set(step.rank, rank)
     }
-    const ranges = rangesOf(rank, pid ?? NO_PID)
-    const isNew = ranges.add(seq)
-    rank.lastSeq = ranges.last
-    if (!isNew) return 'duplicate'
-    rank.steps++
-    if (step.at >= rank.lastAt) {
-      rank.lastStep = step.step
-      rank.lastAt = step.at
-    }
-    rank.pid = pid ?? rank.pid
-    rank.localRank = localRank ?? rank.localRank
-    this.#count(step)
-    return 'accepted'
-  }
-
-  /** The step without custom metrics that exceed the run's share; their names go to `ignored`. */
-  withinBounds(step: TrainingStep, ignored: Set<string>): TrainingStep {
-    const given = step.custom
-    if (given === null) return step
-    let kept: Record<string, number> | null = null
-    for (const name in given) {
-      if (this.#custom.has(name) || this.#custom.size < MOST_CUSTOM) this.#custom.set(name, given[name] ?? Number.NaN)
-      else {
-        kept ??= { ...given }
-        delete kept[name]
-        ignored.add(name)
-      }
-    }
-    return kept === null ? step : { ...step, custom: Object.keys(kept).length === 0 ? null : kept }
+    if (!receive(rank, pid, seq)) return 'duplicate'
+    countOfRank(rank, step, pid, localRank)
+    const counted = this.#withinBounds(step, ignored)
+    this.#count(counted)
+    return counted
   }
 
   lastSeqs(): Record<string, number> {
@@ -146,20 +109,19 @@ export class Progress {
 
   snapshot(): unknown {
     return {
-      ranks: Array.from(this.ranks, ([rank, { received, ...rest }]) => [rank, { ...rest, received: [...received] }]),
+      ranks: Array.from(this.ranks, ([rank, value]) => [rank, savedRank(value)]),
       figures: this.figures(),
       throughput: this.#throughput,
       seconds: this.#seconds,
       leader: this.#leader,
-      curve: this.curve,
+      curves: this.curves,
     }
   }
 
   /** Takes what a snapshot holds and leaves the rest as it is: an older or damaged file must not stop the start. */
   restore(saved: unknown): void {
-    const { ranks, figures, throughput, seconds, leader, curve } = saved as Record<string, unknown>
-    for (const [rank, value] of (ranks ?? []) as [number, SavedRank][])
-      this.ranks.set(rank, { ...value, received: new Map(value.received.map(([pid, ranges]) => [pid, new SeqRanges(ranges)])) })
+    const { ranks, figures, throughput, seconds, leader, curves } = saved as Record<string, unknown>
+    for (const [rank, value] of (ranks ?? []) as [number, SavedRank][]) this.ranks.set(rank, restoredRank(value))
     const known = (figures ?? {}) as Record<string, unknown>
     for (const field of LATEST) this.#latest[field] = numberOf(known[field])
     this.#steps = numberOf(known.steps) ?? 0
@@ -174,18 +136,33 @@ export class Progress {
     Object.assign(this.#throughput, throughput)
     Object.assign(this.#seconds, seconds)
     this.#leader = numberOf(leader) ?? Number.POSITIVE_INFINITY
-    this.curve = Curve.from(curve)
+    this.curves.restore(curves)
+  }
+
+  #withinBounds(step: TrainingStep, ignored: Set<string>): TrainingStep {
+    const given = step.custom
+    if (given === null) return step
+    let kept: Record<string, number> | null = null
+    for (const name in given) {
+      if (this.#custom.has(name) || this.#custom.size < MOST_CUSTOM) this.#custom.set(name, given[name] ?? Number.NaN)
+      else {
+        kept ??= { ...given }
+        delete kept[name]
+        ignored.add(name)
+      }
+    }
+    return kept === null ? step : { ...step, custom: Object.keys(kept).length === 0 ? null : kept }
   }
 
   #count(step: TrainingStep): void {
     this.#steps++
+    this.curves.add(step)
     this.#firstStepAt = Math.min(this.#firstStepAt ?? step.at, step.at)
     if (step.memoryPeakAllocatedBytes !== null) this.#peak = Math.max(this.#peak ?? 0, step.memoryPeakAllocatedBytes)
     const { loss, gradientNorm } = step
     if ((loss !== null && !Number.isFinite(loss)) || (gradientNorm !== null && !Number.isFinite(gradientNorm))) this.#nonFinite++
     if (step.rank > this.#leader) return
     this.#leader = step.rank
-    this.curve.add(step)
     add(this.#throughput, step.throughputPerSecond)
     add(this.#seconds, step.stepSeconds)
     if (loss !== null && Number.isFinite(loss) && (this.#bestLoss === null || loss < this.#bestLoss)) {
@@ -198,15 +175,6 @@ export class Progress {
     this.#lastStep = step.step
     for (const field of LATEST) this.#latest[field] = step[field] ?? this.#latest[field]
   }
-}
-
-function rangesOf({ received }: RankProgress, pid: number): SeqRanges {
-  const known = received.get(pid)
-  if (known) return known
-  if (received.size >= MOST_PROCESSES) for (const oldest of received.keys()) if (received.delete(oldest)) break
-  const ranges = new SeqRanges()
-  received.set(pid, ranges)
-  return ranges
 }
 
 function add(mean: Mean, value: Reading): void {

@@ -31,7 +31,7 @@ export async function recoverSteps(dir: string, registry: Registry): Promise<Lef
       if (!progress) continue
       since = Math.min(since, receivedAt)
       const applied = applyBatch(progress, run, body, receivedAt)
-      if (applied.steps.length > 0) registry.touch(run)
+      if (applied.steps.length > 0) registry.touch(run, progress, receivedAt)
       for (const step of applied.steps) steps.push(step)
     }
   const logged = await countLogged(dir, steps, since)

@@ -1,5 +1,7 @@
 /** The runs that are remembered: the least recently heard of is forgotten first, ended ones before others. */
+
 import { toJson } from './json-text.ts'
+import { type ListedFigures, listedFigures, restoredFigures } from './listed-figures.ts'
 import { Progress } from './progress.ts'
 import type { RunFiles } from './run-files.ts'
 import type { RunRecord } from './run-record.ts'
@@ -8,11 +10,29 @@ interface Entry {
   run: RunRecord
   /** null: on disk, not needed at the moment. */
   progress: Progress | null
+  /** Of a progress that is on disk only; null when there is none yet, or it is in memory. */
+  figures: ListedFigures | null
   dirty: boolean
+  heardAt: number
 }
 
-/** Ended runs whose progress stays in memory, for whoever looks at them. */
-const MOST_ENDED_LOADED = 16
+export interface ListedRun {
+  readonly run: RunRecord
+  readonly figures: ListedFigures | null
+  /** When somebody last said something of it, or it sent a step. */
+  readonly heardAt: number
+}
+
+interface TakenProgress {
+  readonly id: string
+  readonly progress: string
+  readonly figures: string
+}
+
+/** Runs at rest whose progress stays in memory though it is on disk as well, for whoever looks at them. */
+const MOST_AT_REST = 16
+/** A run that spoke within this time of the latest to speak goes on, as far as anybody knows. */
+const ACTIVE_MS = 10 * 60_000
 
 export class Registry {
   readonly #files: RunFiles | null
@@ -29,7 +49,11 @@ export class Registry {
   async load(): Promise<readonly string[]> {
     if (!this.#files) return []
     const { runs, faults } = await this.#files.list()
-    for (const run of runs) this.#entries.set(run.id, { run, progress: null, dirty: false })
+    for (const run of runs) {
+      const figures = restoredFigures(await this.#files.figuresOf(run.id))
+      const heardAt = Math.max(run.updatedAt, figures?.lastStepAt ?? 0)
+      this.#entries.set(run.id, { run, progress: null, figures, dirty: false, heardAt })
+    }
     await this.#forgetSome()
     return faults
   }
@@ -42,17 +66,31 @@ export class Registry {
     return this.#entries.get(id)?.run
   }
 
+  heardAt(id: string): number {
+    return this.#entries.get(id)?.heardAt ?? 0
+  }
+
   /** Most recently heard of first. */
   list(): readonly RunRecord[] {
     return Array.from(this.#entries.values(), ({ run }) => run).reverse()
+  }
+
+  /** Most recently heard of first, with what a list shows of each. */
+  overview(): readonly ListedRun[] {
+    return Array.from(this.#entries.values(), ({ run, progress, figures, heardAt }) => ({
+      run,
+      figures: progress ? listedFigures(progress) : figures,
+      heardAt,
+    })).reverse()
   }
 
   /** Remembers the run, on disk too, before it returns. */
   async keep(run: RunRecord): Promise<void> {
     const before = this.#entries.get(run.id)
     await this.#files?.saveRun(run)
-    const entry = this.#entries.get(run.id) ?? before ?? { run, progress: new Progress(), dirty: true }
+    const entry = this.#entries.get(run.id) ?? before ?? { run, progress: new Progress(), figures: null, dirty: true, heardAt: 0 }
     entry.run = run
+    entry.heardAt = Math.max(entry.heardAt, run.updatedAt)
     this.#entries.delete(run.id)
     this.#entries.set(run.id, entry)
     await this.#forgetSome()
@@ -67,26 +105,31 @@ export class Registry {
       if (saved) progress.restore(saved)
       // Somebody else may have loaded it in the meantime.
       entry.progress ??= progress
+      entry.figures = null
       this.#unloadSome(id)
     }
     return entry.progress
   }
 
-  touch(id: string): void {
+  /** `progress` has changed. It counts, even if it was put away between being asked for and being changed. */
+  touch(id: string, progress: Progress, at: number): void {
     const entry = this.#entries.get(id)
     if (!entry) return
+    entry.progress = progress
+    entry.figures = null
     entry.dirty = true
+    entry.heardAt = Math.max(entry.heardAt, at)
     this.#entries.delete(id)
     this.#entries.set(id, entry)
   }
 
   /** The progress of all runs that changed, as text, taken at one moment. */
-  takeDirty(): { id: string; text: string }[] {
-    const taken: { id: string; text: string }[] = []
+  takeDirty(): TakenProgress[] {
+    const taken: TakenProgress[] = []
     for (const [id, entry] of this.#entries) {
       if (!entry.dirty || !entry.progress) continue
       entry.dirty = false
-      taken.push({ id, text: toJson(entry.progress.snapshot()) })
+      taken.push({ id, progress: toJson(entry.progress.snapshot()), figures: toJson(listedFigures(entry.progress)) })
     }
     return taken
   }
@@ -98,8 +141,11 @@ export class Registry {
     }
   }
 
-  async saveProgress(taken: readonly { id: string; text: string }[]): Promise<void> {
-    for (const { id, text } of taken) if (this.#entries.has(id)) await this.#files?.saveProgress(id, text)
+  /** On the disk for good when it resolves. */
+  async saveProgress(taken: readonly TakenProgress[]): Promise<void> {
+    for (const { id, progress, figures } of taken) if (this.#entries.has(id)) await this.#files?.saveProgress(id, progress, figures)
+    if (taken.length > 0) await this.#files?.sync()
+    this.#unloadSome('')
   }
 
   async #forgetSome(): Promise<void> {
@@ -113,9 +159,18 @@ export class Registry {
     }
   }
 
+  /** The longest silent first. What is not on disk yet stays, and what is likely to be needed again at once. */
   #unloadSome(except: string): void {
     if (!this.#files) return
-    const loaded = [...this.#entries.values()].filter(({ run, progress, dirty }) => progress && !dirty && run.endedAt !== null)
-    for (const entry of loaded.slice(0, -MOST_ENDED_LOADED)) if (entry.run.id !== except) entry.progress = null
+    const all = [...this.#entries.values()]
+    const latest = all.reduce((at, { heardAt }) => Math.max(at, heardAt), 0)
+    const atRest = all.filter(
+      ({ run, progress, dirty, heardAt }) => progress && !dirty && (run.endedAt !== null || heardAt < latest - ACTIVE_MS),
+    )
+    for (const entry of atRest.slice(0, -MOST_AT_REST)) {
+      if (entry.run.id === except || !entry.progress) continue
+      entry.figures = listedFigures(entry.progress)
+      entry.progress = null
+    }
   }
 }

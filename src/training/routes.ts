@@ -1,24 +1,12 @@
-/** What SDKs post and screens ask for. */
+/** What SDKs post. */
 import { z } from 'zod'
 import { type Reply, type Route, type RouteContext, route } from '../route.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
-import type { Progress } from './progress.ts'
+import { readingRoutes, unknownRun } from './reading-routes.ts'
 import { newRunId } from './run-id.ts'
-import type { RunPost, RunRecord } from './run-record.ts'
-import {
-  ended,
-  runAnswer,
-  runEnd,
-  runPost,
-  runPosted,
-  runReport,
-  runsAnswer,
-  shorten,
-  stepsAnswer,
-  stepsPosted,
-  stepsQuery,
-} from './schemas.ts'
-import type { Training } from './training.ts'
+import type { RunPost } from './run-record.ts'
+import { ended, runEnd, runPost, runPosted, runReport, shorten, stepsPosted } from './schemas.ts'
+import type { Training } from './training-contract.ts'
 
 const REPORT_LIMIT_BYTES = 256 * 1024
 const RUN_LIMIT_BYTES = 64 * 1024
@@ -109,52 +97,8 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
           return (await training.keepReport(id, body as Record<string, unknown>)) ? { id } : unknownRun(context)
         }),
     }),
-    route({
-      method: 'GET',
-      path: '/api/v1/runs',
-      summary: 'Training runs, most recently heard of first',
-      answer: runsAnswer,
-      handler: async () => {
-        await training.open()
-        return { at: now(), runs: training.runs().map(({ report, command, ...run }) => ({ ...run, hasReport: report !== null })) }
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/api/v1/runs/:id',
-      summary: 'One training run: what it is, how far it came, how it ended',
-      answer: runAnswer,
-      errors: ['unknown_run'],
-      handler: async (context) => {
-        const found = await training.find(context.params.id ?? '')
-        return found ? { ...summary(found.run, found.progress), logDir: training.logDir } : unknownRun(context)
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/api/v1/runs/:id/steps',
-      summary: 'The course of a run, in columns',
-      query: stepsQuery,
-      answer: stepsAnswer,
-      errors: ['unknown_run'],
-      handler: async (context) => {
-        const { from, fields } = context.query as z.infer<typeof stepsQuery>
-        const found = await training.find(context.params.id ?? '')
-        if (!found) return unknownRun(context)
-        const { curve } = found.progress
-        return { id: found.run.id, fields, stride: curve.stride, data: curve.columns(fields, from) }
-      },
-    }),
+    ...readingRoutes(training, now),
   ] as readonly Route[]
-}
-
-function unknownRun({ refuse }: Refuse): Reply {
-  return refuse('unknown_run', 'There is no such training run here.', 'Post the run to /api/v1/runs first, then its steps again.')
-}
-
-function summary(run: RunRecord, progress: Progress): object {
-  const ranks = Array.from(progress.ranks, ([rank, { received, ...rest }]) => ({ rank, ...rest }))
-  return { ...run, ranks, training: progress.figures() }
 }
 
 export function runOf(body: z.infer<typeof runPost>): RunPost {
@@ -169,6 +113,7 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     gitCommit: body.git_commit ?? null,
     framework: body.framework ?? null,
     worldSize: body.world_size ?? null,
+    totalSteps: body.total_steps ?? null,
     gpus: (body.gpus ?? []).map(String),
     startedAt: body.started_at ?? null,
     correlationId: body.correlation_id ?? null,

@@ -1,14 +1,17 @@
 /**
- * The runs on disk, two files each: `ID.run.json` is what is known of it, written when that changes; `ID.progress.json`
- * is how far it came, written at checkpoints only, because it must never be ahead of what the log of steps holds.
+ * The runs on disk, three files each: `ID.run.json` is what is known of it, written when that changes; `ID.progress.json`
+ * is how far it came, written at checkpoints only, because it must never be ahead of what the log of steps holds;
+ * `ID.figures.json` is the part of the latter that a list shows, so that a list need not read it all.
  */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ensureFolder, syncFolder } from './durable.ts'
 import { toJson } from './json-text.ts'
-import type { RunRecord } from './run-record.ts'
+import { type RunRecord, UNKNOWN_PARTS } from './run-record.ts'
 
 const RUN = '.run.json'
 const PROGRESS = '.progress.json'
+const FIGURES = '.figures.json'
 
 export class RunFiles {
   readonly dir: string
@@ -30,7 +33,7 @@ export class RunFiles {
       if (name.endsWith('.tmp')) await rm(join(this.dir, name), { force: true })
       if (!name.endsWith(RUN)) continue
       const run = (await this.#read(name)) as RunRecord | null
-      if (run !== null && `${run.id}${RUN}` === name && typeof run.startedAt === 'number') runs.push(run)
+      if (run !== null && `${run.id}${RUN}` === name && typeof run.startedAt === 'number') runs.push({ ...UNKNOWN_PARTS, ...run })
       else faults.push(`${join(this.dir, name)} does not hold a run`)
     }
     return { runs: runs.sort((a, b) => a.updatedAt - b.updatedAt), faults }
@@ -40,17 +43,27 @@ export class RunFiles {
     return this.#read(`${id}${PROGRESS}`)
   }
 
-  saveRun(run: RunRecord): Promise<void> {
-    return this.#replace(`${run.id}${RUN}`, toJson(run))
+  figuresOf(id: string): Promise<unknown> {
+    return this.#read(`${id}${FIGURES}`)
   }
 
-  saveProgress(id: string, text: string): Promise<void> {
-    return this.#replace(`${id}${PROGRESS}`, text)
+  async saveRun(run: RunRecord): Promise<void> {
+    await this.#replace(`${run.id}${RUN}`, toJson(run))
+    await syncFolder(this.dir)
+  }
+
+  /** Lasting only after `sync`. */
+  async saveProgress(id: string, progress: string, figures: string): Promise<void> {
+    await this.#replace(`${id}${PROGRESS}`, progress)
+    await this.#replace(`${id}${FIGURES}`, figures)
+  }
+
+  sync(): Promise<void> {
+    return syncFolder(this.dir)
   }
 
   async remove(id: string): Promise<void> {
-    await rm(join(this.dir, `${id}${RUN}`), { force: true })
-    await rm(join(this.dir, `${id}${PROGRESS}`), { force: true })
+    for (const kind of [RUN, PROGRESS, FIGURES]) await rm(join(this.dir, id + kind), { force: true })
   }
 
   /** null: not there, or not what we wrote. */
@@ -64,10 +77,22 @@ export class RunFiles {
   }
 
   async #replace(name: string, text: string): Promise<void> {
-    await mkdir(this.dir, { recursive: true, mode: 0o750 })
+    await ensureFolder(this.dir)
     const temporary = join(this.dir, `${name}.${process.pid}.${this.#writes++}.tmp`)
     // A command line may hold what is nobody else's business.
-    await writeFile(temporary, text, { mode: 0o600 })
-    await rename(temporary, join(this.dir, name))
+    try {
+      const file = await open(temporary, 'w', 0o600)
+      try {
+        await file.writeFile(text)
+        await file.datasync()
+      } finally {
+        await file.close()
+      }
+      await rename(temporary, join(this.dir, name))
+    } catch (error) {
+      // On a full disk every try would leave one.
+      await rm(temporary, { force: true })
+      throw error
+    }
   }
 }

@@ -14,6 +14,16 @@ export interface RunRecord extends Run {
   readonly updatedAt: number
   /** The last report of an out-of-memory, as the SDK sent it. */
   readonly report: Readonly<Record<string, unknown>> | null
+  /** Its processes on this host, as far as they were seen alive. */
+  readonly processes: readonly RunProcess[]
+  /** Nobody told the end: it was concluded from silence, and is taken back when the run speaks again. */
+  readonly endIsPresumed: boolean
+}
+
+export interface RunProcess {
+  readonly pid: number
+  /** In the kernel's ticks since boot. */
+  readonly start: number
 }
 
 /** What POST /api/v1/runs takes, in base form. */
@@ -27,6 +37,7 @@ export interface RunPost {
   readonly gitCommit: string | null
   readonly framework: string | null
   readonly worldSize: Reading
+  readonly totalSteps: Reading
   readonly gpus: readonly string[]
   readonly startedAt: Reading
   readonly correlationId: string | null
@@ -41,29 +52,52 @@ export interface RunEnd {
 }
 
 const MOST_GPUS = 1024
+const MOST_PROCESSES = 64
 
-export function newRun(post: RunPost, now: number): RunRecord {
-  return { ...post, startedAt: post.startedAt ?? now, endedAt: null, outcome: null, message: null, updatedAt: now, report: null }
+/** What an earlier version did not write down. */
+export const UNKNOWN_PARTS: Pick<RunRecord, 'totalSteps' | 'processes' | 'endIsPresumed'> = {
+  totalSteps: null,
+  processes: [],
+  endIsPresumed: false,
+}
+
+/** `process`: the one that reports, when it lives on this host. */
+export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
+  return { ...post, ...OPEN, startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [] }
+}
+
+const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
+  endedAt: null,
+  outcome: null,
+  message: null,
+  endIsPresumed: false,
+}
+
+/** The run goes on, after its end had been presumed. */
+export function reopened(known: RunRecord, now: number): RunRecord {
+  return { ...known, ...OPEN, updatedAt: now }
 }
 
 /** Another rank, or the same one again. What is known stays; a run that had ended goes on when this one began after its end. */
-export function mergeRun(known: RunRecord, post: RunPost, now: number): RunRecord {
-  const resumes = known.endedAt !== null && (post.startedAt ?? now) > known.endedAt
+export function mergeRun(known: RunRecord, post: RunPost, now: number, process: RunProcess | null): RunRecord {
+  const resumes = known.endedAt !== null && ((post.startedAt ?? now) > known.endedAt || (known.endIsPresumed && process !== null))
+  const others = resumes ? [] : known.processes.filter(({ pid }) => pid !== process?.pid)
   return {
     ...known,
     host: known.host ?? post.host,
     user: known.user ?? post.user,
-    pid: known.pid ?? post.pid,
+    pid: resumes ? (post.pid ?? known.pid) : (known.pid ?? post.pid),
     command: known.command ?? post.command,
     gitCommit: known.gitCommit ?? post.gitCommit,
     framework: known.framework ?? post.framework,
     correlationId: known.correlationId ?? post.correlationId,
     worldSize: greater(known.worldSize, post.worldSize),
+    // The latest word: a plan may be made shorter as well as longer.
+    totalSteps: post.totalSteps ?? known.totalSteps,
     gpus: [...new Set([...known.gpus, ...post.gpus])].slice(0, MOST_GPUS),
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
-    endedAt: resumes ? null : known.endedAt,
-    outcome: resumes ? null : known.outcome,
-    message: resumes ? null : known.message,
+    processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
+    ...(resumes ? OPEN : {}),
     updatedAt: now,
   }
 }
@@ -74,19 +108,20 @@ const WEIGHT: Readonly<Record<Outcome, number>> = { success: 0, killed: 1, faile
 /** A rank other than 0 that ended well says nothing of the others; any trouble ends the run. */
 export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
   if (end.outcome === 'success' && end.rank !== null && end.rank !== 0) return { ...known, updatedAt: now }
-  const isTelling = known.outcome === null || WEIGHT[end.outcome] > WEIGHT[known.outcome]
+  const isTelling = known.outcome === null || known.endIsPresumed || WEIGHT[end.outcome] > WEIGHT[known.outcome]
   return {
     ...known,
-    endedAt: Math.max(known.startedAt, known.endedAt ?? 0, end.endedAt),
+    endedAt: Math.max(known.startedAt, known.endIsPresumed ? 0 : (known.endedAt ?? 0), end.endedAt),
+    endIsPresumed: false,
     outcome: isTelling ? end.outcome : known.outcome,
-    message: isTelling ? (end.message ?? known.message) : (known.message ?? end.message),
+    message: known.endIsPresumed ? end.message : isTelling ? (end.message ?? known.message) : (known.message ?? end.message),
     updatedAt: now,
   }
 }
 
 /** The part that the hub publishes. */
-export function publicRun({ id, name, host, user, pid, gpus, worldSize, startedAt, endedAt, outcome }: RunRecord): Run {
-  return { id, name, host, user, pid, gpus, worldSize, startedAt, endedAt, outcome }
+export function publicRun({ id, name, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome }: RunRecord): Run {
+  return { id, name, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome }
 }
 
 function greater(a: Reading, b: Reading): Reading {

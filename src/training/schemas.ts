@@ -29,6 +29,7 @@ export const runPost = z.object({
   git_commit: shortText,
   framework: shortText,
   world_size: count,
+  total_steps: z.number().int().min(1).nullish().describe('How many steps the run is planned to have'),
   gpus: z
     .array(z.union([z.number(), z.string().max(LONGEST_NAME)]))
     .max(MOST_GPUS)
@@ -52,14 +53,18 @@ export const runReport = z.string().transform((text, context): Readonly<Record<s
   return z.NEVER
 })
 
+const step = z.coerce.number().min(0)
+
 export const stepsQuery = z.strictObject({
-  from: z.coerce.number().min(0).default(0).describe('First step'),
+  rank: z.coerce.number().int().min(0).optional().describe('The lowest, when it is not given'),
+  from: step.default(0).describe('First step'),
+  to: step.optional().describe('Last step'),
   fields: z
     .string()
     .default('loss')
     .transform((text) => text.split(',').filter((field) => field !== ''))
-    .pipe(z.array(z.enum(CURVE_FIELDS)).min(1))
-    .describe(`With commas: ${CURVE_FIELDS.join(', ')}`),
+    .pipe(z.array(z.string()).min(1).max(100))
+    .describe(`With commas: ${CURVE_FIELDS.join(', ')}, phase:NAME, custom:NAME`),
 })
 
 export const runPosted = z.object({ id: z.string(), name: z.string(), created: z.boolean() })
@@ -73,21 +78,81 @@ export const stepsPosted = z.object({
   ignored_metrics: z.array(z.string()),
 })
 
-export const runAnswer = z.object({
+const number = z.number()
+const known = z.number().nullable()
+
+const runParts = {
   id: z.string(),
   name: z.string(),
+  host: z.string().nullable(),
+  user: z.string().nullable(),
+  pid: known,
+  framework: z.string().nullable(),
+  gpus: z.array(z.string()),
+  worldSize: known,
+  totalSteps: known.describe('How many steps it is planned to have'),
   outcome: z.string().nullable(),
-  startedAt: z.number(),
-  endedAt: z.number().nullable(),
-  training: z.looseObject({ steps: z.number(), loss: reading }),
+  message: z.string().nullable(),
+  endIsPresumed: z.boolean().describe('Nobody told the end: its process is gone, or it was silent for too long'),
+  startedAt: number,
+  endedAt: known,
+}
+
+const figures = {
+  steps: number.describe('Of all ranks'),
+  lastStep: known,
+  firstStepAt: known,
+  lastStepAt: known,
+  loss: reading,
+  bestLoss: reading,
+  throughputPerSecond: reading,
+  meanStepSeconds: reading,
+  etaSeconds: known.describe('(totalSteps − lastStep) × meanStepSeconds; null when one of them is not known, or it is over'),
+}
+
+export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject(figures) })
+
+export const runsAnswer = z.object({
+  at: number,
+  runs: z.array(
+    z.looseObject({
+      ...runParts,
+      heardAt: number,
+      hasReport: z.boolean(),
+      ranks: number.describe('How many ranks have sent steps'),
+      training: z.looseObject(figures).nullable(),
+    }),
+  ),
 })
 
-export const runsAnswer = z.object({ at: z.number(), runs: z.array(z.looseObject({ id: z.string(), name: z.string() })) })
+export const ranksAnswer = z.object({
+  id: z.string(),
+  at: number,
+  ranks: z.array(
+    z.object({
+      rank: number,
+      pid: known,
+      localRank: known,
+      lastStep: number,
+      lastAt: number,
+      steps: number,
+      meanStepSeconds: known,
+      lastStepSeconds: known,
+      recentStepSeconds: known.describe('Of about the last twenty steps'),
+      memoryAllocatedBytes: known,
+      behindSteps: number.describe('How many steps the foremost rank is ahead'),
+      relativeSpeed: known.describe('Median of the others’ recentStepSeconds ÷ its own: 0.5 is half as fast'),
+    }),
+  ),
+})
 
 export const stepsAnswer = z.object({
   id: z.string(),
+  rank: known,
+  ranks: z.array(number).describe('Ranks that have a curve'),
   fields: z.array(z.string()),
-  stride: z.number().describe('1: every step of the lowest rank; n: every n-th'),
+  available: z.array(z.string()).describe('Every field that can be asked for'),
+  stride: number.describe('1: every step; n: every n-th, and those that are not finite'),
   data: z.array(z.array(reading)).describe('Columns: step, at (epoch ms), then the fields'),
 })
 

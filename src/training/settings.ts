@@ -12,6 +12,14 @@ export const trainingSettings = {
     default: 10,
     help: 'How often the progress of runs is written down, so that the journal of steps stays short.',
   }),
+  'training.stale_hours': setting<number>({
+    schema: z
+      .number()
+      .min(0)
+      .max(24 * 365),
+    default: 24,
+    help: 'A training run that nothing was heard of for so long is closed as failed; 0: never. One whose process is gone is closed after a minute.',
+  }),
 } satisfies Settings
 
 export type TrainingValues = ValuesOf<typeof trainingSettings>
@@ -19,4 +27,5 @@ export type TrainingValues = ValuesOf<typeof trainingSettings>
 export const TRAINING_DEFAULTS: TrainingValues = {
   'training.max_runs': trainingSettings['training.max_runs'].default,
   'training.checkpoint_seconds': trainingSettings['training.checkpoint_seconds'].default,
+  'training.stale_hours': trainingSettings['training.stale_hours'].default,
 }

@@ -2,8 +2,11 @@
 import { hostname, userInfo } from 'node:os'
 import { AgentLink, DEFAULT_URL, tokenFromEnvironment } from './agent-link.ts'
 import { toJson } from './json-text.ts'
+import { deliverLeftSpools } from './left-spools.ts'
+import { ownStart } from './process-start.ts'
 import { newRunId } from './run-id.ts'
 import type { Outcome } from './run-record.ts'
+import { StepSpool, spoolFolder } from './step-spool.ts'
 
 export interface TrainingMonitorCallbackOptions {
   /** What the run is called; GPUWARDEN_RUN_NAME, else the program's name. */
@@ -16,8 +19,12 @@ export interface TrainingMonitorCallbackOptions {
   readonly worldSize?: number
   readonly gpus?: readonly (number | string)[]
   readonly framework?: string
-  /** Steps that may wait while no agent answers; beyond it the oldest are dropped and counted. */
+  /** How many steps the run is planned to have: then gpuwarden can say how long it still takes. */
+  readonly totalSteps?: number
+  /** Steps that may wait in memory; beyond it they go to the spool, and the oldest are dropped and counted when that takes no more. */
   readonly queueSize?: number
+  /** The folder of the file that steps wait in while no agent answers; GPUWARDEN_SPOOL, else ~/.cache/gpuwarden/spool. null: none. */
+  readonly spool?: string | null
 }
 
 /** Numbers under other names are custom metrics. */
@@ -35,7 +42,10 @@ export interface StepFigures {
 const SEND_EVERY_MS = 1000
 const BATCH_LINES = 1000
 const END_LIMIT_MS = 1000
-const LONGEST_PAUSE_MS = 30_000
+const LONGEST_PAUSE_MS = 15_000
+const LEFT_SPOOLS_EVERY_MS = 300_000
+/** How the last line of a spool begins. */
+const END = '{"end"'
 
 export class TrainingMonitorCallback {
   readonly runId: string
@@ -44,18 +54,27 @@ export class TrainingMonitorCallback {
   readonly #rank: number
   readonly #worldSize: number | null
   readonly #most: number
+  readonly #spoolFolder: string | null
+  readonly #spool: StepSpool
+  readonly #atExit = () => this.#keepAll()
   #queue: string[] = []
+  /** What is on its way to the agent. */
+  #sent: readonly string[] = []
+  #spoolIsFull = false
+  #leftSpoolsAt = 0
   #seq = 0
   #stepBegan: number | null = null
   #timer: NodeJS.Timeout | null = null
   #sending: Promise<void> | null = null
   #isAnnounced = false
+  #isEnded = false
   #pauseUntil = 0
   #pauseMs = 0
-  #overflowed = 0
-  /** Steps that were lost because no agent answered for too long, or that it refused. */
+  /** Steps that were lost because neither an agent nor the disk took them, or that the agent refused. */
   dropped = 0
   delivered = 0
+  /** Steps that had to wait in the spool. */
+  spooled = 0
   /** Why the last delivery failed; null when it did not. */
   lastProblem: string | null = null
 
@@ -66,6 +85,7 @@ export class TrainingMonitorCallback {
     this.#worldSize = options.worldSize ?? wholeOf(env.WORLD_SIZE) ?? wholeOf(env.SLURM_NTASKS)
     this.#most = Math.max(1, options.queueSize ?? 10_000)
     this.#link = new AgentLink(options.url ?? (env.GPUWARDEN_URL || DEFAULT_URL), options.token ?? tokenFromEnvironment(env))
+    this.#spoolFolder = options.spool === undefined ? spoolFolder(env) : options.spool
     this.#run = {
       id: this.runId,
       name: options.name ?? (env.GPUWARDEN_RUN_NAME || process.argv[1]?.split('/').at(-1) || 'node'),
@@ -75,13 +95,17 @@ export class TrainingMonitorCallback {
       command: process.argv.join(' '),
       framework: options.framework ?? 'node',
       ...(this.#worldSize === null ? {} : { world_size: this.#worldSize }),
+      ...(options.totalSteps === undefined ? {} : { total_steps: options.totalSteps }),
       ...(options.gpus ? { gpus: options.gpus } : {}),
       ...(env.GPUWARDEN_CORRELATION_ID ? { correlation_id: env.GPUWARDEN_CORRELATION_ID } : {}),
       started_at: Date.now(),
     }
+    const head = { run: this.#run, url: this.#link.url, format: 1, process: { pid: process.pid, start: ownStart() } }
+    this.#spool = new StepSpool(this.#spoolFolder, `${this.runId}.rank${this.#rank}.${process.pid}`, head)
   }
 
   onTrainBegin(): void {
+    if (this.#timer === null) process.on('exit', this.#atExit)
     this.#timer ??= setInterval(() => void this.flush(), SEND_EVERY_MS).unref()
     void this.flush()
   }
@@ -111,20 +135,30 @@ export class TrainingMonitorCallback {
     }
     this.#stepBegan = null
     this.#queue.push(toJson(line))
+    if (this.#queue.length <= this.#most) return
+    if (!this.#spoolIsFull) this.#keep()
     if (this.#queue.length > this.#most) {
       this.#queue.shift()
-      this.#overflowed++
       this.dropped++
     }
   }
 
-  /** Takes a second at most. */
+  /** Takes a second at most. What could not be sent by then is kept in the spool, and sent later as long as this process lives. */
   async onTrainEnd(outcome: Outcome = 'success', message?: string): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer)
-    this.#timer = null
-    const endedAt = Date.now()
+    const end = { outcome, ended_at: Date.now(), rank: this.#rank, ...(message === undefined ? {} : { message }) }
+    this.#isEnded = true
     this.#pauseUntil = 0
-    await Promise.race([this.#finish(outcome, message, endedAt), new Promise((resolve) => setTimeout(resolve, END_LIMIT_MS).unref())])
+    const limit = new Promise<boolean>((resolve) => setTimeout(resolve, END_LIMIT_MS, false).unref())
+    const isTold = await Promise.race([this.#finish(end), limit])
+    process.off('exit', this.#atExit)
+    if (!isTold) {
+      this.#keepAll()
+      const { reason } = this.#spool.append([toJson({ end })])
+      this.lastProblem = reason ?? this.lastProblem
+      this.dropped += this.#queue.length
+      this.#queue = []
+    }
+    if (this.#spool.isEmpty) this.#stop()
   }
 
   /** Sends what waits; resolves when it was tried. */
@@ -135,37 +169,95 @@ export class TrainingMonitorCallback {
     return this.#sending
   }
 
-  async #finish(outcome: Outcome, message: string | undefined, endedAt: number): Promise<void> {
+  /** Whether the agent knows all. */
+  async #finish(end: object): Promise<boolean> {
     await this.#sending
     await this.flush()
-    const body = { outcome, ended_at: endedAt, rank: this.#rank, ...(message === undefined ? {} : { message }) }
-    await this.#link.post(`/api/v1/runs/${this.runId}/end`, body, END_LIMIT_MS)
+    if (this.#queue.length > 0 || !this.#spool.isEmpty) return false
+    const { status } = await this.#link.post(`/api/v1/runs/${this.runId}/end`, end, END_LIMIT_MS)
+    return status === 200
+  }
+
+  #stop(): void {
+    if (this.#timer) clearInterval(this.#timer)
+    this.#timer = null
   }
 
   async #send(): Promise<void> {
-    if (Date.now() < this.#pauseUntil || !(await this.#announce())) return
+    if (Date.now() < this.#pauseUntil || !(await this.#announce())) {
+      this.#keep()
+      return
+    }
+    if (!(await this.#sendSpool())) return
     while (this.#queue.length > 0) {
-      const batch = this.#queue.slice(0, BATCH_LINES)
-      const droppedBefore = this.#overflowed
-      const answer = await this.#link.postLines(`/api/v1/runs/${this.runId}/steps`, batch)
-      if (answer.status === 404 && answer.code === 'unknown_run') {
-        this.#isAnnounced = false
-        if (!(await this.#announce())) return
-        continue
-      }
-      const isRefused = answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429
-      if (answer.status !== 200 && !isRefused) {
-        this.#failed(answer.message)
+      this.#sent = this.#queue.splice(0, BATCH_LINES)
+      if (!(await this.#deliver(this.#sent))) {
+        this.#keepAll()
         return
       }
-      // The queue may have lost its oldest while this was on the way.
-      this.#queue.splice(0, Math.max(0, batch.length - (this.#overflowed - droppedBefore)))
-      const rejected = isRefused ? batch.length : Number((answer.body as { rejected_count?: number } | null)?.rejected_count ?? 0)
-      this.delivered += batch.length - rejected
-      this.dropped += rejected
-      this.#pauseMs = 0
-      this.lastProblem = isRefused ? answer.message : null
+      this.#sent = []
     }
+    if (Date.now() < this.#leftSpoolsAt || this.#isEnded) return
+    this.#leftSpoolsAt = Date.now() + LEFT_SPOOLS_EVERY_MS
+    await deliverLeftSpools(this.#spoolFolder, this.#link)
+  }
+
+  /** False: not all of it was taken. */
+  async #sendSpool(): Promise<boolean> {
+    while (!this.#spool.isEmpty) {
+      const { lines, next } = this.#spool.read(BATCH_LINES)
+      if (lines.length === 0) break
+      const steps = lines.filter((line) => !line.startsWith(END))
+      if (steps.length > 0 && !(await this.#deliver(steps))) return false
+      for (const line of lines.slice(steps.length)) {
+        const { status, message } = await this.#link.post(`/api/v1/runs/${this.runId}/end`, (JSON.parse(line) as { end: unknown }).end)
+        if (status === 200) continue
+        this.#failed(message)
+        return false
+      }
+      this.#spool.advance(next)
+    }
+    this.#spoolIsFull = false
+    if (this.#isEnded) this.#stop()
+    return true
+  }
+
+  /** False: later. What the agent refuses for good is over. */
+  async #deliver(batch: readonly string[]): Promise<boolean> {
+    const path = `/api/v1/runs/${this.runId}/steps`
+    let answer = await this.#link.postLines(path, batch)
+    if (answer.status === 404 && answer.code === 'unknown_run') {
+      this.#isAnnounced = false
+      if (!(await this.#announce())) return false
+      answer = await this.#link.postLines(path, batch)
+    }
+    const isRefused = answer.status >= 400 && answer.status < 500 && ![401, 404, 429].includes(answer.status)
+    if (answer.status !== 200 && !isRefused) {
+      this.#failed(answer.message)
+      return false
+    }
+    const rejected = isRefused ? batch.length : Number((answer.body as { rejected_count?: number } | null)?.rejected_count ?? 0)
+    this.delivered += batch.length - rejected
+    this.dropped += rejected
+    this.#pauseMs = 0
+    this.lastProblem = isRefused ? answer.message : null
+    return true
+  }
+
+  /** Also what is on its way, of which nobody knows whether it arrived: sent twice it does no harm. */
+  #keepAll(): void {
+    this.#queue.unshift(...this.#sent)
+    this.#sent = []
+    this.#keep()
+  }
+
+  /** To the disk, as far as it takes them; the rest stays in memory. */
+  #keep(): void {
+    if (this.#queue.length === 0) return
+    const { kept, reason } = this.#spool.append(this.#queue)
+    this.#queue.splice(0, kept)
+    this.spooled += kept
+    this.#spoolIsFull = reason !== null
   }
 
   async #announce(): Promise<boolean> {

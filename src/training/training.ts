@@ -1,69 +1,32 @@
 /** The training room: takes runs and steps from SDKs, keeps them safe, and hands them to the hub. */
 import { join } from 'node:path'
 import type { Log } from '../kinds.ts'
-import type { Provenance, Run, TrainingStep } from '../model.ts'
+import type { TrainingStep } from '../model.ts'
 import type { Route } from '../route.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
+import { syncStepLog } from './durable.ts'
 import { Journal, type JournalEntry } from './journal.ts'
 import type { Progress } from './progress.ts'
 import { recoverSteps } from './recovery.ts'
-import { Registry } from './registry.ts'
+import { type ListedRun, Registry } from './registry.ts'
+import { ReportMaker } from './report-process.ts'
+import { reportRoutes } from './report-routes.ts'
 import { trainingRoutes } from './routes.ts'
 import { RunFiles } from './run-files.ts'
-import { endRun, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord } from './run-record.ts'
-import { TRAINING_DEFAULTS, type TrainingValues } from './settings.ts'
-
-/** What of the hub is needed here. */
-export interface StepReceiver {
-  receiveRun(run: Run): void
-  receiveSteps(steps: readonly TrainingStep[], provenance?: Provenance): void
-}
-
-export interface TrainingOptions {
-  readonly hub: StepReceiver
-  /** The log folder; runs are kept in `runs/` below it. null: in memory only. */
-  readonly dir: string | null
-  readonly log: Log
-  readonly now?: () => number
-  readonly settings?: TrainingValues
-  /** Has what the hub was given been written to the log? Resolves with false while it cannot be. Without it nothing is waited for. */
-  readonly flush?: () => Promise<boolean>
-}
-
-export interface TrainingHealth {
-  readonly runs: number
-  readonly activeRuns: number
-  readonly forgottenRuns: number
-  readonly steps: number
-  readonly duplicates: number
-  readonly rejected: number
-  readonly journalBytes: number
-  readonly recoveredSteps: number
-  /** Why steps are refused at the moment, or null. */
-  readonly reason: string | null
-}
-
-export interface Training {
-  readonly routes: readonly Route[]
-  /** Reads what an earlier process left; to be called when the hub's sinks are in place. Routes wait for it. */
-  open(): Promise<void>
-  health(): TrainingHealth
-  postRun(post: RunPost): Promise<{ run: RunRecord; created: boolean }>
-  /** null: no such run. Rejects when the batch cannot be made durable. */
-  postSteps(id: string, body: Buffer): Promise<BatchOutcome | null>
-  endRun(id: string, end: RunEnd): Promise<RunRecord | null>
-  keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean>
-  runs(): readonly RunRecord[]
-  find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
-  readonly logDir: string | null
-  /** Writes down all progress. The store is to be closed after it. */
-  close(): Promise<void>
-}
+import { endRun, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
+import { TRAINING_DEFAULTS } from './settings.ts'
+import { presumedEnd, seenProcess } from './silent-runs.ts'
+import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
 
 /** What may wait for the log: well below its buffer, so that it never has to drop a step. */
 const FLUSH_STEPS = 4096
 const CHUNK_STEPS = 2048
 const JOURNAL_BYTES = 16 * 1024 * 1024
+const LOOK_FOR_SILENT_MS = 15_000
+/** File systems keep times coarsely. */
+const CLOCK_SLACK_MS = 5000
+
+export type { StepReceiver, Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
 
 export function createTraining(options: TrainingOptions): Training {
   return new TrainingRoom(options)
@@ -78,7 +41,11 @@ class TrainingRoom implements Training {
   readonly #registry: Registry
   readonly #journal: Journal
   readonly #outcomes = new WeakMap<JournalEntry, BatchOutcome>()
-  readonly #timer: NodeJS.Timeout
+  readonly #reports: ReportMaker | null
+  readonly #timers: readonly NodeJS.Timeout[]
+  readonly #staleMs: number | null
+  readonly #since: number
+  #syncedAt: number
   #opened: Promise<void> | null = null
   #checkpointing: Promise<void> | null = null
   #lastChange: Promise<unknown> = Promise.resolve()
@@ -95,12 +62,19 @@ class TrainingRoom implements Training {
     this.#options = options
     this.logDir = options.dir
     this.#now = options.now ?? Date.now
+    this.#since = this.#now()
+    this.#syncedAt = Date.now()
+    this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
     this.#log = options.log.child({ room: 'training' })
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
     this.#journal = new Journal(runsDir, (entry) => this.#apply(entry))
-    this.routes = trainingRoutes(this, this.#now)
-    this.#timer = setInterval(() => void this.#checkpoint(), settings['training.checkpoint_seconds'] * 1000)
-    this.#timer.unref()
+    const { report, dir } = options
+    this.#reports = report && dir !== null ? new ReportMaker(report, dir) : null
+    this.routes = [...trainingRoutes(this, this.#now), ...reportRoutes(this, this.#reports)]
+    this.#timers = [
+      setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
+      setInterval(() => void this.closeSilentRuns().catch((error: unknown) => this.#couldNotKeep(error)), LOOK_FOR_SILENT_MS).unref(),
+    ]
   }
 
   open(): Promise<void> {
@@ -132,7 +106,8 @@ class TrainingRoom implements Training {
     let created = false
     const run = await this.#change(post.id, (known) => {
       created = known === undefined
-      return known ? mergeRun(known, post, this.#now()) : newRun(post, this.#now())
+      const process = seenProcess(post)
+      return known ? mergeRun(known, post, this.#now(), process) : newRun(post, this.#now(), process)
     })
     if (!run) throw new Error(`run ${post.id} was not made`)
     return { run, created }
@@ -150,7 +125,7 @@ class TrainingRoom implements Training {
       throw error
     }
     this.#reason = null
-    if (this.#journal.bytes > JOURNAL_BYTES) void this.#checkpoint()
+    if (this.#journal.bytes > JOURNAL_BYTES) void this.checkpoint()
     return this.#outcomes.get(entry) ?? null
   }
 
@@ -167,8 +142,32 @@ class TrainingRoom implements Training {
     return (await this.#change(id, (known) => (known ? { ...known, report, updatedAt: this.#now() } : null))) !== null
   }
 
-  runs(): readonly RunRecord[] {
-    return this.#registry.list()
+  runs(): readonly ListedRun[] {
+    return this.#registry.overview()
+  }
+
+  async closeSilentRuns(): Promise<number> {
+    // Before the first reading of what is on disk there is nothing to close; a failed one is tried again by the next request.
+    if (!this.#opened) return 0
+    await this.#opened
+    let closed = 0
+    const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#staleMs)
+    for (const run of this.#registry.list()) {
+      if (run.endedAt !== null || !endOf(run)) continue
+      await this.#change(run.id, (known) => {
+        // It may have spoken while it waited for its turn.
+        const end = known ? endOf(known) : null
+        if (!known || !end) return null
+        closed++
+        this.#log.info({ run: run.id, ...end }, 'a run that ended without a word was closed')
+        return { ...known, ...end, endIsPresumed: true }
+      })
+    }
+    return closed
+  }
+
+  async flush(): Promise<boolean> {
+    return (await this.#options.flush?.()) ?? true
   }
 
   async find(id: string): Promise<{ run: RunRecord; progress: Progress } | null> {
@@ -179,7 +178,8 @@ class TrainingRoom implements Training {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer)
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.#reports?.close()
     // What could not be read at the start has been logged, and stays as it is for the next start.
     const isOpen = await (this.#opened ?? Promise.reject(new Error('never opened'))).then(
       () => true,
@@ -188,7 +188,7 @@ class TrainingRoom implements Training {
     if (!isOpen) return
     await this.#lastChange
     await this.#checkpointing
-    await this.#checkpoint()
+    await this.checkpoint()
     await this.#journal.close()
   }
 
@@ -215,8 +215,22 @@ class TrainingRoom implements Training {
     this.#steps += outcome.accepted
     this.#duplicates += outcome.duplicates
     this.#rejected += outcome.rejected_count
-    if (outcome.accepted > 0) this.#registry.touch(entry.run)
+    if (outcome.accepted > 0) {
+      this.#registry.touch(entry.run, progress, entry.receivedAt)
+      if (this.#registry.get(entry.run)?.endIsPresumed) this.#reopen(entry.run)
+    }
     await this.#publish(steps)
+  }
+
+  /** Not waited for: the steps are safe whether or not this can be written down. */
+  #reopen(id: string): void {
+    this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch((error: unknown) =>
+      this.#couldNotKeep(error),
+    )
+  }
+
+  #couldNotKeep(error: unknown): void {
+    this.#log.warn({ err: error }, 'the state of a run could not be written down; it is tried again')
   }
 
   async #publish(steps: readonly TrainingStep[]): Promise<void> {
@@ -231,7 +245,7 @@ class TrainingRoom implements Training {
   }
 
   /** Steps that are in the log for good need not be in the journal. */
-  #checkpoint(): Promise<void> {
+  checkpoint(): Promise<void> {
     this.#checkpointing ??= this.#writeProgress()
       .catch((error: unknown) => this.#log.error({ err: error }, 'the progress of runs could not be written; it is tried again'))
       .finally(() => {
@@ -243,13 +257,16 @@ class TrainingRoom implements Training {
   async #writeProgress(): Promise<void> {
     if (!this.#opened) return
     await this.#opened
-    let taken: { id: string; text: string }[] = []
+    let taken: ReturnType<Registry['takeDirty']> = []
     const journals = await this.#journal.rotate(() => {
       taken = this.#registry.takeDirty()
     })
     if (taken.length === 0 && journals.length === 0) return
     try {
-      if ((await this.#options.flush?.()) === false) throw new Error('the log of steps cannot be written at the moment')
+      const startedAt = Date.now()
+      if (!(await this.flush())) throw new Error('the log of steps cannot be written at the moment')
+      if (this.logDir !== null) await syncStepLog(this.logDir, this.#syncedAt - CLOCK_SLACK_MS)
+      this.#syncedAt = startedAt
       await this.#registry.saveProgress(taken)
       await this.#journal.discard(journals)
     } catch (error) {

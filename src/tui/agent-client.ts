@@ -21,17 +21,31 @@ export class AgentRefusal extends Error {
   }
 }
 
+export interface Question {
+  readonly timeoutMs: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Posted as JSON; without it the question is a GET. */
+  readonly body?: object
+}
+
 /** The response once its head is there; rejects on refusal, silence and lost connections. */
 export function openAnswer(
   { url, token }: AgentAddress,
   path: string,
-  { timeoutMs, headers = {} }: { readonly timeoutMs: number; readonly headers?: Readonly<Record<string, string>> },
+  { timeoutMs, headers = {}, body }: Question,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? httpsRequest : httpRequest
     const asked = send(
       url + path,
-      { headers: { ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) } },
+      {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: {
+          ...headers,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        },
+      },
       (answer) => {
         clearTimeout(timer)
         if (answer.statusCode === 200) {
@@ -49,12 +63,16 @@ export function openAnswer(
       clearTimeout(timer)
       reject(error)
     })
-    asked.end()
+    asked.end(body === undefined ? undefined : JSON.stringify(body))
   })
 }
 
 export async function askJson<T>(address: AgentAddress, path: string, timeoutMs: number): Promise<T> {
   return JSON.parse(await readAll(await openAnswer(address, path, { timeoutMs }))) as T
+}
+
+export async function postJson<T>(address: AgentAddress, path: string, body: object, timeoutMs: number): Promise<T> {
+  return JSON.parse(await readAll(await openAnswer(address, path, { timeoutMs, body }))) as T
 }
 
 async function readAll(answer: IncomingMessage): Promise<string> {

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { GpuView, HistoryAnswer, HubEvent } from '../kinds.ts'
 import type { Finding, HostSample, ProcessView, Reading, Run } from '../model.ts'
+import { AgentAlerts } from './agent-alerts.ts'
 import { type AgentAddress, AgentRefusal, askJson, openAnswer } from './agent-client.ts'
 import type { Feed } from './feed.ts'
 import type { LiveState } from './live-state.ts'
@@ -26,6 +27,7 @@ const HISTORY = '/api/v1/history?field=utilizationRatio,memoryUsedBytes,memoryTo
 export class AgentFeed implements Feed {
   readonly isLocal: boolean
   readonly replay = null
+  readonly alerts: AgentAlerts
   readonly #options: AgentFeedOptions
   #answer: IncomingMessage | null = null
   #timer: NodeJS.Timeout | null = null
@@ -37,6 +39,7 @@ export class AgentFeed implements Feed {
   constructor(options: AgentFeedOptions) {
     this.#options = options
     this.isLocal = options.isLocal
+    this.alerts = new AgentAlerts(options.address, options.state)
   }
 
   /** Rejects when the agent refuses at the very beginning; later troubles are shown and tried again. */

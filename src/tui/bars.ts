@@ -1,6 +1,7 @@
 /** The lines that frame the screen: status at the top, host, keys at the bottom. */
 import { formatClock, NOT_AVAILABLE, printable } from '../format.ts'
 import type { GpuInfo, SourceHealth } from '../model.ts'
+import { graphRows } from './graph.ts'
 import { BOLD, type Rect, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { ReplayData, ScreenData, View } from './screen-data.ts'
@@ -75,22 +76,28 @@ export function drawHost(painter: Painter, data: ScreenData, { x, y, width }: Re
     painter.grid.put(x + 1, y, `host ${NOT_AVAILABLE}`, TONE.muted, width - 1)
     return
   }
-  const { sample, live } = data.host
+  const { sample, live, cpu, memory } = data.host
   const tone = live ? TONE.text : TONE.faint
   const bar = width >= 100 ? 14 : width >= 64 ? 8 : 0
   const share = sample.memoryUsedBytes === null || !sample.memoryTotalBytes ? null : sample.memoryUsedBytes / sample.memoryTotalBytes
   const ramTone = share !== null && share >= 0.95 ? TONE.critical : share !== null && share >= 0.9 ? TONE.warning : TONE.memory
   let column = x + 1
-  const part = (label: string, ratio: number | null, style: number): void => {
+  const past = width >= 150 ? 20 : width >= 120 ? 10 : 0
+  const part = (label: string, ratio: number | null, style: number, before: ArrayLike<number>): void => {
+    const shown = live ? style : TONE.faint
     column += painter.grid.put(column, y, label, tone, x + width - column)
     if (bar > 0) {
-      painter.bar(column + 1, y, bar, ratio, live ? style : TONE.faint)
+      painter.bar(column + 1, y, bar, ratio, shown)
       column += bar + 1
+    }
+    if (past > 0) {
+      painter.grid.put(column + 1, y, graphRows(before, past, 1, painter.ascii)[0] ?? '', shown, past)
+      column += past + 1
     }
     column += 2
   }
-  part(`CPU ${percent(sample.cpuRatio)}${sample.cpuCount === null ? '' : ` of ${sample.cpuCount}`}`, sample.cpuRatio, TONE.busy)
-  part(`RAM ${usedOf(sample.memoryUsedBytes, sample.memoryTotalBytes)}`, share, ramTone)
+  part(`CPU ${percent(sample.cpuRatio)}${sample.cpuCount === null ? '' : ` of ${sample.cpuCount}`}`, sample.cpuRatio, TONE.busy, cpu)
+  part(`RAM ${usedOf(sample.memoryUsedBytes, sample.memoryTotalBytes)}`, share, ramTone, memory)
   painter.spans(column, y, x + width - column - 1, [
     { text: sample.load1 === null ? '' : `load ${sample.load1.toFixed(1)}`, style: TONE.muted },
     {

@@ -9,10 +9,21 @@ export interface ReplayControls {
   slower(): void
 }
 
+/** What people do about alerts, where somebody alerts. */
+export interface AlertDesk {
+  /** Asks anew; what was learned is in the state then. */
+  refresh(): Promise<void>
+  /** Both give what to say about it, and throw when it was refused. */
+  acknowledge(fingerprint: string): Promise<string>
+  silence(fingerprint: string): Promise<string>
+}
+
 export interface Feed {
   /** Its processes are those of this machine: they can be looked at and ended. */
   readonly isLocal: boolean
   readonly replay: ReplayControls | null
+  /** null: findings are all there is. */
+  readonly alerts: AlertDesk | null
   /** What reading costs in other processes of ours; null when that is somebody else's. */
   usage(): { readonly cpuSeconds: number; readonly residentBytes: number } | null
   /** The state of the sources now, where it can be asked for. */

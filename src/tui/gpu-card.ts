@@ -1,14 +1,17 @@
 /** One GPU as a card: figures at the left, its recent past at the right. */
 import { formatClock, NOT_AVAILABLE, printable } from '../format.ts'
 import type { GpuInfo, GpuSample, Reading } from '../model.ts'
+import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
 import { graphRows } from './graph.ts'
 import { BOLD, type Rect, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { GpuData } from './screen-data.ts'
 import { padEnd, padStart } from './text-width.ts'
 import {
+  computeModeWords,
   memoryTone,
   percent,
+  powerCap,
   powerTone,
   severityTone,
   shortBytes,
@@ -113,6 +116,7 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
   const used = sample.memoryUsedBytes
   const share = used === null || !total ? null : used / total
   const reserved = sample.memoryReservedBytes === null || !total ? 0 : sample.memoryReservedBytes / total
+  const cap = powerCap(info)
   const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius
   const lines: Line[] = [
     {
@@ -124,7 +128,7 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
           style: temperatureTone(sample.temperatureCelsius, info),
         },
         {
-          text: `${whole(sample.powerWatts)}${info.powerLimitWatts === null ? '' : `/${Math.round(info.powerLimitWatts)}`} W`,
+          text: `${whole(sample.powerWatts)}${cap === null ? '' : `/${Math.round(cap)}`} W`,
           style: powerTone(sample.powerWatts, info),
         },
       ],
@@ -133,8 +137,8 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
       bar: { ratio: share, style: memoryTone(share), reserved, forecast: forecastRatio(gpu, share) },
       spans: [{ text: `mem  ${padStart(percent(share), 4)}` }, { text: usedOf(used, total) }, forecastSpan(gpu, at)],
     },
-    { spans: room < CARD_ROWS ? [...activity(sample), ...links(sample)] : activity(sample) },
-    { spans: linksLine(sample) },
+    { spans: room < CARD_ROWS ? [...activity(sample), ...links(sample, info)] : activity(sample) },
+    { spans: linksLine(sample, info) },
     {
       spans: [
         { text: `mem clock ${megahertz(sample.memoryClockHertz)}`, style: TONE.muted },
@@ -143,6 +147,15 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
       ],
     },
   ]
+  const errors: Line = {
+    spans: [
+      ...memoryErrors(sample),
+      { text: computeModeWords(info.computeMode), style: TONE.accent },
+      { text: info.pciBusId === null ? '' : `bus ${printable(info.pciBusId)}`, style: TONE.faint },
+    ],
+  }
+  const hasErrors = [sample.eccUncorrectedVolatileCount, sample.remapFailure, sample.remapPending].some((count) => (count ?? 0) > 0)
+  if (hasErrors) lines.splice(2, 0, errors)
   for (const { name, bytes, explanation } of gpu.ledger ?? [])
     lines.push({
       spans: [
@@ -150,6 +163,8 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
         { text: explanation, style: TONE.muted },
       ],
     })
+  // Where all is well it is the last thing that anybody looks for.
+  if (!hasErrors) lines.push(errors)
   return lines.slice(0, room)
 }
 
@@ -165,41 +180,6 @@ export function forecastSpan({ forecast }: GpuData, at: number): Span {
   if (forecast?.predictedAt == null) return { text: '' }
   const left = forecast.predictedAt - at
   return { text: left <= 0 ? 'full any moment' : `full in ${shortDuration(left)}`, style: severityTone(forecast.severity) | BOLD }
-}
-
-function activity(sample: GpuSample): Span[] {
-  const parts: [string, Reading][] = [
-    ['SM', sample.smActiveRatio],
-    ['occ', sample.smOccupancyRatio],
-    ['tensor', sample.tensorActiveRatio],
-    ['DRAM', sample.dramActiveRatio],
-    ['enc', sample.encoderRatio],
-    ['dec', sample.decoderRatio],
-  ]
-  const known = parts.filter(([name, ratio]) => ratio !== null && (ratio > 0 || !/enc|dec/.test(name)))
-  if (!known.some(([name]) => /SM|tensor|DRAM/.test(name)))
-    return [{ text: `SM, tensor, DRAM activity ${NOT_AVAILABLE}`, style: TONE.faint }]
-  return [...known.map(([name, ratio]) => ({ text: `${name} ${padStart(percent(ratio), 4)}`, style: TONE.muted }))]
-}
-
-/** On a line of its own, where it is said when neither is known. */
-function linksLine(sample: GpuSample): Span[] {
-  const known = links(sample).filter((span) => span.text !== '')
-  return known.length > 0 ? known : [{ text: `PCIe, NVLink traffic ${NOT_AVAILABLE}`, style: TONE.faint }]
-}
-
-function links(sample: GpuSample): Span[] {
-  const rate = (name: string, received: Reading, sent: Reading): Span =>
-    received === null && sent === null ? { text: '' } : { text: `${name} ↓${speed(received)} ↑${speed(sent)}`, style: TONE.muted }
-  return [
-    rate('PCIe', sample.pcieRxBytesPerSecond, sample.pcieTxBytesPerSecond),
-    rate('NVLink', sample.nvlinkRxBytesPerSecond, sample.nvlinkTxBytesPerSecond),
-  ]
-}
-
-function speed(bytesPerSecond: Reading): string {
-  if (bytesPerSecond === null) return NOT_AVAILABLE
-  return bytesPerSecond >= 1e9 ? `${(bytesPerSecond / 1e9).toFixed(1)}GB/s` : `${Math.round(bytesPerSecond / 1e6)}MB/s`
 }
 
 function drawLine(painter: Painter, line: Line, x: number, y: number, room: number, live: boolean): void {

@@ -1,10 +1,12 @@
 /** All GPUs: as cards while they are few and there is room, else a row each, scrolling. */
+import type { GpuSample, Reading } from '../model.ts'
 import { CARD_ROWS, drawCard } from './gpu-card.ts'
 import { drawGpuRow } from './gpu-row.ts'
 import { type Rect, TONE } from './grid.ts'
 import type { Painter } from './painter.ts'
-import type { GpuLayout, ScreenData, Scroll } from './screen-data.ts'
+import type { GpuData, GpuLayout, ScreenData, Scroll } from './screen-data.ts'
 import { follow, range } from './scroll.ts'
+import { percent, shortBytes } from './words.ts'
 
 /** From this many on, a row each is what people can still take in. */
 const MANY = 8
@@ -76,7 +78,13 @@ function drawRows(painter: Painter, data: ScreenData, { x, y, width, height }: R
   const visible = Math.max(1, height - (hasTitle ? 1 : 0))
   const kept = follow(scroll, gpus.length, visible)
   if (hasTitle) {
-    painter.rule(x, y, width, [{ text: `GPUs ${range(kept, visible, gpus.length)}` }], isFocused)
+    painter.rule(
+      x,
+      y,
+      width,
+      [{ text: `GPUs ${range(kept, visible, gpus.length)}` }, { text: together(gpus), style: TONE.muted }],
+      isFocused,
+    )
     painter.hit({ x, y, width, height: 1 }, { kind: 'panel', panel: 'gpus' })
   }
   gpus.slice(kept.offset, kept.offset + visible).forEach((gpu, index) => {
@@ -84,6 +92,23 @@ function drawRows(painter: Painter, data: ScreenData, { x, y, width, height }: R
     drawGpuRow(painter, gpu, x, y + (hasTitle ? 1 : 0) + index, width, data.at, isSelected)
   })
   return kept
+}
+
+/** All of them, the ones out of sight too; what no card tells is left out. */
+function together(gpus: readonly GpuData[]): string {
+  const samples = gpus.flatMap(({ view }) => (view.live && view.sample ? [view.sample] : []))
+  const known = (of: (sample: GpuSample) => Reading) => samples.flatMap((sample) => of(sample) ?? [])
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+  const utilization = known((sample) => sample.utilizationRatio)
+  const [used, total] = [known((sample) => sample.memoryUsedBytes), known((sample) => sample.memoryTotalBytes)]
+  const watts = known((sample) => sample.powerWatts)
+  return [
+    utilization.length === 0 ? '' : `util ${percent(sum(utilization) / utilization.length)}`,
+    used.length === 0 || used.length !== total.length ? '' : `mem ${shortBytes(sum(used))}/${shortBytes(sum(total))}`,
+    watts.length === 0 ? '' : sum(watts) >= 10_000 ? `${(sum(watts) / 1000).toFixed(1)} kW` : `${Math.round(sum(watts))} W`,
+  ]
+    .filter((text) => text !== '')
+    .join('  ')
 }
 
 function waiting(data: ScreenData): string {

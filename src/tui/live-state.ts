@@ -48,6 +48,7 @@ export class LiveState {
   origin = ''
   linkLost: ScreenData['linkLost'] = null
   replay: ReplayData | null = null
+  alerts: ScreenData['alerts'] = null
   overhead: ScreenData['overhead'] = null
   isReadonly = false
   readonly #options: LiveStateOptions
@@ -59,12 +60,16 @@ export class LiveState {
   #runs = new TrainingRuns()
   #health: readonly SourceHealth[] = []
   #host: { sample: HostSample; arrivedAt: number; source: string } | null = null
+  readonly #hostCpu: Series
+  readonly #hostMemory: Series
   #lastGpuAt: number | null = null
   #lastAt = 0
 
   constructor(options: LiveStateOptions) {
     this.#options = options
     this.#stepMs = Math.max(SHORTEST_STEP_MS, options.intervalMs)
+    this.#hostCpu = new Series(this.#stepMs)
+    this.#hostMemory = new Series(this.#stepMs)
   }
 
   accept(event: HubEvent): void {
@@ -125,6 +130,8 @@ export class LiveState {
       gpu.memory.clear()
     }
     this.#processMemory.clear()
+    this.#hostCpu.clear()
+    this.#hostMemory.clear()
     this.#runs.clearHistory()
     this.#resolved = []
   }
@@ -137,6 +144,8 @@ export class LiveState {
     this.#resolved = []
     this.#runs = new TrainingRuns()
     this.#host = null
+    this.#hostCpu.clear()
+    this.#hostMemory.clear()
     this.#lastGpuAt = null
   }
 
@@ -168,10 +177,16 @@ export class LiveState {
       gpus,
       processes: shown.flatMap((gpu) => gpu.processes),
       processMemory: (key) => this.#processMemory.get(key)?.tail(want.columns) ?? [],
-      host: this.#host && { sample: this.#host.sample, live: this.#isLive(this.#host.source, now - this.#host.arrivedAt) },
+      host: this.#host && {
+        sample: this.#host.sample,
+        live: this.#isLive(this.#host.source, now - this.#host.arrivedAt),
+        cpu: this.#hostCpu.tail(want.columns),
+        memory: this.#hostMemory.tail(want.columns),
+      },
       health: this.#health,
       findings,
       resolved: this.#resolved,
+      alerts: this.alerts,
       runs: this.#runs.views(now, findings),
       overhead: this.overhead,
       replay: this.replay,
@@ -194,7 +209,10 @@ export class LiveState {
     }
     for (const process of tick.processes) this.#noteProcess(process, tick.at)
     if (this.#processMemory.size > MOST_PROCESS_SERIES) this.#pruneProcesses()
-    if (tick.host) this.#host = { sample: tick.host, arrivedAt: now, source: tick.source }
+    if (!tick.host) return
+    this.#host = { sample: tick.host, arrivedAt: now, source: tick.source }
+    this.#hostCpu.push(tick.at, tick.host.cpuRatio)
+    this.#hostMemory.push(tick.at, ratio(tick.host.memoryUsedBytes, tick.host.memoryTotalBytes))
   }
 
   #noteProcess(process: ProcessView, at: number): void {

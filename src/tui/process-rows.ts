@@ -12,6 +12,8 @@ export interface ProcessRow {
   readonly user: string
   readonly job: string
   readonly command: string
+  /** Of the memory of its GPU. */
+  readonly memoryShare: Reading
   /** Milliseconds since its start. */
   readonly ageMs: Reading
   readonly mark: Mark
@@ -24,6 +26,7 @@ const MARK_ORDER = { intruder: 0, zombie: 1, idle: 2 } as const
 
 export function processRows(data: ScreenData, view: View, ascii: boolean): ProcessRow[] {
   const labels = new Map(data.gpus.map(({ view: { info } }) => [info.id, info.label]))
+  const totals = new Map(data.gpus.map(({ view: { info, sample } }) => [info.id, sample?.memoryTotalBytes ?? info.memoryTotalBytes]))
   const order = new Map(data.gpus.map(({ view: { info } }, index) => [info.id, index]))
   const marks = marksOf(data.findings)
   const wanted = view.filter.toLowerCase()
@@ -38,6 +41,7 @@ export function processRows(data: ScreenData, view: View, ascii: boolean): Proce
         user: printable(info?.user ?? (info?.uid == null ? 'N/A' : String(info.uid))),
         job: printable(jobOf(process)),
         command: printable(info?.command?.join(' ') || info?.name || 'N/A'),
+        memoryShare: shareOf(process.memoryUsedBytes, totals.get(process.gpu) ?? null),
         ageMs: info?.startedAt == null ? null : Math.max(0, data.at - info.startedAt),
         mark: marks.get(markKey(process.pid, process.gpu)) ?? marks.get(markKey(process.pid, null)) ?? null,
         branch: '',
@@ -48,6 +52,10 @@ export function processRows(data: ScreenData, view: View, ascii: boolean): Proce
   const sign = view.descending ? -1 : 1
   rows.sort((a, b) => sign * compare(a, b) || fallback(a, b, order))
   return view.tree ? asTree(rows, ascii) : rows
+}
+
+function shareOf(used: Reading, total: Reading): Reading {
+  return used === null || total === null || total <= 0 ? null : used / total
 }
 
 function searchable(row: ProcessRow): string {
@@ -91,6 +99,14 @@ function comparison(sort: Sort, order: ReadonlyMap<string, number>): Comparison 
       return largest((row) => row.process.memoryUsedBytes)
     case 'sm':
       return largest((row) => row.process.smRatio)
+    case 'share':
+      return largest((row) => row.memoryShare)
+    case 'bandwidth':
+      return largest((row) => row.process.memoryRatio)
+    case 'encoder':
+      return largest((row) => row.process.encoderRatio)
+    case 'decoder':
+      return largest((row) => row.process.decoderRatio)
     case 'cpu':
       return largest((row) => row.process.info?.cpuRatio ?? null)
     case 'ram':

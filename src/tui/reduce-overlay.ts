@@ -1,13 +1,19 @@
 /** Keys while something lies over the screen. Pure. */
+import { alertRows, chosenAlert } from './alert-rows.ts'
+import { SILENCE_CHOICES } from './alerts-overlay.ts'
 import { SIGNALS } from './overlays.ts'
 import type { Outcome, Surroundings } from './reduce.ts'
-import { type Overlay, PANELS, SORTS, type View } from './screen-data.ts'
+import { type Overlay, PANELS, type ScreenData, SORTS, type View } from './screen-data.ts'
 
 const PAGE = 10
 
 export function reduceOverlay(view: View, overlay: Overlay, name: string, around: Surroundings): Outcome {
   const closed: Outcome = { view: { ...view, overlay: null }, effect: null }
-  if (name === 'escape' || name === 'q') return closed
+  const alerts: View = {
+    ...view,
+    overlay: { kind: 'alerts', selected: 0, fingerprint: overlay.kind === 'silence' ? overlay.finding.fingerprint : null },
+  }
+  if (name === 'escape' || name === 'q') return overlay.kind === 'silence' ? { view: alerts, effect: null } : closed
   if (name === 'f10') return { view, effect: { kind: 'quit' } }
   switch (overlay.kind) {
     case 'sort': {
@@ -34,14 +40,41 @@ export function reduceOverlay(view: View, overlay: Overlay, name: string, around
       if (name === 'e') return stay(view, { ...overlay, showEnvironment: !overlay.showEnvironment })
       return name === 'enter' ? closed : stay(view, scrolled(overlay, name, 500))
     case 'alerts':
-      return name === 'a' || name === 'enter'
-        ? closed
-        : stay(view, scrolled(overlay, name, around.data.findings.length + around.data.resolved.length))
+      return name === 'a' ? closed : alertKey(view, overlay, name, around)
+    case 'silence':
+      if (name !== 'enter') return stay(view, choose(overlay, name, SILENCE_CHOICES.length))
+      return { view: alerts, effect: overlay.selected === 1 ? { kind: 'silence', finding: overlay.finding } : null }
     case 'help':
       return name === '?' || name === 'h' || name === 'enter' ? closed : stay(view, scrolled(overlay, name, 40))
     case 'finding':
       return name === 'enter' ? closed : stay(view, scrolled(overlay, name, 100))
   }
+}
+
+function alertKey(view: View, overlay: AlertsOverlay, name: string, { data }: Surroundings): Outcome {
+  const rows = alertRows(data)
+  const selected = chosenAlert(rows, overlay)
+  const row = rows[selected]
+  const refuse = (text: string): Outcome => ({ view: { ...view, overlay, message: { text, isTrouble: true } }, effect: null })
+  switch (name) {
+    case 'enter':
+      return row ? stay(view, { kind: 'finding', fingerprint: row.finding.fingerprint, offset: 0 }) : stay(view, overlay)
+    case 'A':
+    case 'S':
+      if (data.isReadonly) return refuse('this dashboard only looks (--readonly)')
+      if (data.alerts === null) return refuse('only an agent alerts: "gpuwarden monitor" is one')
+      if (!row?.isOpen) return refuse('it is over')
+      if (name === 'S') return stay(view, { kind: 'silence', finding: row.finding, selected: 0 })
+      return { view: { ...view, overlay }, effect: { kind: 'acknowledge', finding: row.finding } }
+    default:
+      return stay(view, chooseAlert(overlay, choose({ selected }, name, rows.length).selected, data))
+  }
+}
+
+type AlertsOverlay = Extract<Overlay, { kind: 'alerts' }>
+
+export function chooseAlert(overlay: AlertsOverlay, selected: number, data: ScreenData): AlertsOverlay {
+  return { ...overlay, selected, fingerprint: alertRows(data)[selected]?.finding.fingerprint ?? null }
 }
 
 function stay(view: View, overlay: Overlay): Outcome {

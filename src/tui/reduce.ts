@@ -1,10 +1,11 @@
 /** A key and what is on the screen → what the screen shows next, and what is to be done. Pure. */
 import type { Finding } from '../model.ts'
+import { alertRows, chosenAlert } from './alert-rows.ts'
 import type { Key } from './keys.ts'
 import type { Action } from './painter.ts'
 import type { SignalName } from './process-control.ts'
 import type { ProcessRow } from './process-rows.ts'
-import { reduceOverlay } from './reduce-overlay.ts'
+import { chooseAlert, reduceOverlay } from './reduce-overlay.ts'
 import type { Frame } from './render.ts'
 import { FOCUSABLE, type KillQuestion, type Panel, type ScreenData, SORTS, type Sort, type View } from './screen-data.ts'
 
@@ -14,6 +15,9 @@ export type Effect =
   | { readonly kind: 'ask-kill'; readonly row: ProcessRow }
   | { readonly kind: 'signal'; readonly question: KillQuestion; readonly signal: SignalName }
   | { readonly kind: 'details'; readonly row: ProcessRow }
+  /** The alerts are looked at: they have to be of now. */
+  | { readonly kind: 'ask-alerts' }
+  | { readonly kind: 'acknowledge' | 'silence'; readonly finding: Finding }
 
 export interface Outcome {
   readonly view: View
@@ -57,11 +61,13 @@ function mainKey(view: View, name: string, around: Surroundings): Outcome {
     case '/':
       return same({ ...view, isFiltering: true, focus: 'processes' })
     case 'o':
+    case 'f6':
       return same({ ...view, overlay: { kind: 'sort', selected: SORTS.indexOf(view.sort) } })
     case 'p':
+    case 'f2':
       return same({ ...view, overlay: { kind: 'panels', selected: 0 } })
     case 'a':
-      return same({ ...view, overlay: { kind: 'alerts', offset: 0 } })
+      return { view: { ...view, overlay: { kind: 'alerts', selected: 0, fingerprint: null } }, effect: { kind: 'ask-alerts' } }
     case ',':
     case '<':
       return remember(sortBy(view, SORTS[(SORTS.indexOf(view.sort) + SORTS.length - 1) % SORTS.length] ?? 'gpu'))
@@ -93,6 +99,7 @@ function mainKey(view: View, name: string, around: Surroundings): Outcome {
     case 'enter':
       return entered(view, around)
     case 'k':
+    case 'f9':
       return askKill(view, around)
     case '[':
     case ']':
@@ -221,7 +228,7 @@ function filterKey(view: View, key: Key): Outcome {
 function clicked(view: View, x: number, y: number, around: Surroundings): Outcome {
   // The last drawn lies on top.
   const hit = around.frame.hits.findLast((one) => x >= one.x && x < one.x + one.width && y >= one.y && y < one.y + one.height)
-  if (!hit) return view.overlay && view.overlay.kind !== 'kill' ? same({ ...view, overlay: null }) : same(view)
+  if (!hit) return view.overlay && !['kill', 'silence'].includes(view.overlay.kind) ? same({ ...view, overlay: null }) : same(view)
   return act(view, hit.action, around)
 }
 
@@ -253,12 +260,18 @@ function act(view: View, action: Action, around: Surroundings): Outcome {
     case 'panel':
       return same({ ...view, focus: action.panel })
     case 'choose':
-      if (!view.overlay) return same(view)
-      // A kill needs two clicks: one chooses the signal, the second on the same one sends it.
-      if ('selected' in view.overlay && view.overlay.selected !== action.index && view.overlay.kind === 'kill')
-        return same({ ...view, overlay: { ...view.overlay, selected: action.index } })
-      return 'selected' in view.overlay ? reduceOverlay(view, { ...view.overlay, selected: action.index }, 'enter', around) : same(view)
+      return chosen(view, action.index, around)
   }
+}
+
+/** In a menu one click does it. What has consequences, or is only pointed at, needs a second one on the same. */
+function chosen(view: View, index: number, around: Surroundings): Outcome {
+  const { overlay } = view
+  if (!overlay || !('selected' in overlay)) return same(view)
+  const isMenu = overlay.kind === 'sort' || overlay.kind === 'panels'
+  const before = overlay.kind === 'alerts' ? chosenAlert(alertRows(around.data), overlay) : overlay.selected
+  const pointed = overlay.kind === 'alerts' ? chooseAlert(overlay, index, around.data) : { ...overlay, selected: index }
+  return isMenu || before === index ? reduceOverlay(view, pointed, 'enter', around) : same({ ...view, overlay: pointed })
 }
 
 function wheel(view: View, x: number, y: number, up: boolean, around: Surroundings): Outcome {

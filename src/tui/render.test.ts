@@ -12,6 +12,9 @@ import { createTheme } from './theme.ts'
 process.env.TZ = 'UTC'
 const TRACES = fileURLToPath(new URL('../../fixtures/traces/', import.meta.url))
 const GIB = 1024 ** 3
+/** After the finding, and before what it is about is over. */
+const INTRUDER_SECONDS = 30
+const DIVERGED_SECONDS = 26
 
 function frame(state: LiveState, size: Size, view: Partial<View> = {}, ascii = false): string {
   const theme = createTheme('dark', 'many', ascii)
@@ -37,7 +40,7 @@ const many = (count: number) =>
 
 const busy = () =>
   worldState({
-    infos: [gpuInfo(0), gpuInfo(1, { name: 'NVIDIA A100-SXM4-40GB' })],
+    infos: [gpuInfo(0, { pcieWidthMax: 16 }), gpuInfo(1, { name: 'NVIDIA A100-SXM4-40GB' })],
     samples: [
       gpuSample('GPU-0', {
         smActiveRatio: 0.88,
@@ -47,8 +50,17 @@ const busy = () =>
         pcieTxBytesPerSecond: 3e8,
         nvlinkRxBytesPerSecond: 2.2e10,
         nvlinkTxBytesPerSecond: 2.1e10,
+        pcieGeneration: 5,
+        pcieWidth: 8,
+        eccUncorrectedVolatileCount: 0,
       }),
-      gpuSample('GPU-1', { utilizationRatio: 0, temperatureCelsius: 84, clockEventReasons: 0x48, memoryUsedBytes: 79 * GIB }),
+      gpuSample('GPU-1', {
+        utilizationRatio: 0,
+        temperatureCelsius: 84,
+        clockEventReasons: 0x48,
+        memoryUsedBytes: 79 * GIB,
+        eccUncorrectedVolatileCount: 3,
+      }),
     ],
     processes: [
       processView(4711, 'GPU-0', { slurmJob: '48213' }),
@@ -71,12 +83,26 @@ const busy = () =>
   })
 
 describe('golden frames', () => {
-  it('shows a leak that was recorded', async () => {
-    expectGolden('leak-80x24', frame(await recordedState(`${TRACES}leak_graph`, 70), { columns: 80, rows: 24 }))
+  it('shows a leak that was recorded, and when the memory is full', async () => {
+    const text = frame(await recordedState(`${TRACES}leak_graph`, 70), { columns: 80, rows: 24 })
+    expect(text).toMatch(/^ !.* leak +GPU 0, run leak_graph: allocated memory/m)
+    expect(text).toMatch(/LEAK {2}OOM in \d+s/)
+    expect(text).toMatch(/132\.1\/140\.4 GiB {2}full in \d+s/)
+    expectGolden('leak-80x24', text)
   })
 
-  it('shows an intruder that was recorded', async () => {
-    expectGolden('intruder-120x30', frame(await recordedState(`${TRACES}intruder`, 40), { columns: 120, rows: 30 }))
+  it('shows an intruder that was recorded, while it is there', async () => {
+    const text = frame(await recordedState(`${TRACES}intruder`, INTRUDER_SECONDS), { columns: 120, rows: 30 })
+    expect(text).toMatch(/^ !.* intruder +An unknown process \(PID 1248/m)
+    expect(text).toMatch(/^! +1248 /m)
+    expectGolden('intruder-120x30', text)
+  })
+
+  it('shows a loss that became NaN', async () => {
+    const text = frame(await recordedState(`${TRACES}divergence`, DIVERGED_SECONDS), { columns: 100, rows: 24 })
+    expect(text).toMatch(/loss NaN/)
+    expect(text).toMatch(/^ !!.* (loss|nan)/m)
+    expectGolden('nan-loss-100x24', text)
   })
 
   it('shows a healthy training that was recorded', async () => {
@@ -109,7 +135,14 @@ describe('golden frames', () => {
   it('says N/A where the device cannot tell, and nothing else', () => {
     const text = frame(
       worldState({
-        infos: [gpuInfo(0, { temperatureSlowdownCelsius: null, temperatureMaxCelsius: null, powerLimitWatts: null })],
+        infos: [
+          gpuInfo(0, {
+            temperatureSlowdownCelsius: null,
+            temperatureMaxCelsius: null,
+            powerLimitWatts: null,
+            powerLimitEnforcedWatts: null,
+          }),
+        ],
         samples: [bareSample('GPU-0')],
         host: null,
       }),

@@ -25,6 +25,7 @@ const CATCH_UP_MS = 1000
  */
 export class ReplayPlayer implements Feed, ReplayControls {
   readonly isLocal = false
+  readonly alerts = null
   readonly replay = this
   readonly #options: ReplayOptions
   #recording: Recording | null = null

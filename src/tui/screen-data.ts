@@ -35,6 +35,17 @@ export interface RunData {
   readonly oom: Finding | null
 }
 
+/** What an agent does about a finding. */
+export interface AlertData {
+  readonly finding: Finding
+  readonly state: 'pending' | 'firing' | 'resolved'
+  readonly acknowledged: { readonly by: string; readonly until: number } | null
+  /** When the silence ends that keeps it quiet; null when none does. */
+  readonly silencedUntil: Reading
+  /** Why nobody is told of it at present: `silence`, `acknowledged`, `maintenance`, `simulated`. */
+  readonly mutedBy: string | null
+}
+
 export interface ReplayData {
   readonly at: number
   readonly firstAt: number
@@ -60,10 +71,17 @@ export interface ScreenData {
   readonly processes: readonly ProcessView[]
   /** GPU memory of a process over time, by `pid@gpu`. */
   readonly processMemory: (key: string) => ArrayLike<number>
-  readonly host: { readonly sample: HostSample; readonly live: boolean } | null
+  readonly host: {
+    readonly sample: HostSample
+    readonly live: boolean
+    readonly cpu: ArrayLike<number>
+    readonly memory: ArrayLike<number>
+  } | null
   readonly health: readonly SourceHealth[]
   readonly findings: readonly Finding[]
   readonly resolved: readonly Finding[]
+  /** null: nobody alerts here, there are findings alone. */
+  readonly alerts: readonly AlertData[] | null
   readonly runs: readonly RunData[]
   /** What this program and its sampler cost; null before it is known. */
   readonly overhead: { readonly cpuRatio: number; readonly residentBytes: number } | null
@@ -77,7 +95,23 @@ export type Panel = (typeof PANELS)[number]
 /** Panels that take the keyboard. */
 export const FOCUSABLE: readonly Panel[] = ['gpus', 'processes', 'training', 'findings']
 
-export const SORTS = ['gpu', 'pid', 'user', 'type', 'memory', 'sm', 'cpu', 'ram', 'time', 'job', 'command'] as const
+export const SORTS = [
+  'gpu',
+  'pid',
+  'user',
+  'type',
+  'memory',
+  'share',
+  'sm',
+  'bandwidth',
+  'encoder',
+  'decoder',
+  'cpu',
+  'ram',
+  'time',
+  'job',
+  'command',
+] as const
 export type Sort = (typeof SORTS)[number]
 
 export type GpuLayout = 'auto' | 'cards' | 'rows'
@@ -91,7 +125,9 @@ export type Overlay =
   | { readonly kind: 'help'; readonly offset: number }
   | { readonly kind: 'sort'; readonly selected: number }
   | { readonly kind: 'panels'; readonly selected: number }
-  | { readonly kind: 'alerts'; readonly offset: number }
+  /** By fingerprint: alerts come and go while somebody looks. */
+  | { readonly kind: 'alerts'; readonly selected: number; readonly fingerprint: string | null }
+  | { readonly kind: 'silence'; readonly finding: Finding; readonly selected: number }
   | { readonly kind: 'finding'; readonly fingerprint: string; readonly offset: number }
   | { readonly kind: 'kill'; readonly question: KillQuestion; readonly selected: number }
   | { readonly kind: 'process'; readonly details: ProcessDetails; readonly showEnvironment: boolean; readonly offset: number }

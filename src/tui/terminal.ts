@@ -17,6 +17,8 @@ const LARGEST = 1000
 export interface TerminalHandlers {
   readonly onKey: (key: Key) => void
   readonly onResize: () => void
+  /** Nobody is there any more. */
+  readonly onGone: () => void
 }
 
 /** A terminal that says 0×0 (some serial lines and containers) is believed less than COLUMNS and LINES. */
@@ -66,6 +68,8 @@ export class Terminal {
     this.#in.setEncoding('utf8')
     this.#in.on('data', this.#typed)
     this.#in.on('error', this.#lost)
+    // What is not a terminal may end before it began, as /dev/null does.
+    if (this.#in.isTTY) this.#in.on('end', this.#lost)
     this.#in.resume()
     this.#out.write(ENTER)
   }
@@ -87,6 +91,7 @@ export class Terminal {
   close(): void {
     if (!this.#isOpen) return
     this.#in.off('data', this.#typed)
+    this.#in.off('end', this.#lost)
     this.#in.pause()
     this.#out.off('resize', this.#resized)
     process.off('exit', this.#restore)
@@ -108,6 +113,7 @@ export class Terminal {
 
   readonly #lost = (): void => {
     this.#isGone = true
+    this.#handlers.onGone()
   }
 
   readonly #resized = (): void => {

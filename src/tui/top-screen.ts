@@ -1,5 +1,5 @@
 /** The dashboard at work: takes keys, draws frames, and does what was asked for. */
-import type { Feed } from './feed.ts'
+import type { AlertDesk, Feed } from './feed.ts'
 import type { Key } from './keys.ts'
 import type { LiveState } from './live-state.ts'
 import { type Preferences, preferencesOf, viewWith, writePreferences } from './preferences.ts'
@@ -7,7 +7,6 @@ import { identify, localFacts, mayInterfere, signal } from './process-control.ts
 import type { ProcessRow } from './process-rows.ts'
 import { type Effect, reduce } from './reduce.ts'
 import { type Frame, render } from './render.ts'
-import { saveMetrics } from './save-metrics.ts'
 import { FIRST_VIEW, type ScreenData, type View } from './screen-data.ts'
 import { Terminal } from './terminal.ts'
 import { type ColourDepth, createTheme, THEME_NAMES, type Theme, type ThemeName } from './theme.ts'
@@ -32,6 +31,8 @@ const SHORTEST_REDRAW_MS = 250
 const CLOCK_MS = 1000
 const OVERHEAD_MS = 5000
 const START_MS = 2000
+/** How old alerts may be while somebody looks at them. */
+const ALERTS_MS = 2000
 
 export class TopScreen {
   readonly #options: TopScreenOptions
@@ -45,6 +46,8 @@ export class TopScreen {
   #drawTimer: NodeJS.Timeout | null = null
   #clock: NodeJS.Timeout | null = null
   #drawnAt = 0
+  #hasFigures = false
+  #alertsAt = 0
   /** Null until the start is over: it costs more than everything after it and says nothing about that. */
   #cost: { readonly at: number; readonly cpuSeconds: number } | null = null
   readonly #openedAt = performance.now()
@@ -57,7 +60,11 @@ export class TopScreen {
     this.#view = viewWith(FIRST_VIEW, options.preferences)
     this.#themeName = options.theme
     this.#theme = createTheme(options.theme, options.depth, options.ascii)
-    this.#terminal = new Terminal(options.input, options.output, { onKey: (key) => this.#key(key), onResize: () => this.draw() })
+    this.#terminal = new Terminal(options.input, options.output, {
+      onKey: (key) => this.#key(key),
+      onResize: () => this.draw(),
+      onGone: () => this.#finish('gone'),
+    })
     this.done = new Promise((resolve) => {
       this.#finish = resolve
     })
@@ -75,8 +82,13 @@ export class TopScreen {
 
   /** Something new came: it will be drawn soon, together with what comes at the same time. */
   changed(): void {
-    if (this.#drawTimer || this.#isDone || (this.#view.paused && !this.#options.state.replay)) return
-    const wait = Math.max(GATHER_MS, this.#drawnAt + SHORTEST_REDRAW_MS - performance.now())
+    if (this.#isDone || (this.#view.paused && !this.#options.state.replay)) return
+    // The first figures are waited for by a person.
+    const isFirst = !this.#hasFigures && this.#options.state.hasSample
+    if (this.#drawTimer && !isFirst) return
+    if (this.#drawTimer) clearTimeout(this.#drawTimer)
+    this.#hasFigures ||= isFirst
+    const wait = isFirst ? GATHER_MS : Math.max(GATHER_MS, this.#drawnAt + SHORTEST_REDRAW_MS - performance.now())
     this.#drawTimer = setTimeout(() => this.draw(), wait)
   }
 
@@ -112,6 +124,7 @@ export class TopScreen {
   /** Ages grow without any news. */
   #second(): void {
     this.#measure()
+    if (this.#view.overlay?.kind === 'alerts' && performance.now() - this.#alertsAt >= ALERTS_MS) this.#askAlerts()
     if (performance.now() - this.#drawnAt >= CLOCK_MS * 0.9) this.draw()
   }
 
@@ -189,6 +202,15 @@ export class TopScreen {
       case 'details':
         this.#details(effect.row)
         break
+      case 'ask-alerts':
+        this.#askAlerts()
+        break
+      case 'acknowledge':
+        this.#atDesk((desk) => desk.acknowledge(effect.finding.fingerprint))
+        break
+      case 'silence':
+        this.#atDesk((desk) => desk.silence(effect.finding.fingerprint))
+        break
     }
   }
 
@@ -198,14 +220,32 @@ export class TopScreen {
     else if (text !== null) this.#view = { ...this.#view, message: { text, isTrouble: false } }
   }
 
+  #askAlerts(): void {
+    this.#alertsAt = performance.now()
+    this.#atDesk((desk) => desk.refresh().then(() => null))
+  }
+
+  /** What is said about it comes when it comes; the screen goes on meanwhile. */
+  #atDesk(work: (desk: AlertDesk) => Promise<string | null>): void {
+    const desk = this.#feed?.alerts
+    if (!desk) return
+    work(desk).then(
+      (text) => (text === null ? this.draw() : this.say(text, false)),
+      (error: unknown) => this.say(error instanceof Error ? error.message : String(error), true),
+    )
+  }
+
   #save(): void {
-    try {
-      const path = saveMetrics(this.#options.state.data({ columns: 600, gpu: null }), this.#options.folder)
-      this.#view = { ...this.#view, message: { text: `saved to ${path}`, isTrouble: false } }
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error)) throw error
-      this.#view = { ...this.#view, message: { text: `not saved: ${error.message}`, isTrouble: true } }
-    }
+    const { state, folder } = this.#options
+    const data = state.data({ columns: 600, gpu: null })
+    void import('./save-metrics.ts').then(({ saveMetrics }) => {
+      try {
+        this.say(`saved to ${saveMetrics(data, folder)}`, false)
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error)) throw error
+        this.say(`not saved: ${error.message}`, true)
+      }
+    })
   }
 
   #askKill({ process, user, command, gpuLabel }: ProcessRow): void {

@@ -6,7 +6,7 @@ const MOST_RUNS = 32
 const MOST_LOSSES = 400
 /** Weight of the newest step in the mean time of a step. */
 const SMOOTHING = 0.1
-/** Names under which training code tells its end; there is no standard one. */
+/** Names under which training code that does not tell the run's own total gives its end. */
 const TOTAL_STEPS = ['total_steps', 'max_steps', 'num_training_steps', 'totalSteps', 'maxSteps']
 const TOTAL_EPOCHS = ['total_epochs', 'num_epochs', 'num_train_epochs', 'max_epochs', 'totalEpochs']
 
@@ -125,7 +125,7 @@ function smooth(before: number | null, value: number): number {
 }
 
 function eta(known: Known, step: TrainingStep): Reading {
-  const totalSteps = told(step, TOTAL_STEPS)
+  const totalSteps = known.run?.totalSteps ?? told(step, TOTAL_STEPS)
   if (totalSteps !== null && known.secondsPerStep !== null) return Math.max(0, (totalSteps - step.step) * known.secondsPerStep * 1000)
   const totalEpochs = told(step, TOTAL_EPOCHS)
   if (totalEpochs !== null && step.epoch !== null && known.epochsPerSecond)

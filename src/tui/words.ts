@@ -65,10 +65,21 @@ export function memoryTone(ratio: Reading): Style {
   return ratio >= 0.97 ? TONE.critical : ratio >= 0.9 ? TONE.warning : TONE.memory
 }
 
+/** What holds at this moment, where the card tells it apart from what was set. */
+export function powerCap(info: GpuInfo): Reading {
+  return info.powerLimitEnforcedWatts ?? info.powerLimitWatts
+}
+
 /** Above its cap for real is news; at it is what a cap is for. */
 export function powerTone(watts: Reading, info: GpuInfo): Style {
-  if (watts === null || info.powerLimitWatts === null) return watts === null ? TONE.muted : TONE.text
-  return watts > info.powerLimitWatts * 1.05 ? TONE.warning : TONE.text
+  const cap = powerCap(info)
+  if (watts === null || cap === null) return watts === null ? TONE.muted : TONE.text
+  return watts > cap * 1.05 ? TONE.warning : TONE.text
+}
+
+/** How a card is shared, where it is not shared by everybody. */
+export function computeModeWords(mode: Reading): string {
+  return mode === 1 ? 'one thread only' : mode === 2 ? 'compute prohibited' : mode === 3 ? 'one process only' : ''
 }
 
 export function severityTone(severity: Severity): Style {

@@ -115,6 +115,25 @@ API int nvmlDeviceGetSerial(handle *device, char *out, unsigned room) {
   return put_text(out, room, serial ? serial : text);
 }
 
+API int nvmlDeviceGetVbiosVersion(handle *device, char *out, unsigned room) {
+  ENTER_DEVICE(device);
+  const char *version = script_text(device->gpu, "vbios");
+  return put_text(out, room, version ? version : "96.00.A5.00.03");
+}
+
+API int nvmlDeviceGetCudaComputeCapability(handle *device, int *major, int *minor) {
+  ENTER_DEVICE(device);
+  *major = (int)number(device, "compute_major", 9);
+  *minor = (int)number(device, "compute_minor", 0);
+  return OK;
+}
+
+API int nvmlDeviceGetComputeMode(handle *device, unsigned *out) {
+  ENTER_DEVICE(device);
+  *out = (unsigned)number(device, "compute_mode", 0);
+  return OK;
+}
+
 API int nvmlDeviceGetMinorNumber(handle *device, unsigned *out) {
   ENTER_DEVICE(device);
   *out = (unsigned)number(device, "minor", device->gpu);
@@ -157,6 +176,12 @@ API int nvmlDeviceGetPowerManagementLimit(handle *device, unsigned *out) {
 API int nvmlDeviceGetPowerManagementDefaultLimit(handle *device, unsigned *out) {
   ENTER_DEVICE(device);
   *out = (unsigned)number(device, "power_limit_default", 700000);
+  return OK;
+}
+
+API int nvmlDeviceGetEnforcedPowerLimit(handle *device, unsigned *out) {
+  ENTER_DEVICE(device);
+  *out = (unsigned)number(device, "power_limit_enforced", number(device, "power_limit", 700000));
   return OK;
 }
 
@@ -312,6 +337,41 @@ API int nvmlDeviceGetTotalEccErrors(handle *device, int type, int counter, uint6
   *out = (uint64_t)number(device, keys[type & 1][counter & 1], 0);
   return OK;
 }
+
+#ifndef OLD_DRIVER
+typedef struct {
+  unsigned char cluster[16];
+  uint32_t status, clique, state;
+} fabric_info;
+
+typedef struct {
+  uint32_t version;
+  fabric_info info;
+  uint32_t health;
+} fabric_info_v2;
+
+/* What stands beside the state is never a state, so that a wrong offset shows. */
+static int put_fabric(const handle *device, fabric_info *out) {
+  unsigned state;
+  int code = optional(device, "fabric_state", &state);
+  if (code != OK) return code;
+  *out = (fabric_info){.status = 77, .clique = 32766, .state = state};
+  memset(out->cluster, 0xfa, sizeof out->cluster);
+  return OK;
+}
+
+API int nvmlDeviceGetGpuFabricInfo(handle *device, fabric_info *out) {
+  ENTER_DEVICE(device);
+  return put_fabric(device, out);
+}
+
+API int nvmlDeviceGetGpuFabricInfoV(handle *device, fabric_info_v2 *out) {
+  ENTER_DEVICE(device);
+  if (out->version != (sizeof *out | 2u << 24)) return ARGUMENT_VERSION_MISMATCH;
+  out->health = 99;
+  return put_fabric(device, &out->info);
+}
+#endif
 
 /* Sleeps on real hardware: here so that a test can prove that nobody calls it. */
 API int nvmlDeviceGetPcieThroughput(handle *device, int direction, unsigned *out) {

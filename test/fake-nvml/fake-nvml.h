@@ -19,6 +19,7 @@ enum {
   TIMEOUT = 10,
   GPU_LOST = 15,
   RESET_REQUIRED = 16,
+  ARGUMENT_VERSION_MISMATCH = 25,
 };
 
 /* A device handle points at one of these. mig is -1 for a whole GPU. */

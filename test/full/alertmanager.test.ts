@@ -1,6 +1,7 @@
-/** A real Alertmanager: our alert is active there, and then it is not any more. */
+/** A real Alertmanager: our alert is active there, and then resolved, which it says to those whom it notifies. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer, type Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -21,6 +22,36 @@ interface Listed {
   readonly annotations: Readonly<Record<string, string>>
   readonly status: { readonly state: string }
 }
+
+/** What Alertmanager tells its receivers. Its list holds only what is active; that something is resolved it says here. */
+interface Notified {
+  readonly status: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly startsAt: string
+  readonly endsAt: string
+}
+
+const notified: Notified[] = []
+let receiver: Server | null = null
+
+async function openReceiver(): Promise<number> {
+  const server = createHttpServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      notified.push(...(JSON.parse(body) as { alerts: Notified[] }).alerts)
+      response.end()
+    })
+  })
+  receiver = server
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+const statesOf = (detector: string, severity: string) =>
+  notified.filter(({ labels }) => labels.detector === detector && labels.severity === severity).map(({ status }) => status)
 
 async function listed(): Promise<Listed[]> {
   return (await (await fetch(`${url}/api/v2/alerts`)).json()) as Listed[]
@@ -47,7 +78,10 @@ function today(what: AlertMessage, now: number): AlertMessage {
 
 beforeAll(async () => {
   if (PROGRAM === undefined) return
-  writeFileSync(join(dir, 'config.yml'), 'route:\n  receiver: nobody\nreceivers:\n  - name: nobody\n')
+  const route = 'route:\n  receiver: us\n  group_by: ["..."]\n  group_wait: 0s\n  group_interval: 1s\n'
+  const hook = `http://127.0.0.1:${await openReceiver()}/`
+  const receivers = `receivers:\n  - name: us\n    webhook_configs:\n      - { url: "${hook}", send_resolved: true }\n`
+  writeFileSync(join(dir, 'config.yml'), route + receivers)
   const port = await freePort()
   url = `http://127.0.0.1:${port}`
   const options = [`--config.file=${dir}/config.yml`, `--storage.path=${dir}/data`, `--web.listen-address=127.0.0.1:${port}`]
@@ -57,11 +91,12 @@ beforeAll(async () => {
 
 afterAll(() => {
   child?.kill('SIGKILL')
+  receiver?.close()
   rmSync(dir, { recursive: true, force: true })
 })
 
 describe.skipIf(PROGRAM === undefined)(`a real Alertmanager${REASON}`, () => {
-  it('shows the alert as active, at one severity at a time, and then no longer', async () => {
+  it('shows the alert as active, at one severity at a time, and then as resolved', async () => {
     const channel = alertmanager.open('am', { url, labels: { cluster: 'lab' } }, { env: {}, stateDir: dir })
     const stop = new AbortController().signal
     const now = Date.now()
@@ -75,9 +110,14 @@ describe.skipIf(PROGRAM === undefined)(`a real Alertmanager${REASON}`, () => {
     await expect.poll(listed).toMatchObject([{ labels, status: { state: expect.stringMatching(/active|unprocessed/) } }])
     expect(await channel.deliver(today({ ...message, isFirst: false }, now), stop)).toMatchObject({ ok: true })
     await expect.poll(async () => (await listed()).map((alert) => alert.labels.severity)).toEqual(['critical'])
+    await until('it notifies', () => statesOf('memory_leak', 'critical').includes('firing'))
     expect((await listed())[0]?.annotations).toMatchObject({ owner: 'alice', gpu: '0 NVIDIA H200 (GPU-5f2c)' })
     expect(await channel.deliver(today(resolved, now), stop)).toMatchObject({ ok: true })
     await expect.poll(listed).toEqual([])
+    await until('it notifies of the end', () => statesOf('memory_leak', 'critical').includes('resolved'))
+    expect(statesOf('memory_leak', 'critical')).toEqual(['firing', 'resolved'])
+    const end = notified.find(({ status, labels: { severity } }) => status === 'resolved' && severity === 'critical')
+    expect(Math.abs(Date.parse(end?.endsAt ?? '') - (today(resolved, now).alerts[0]?.resolvedAt ?? 0))).toBeLessThan(1000)
   })
 
   it('answers a wrong path for good', async () => {
@@ -102,5 +142,7 @@ describe.skipIf(PROGRAM === undefined)(`a real Alertmanager${REASON}`, () => {
     expect(await lost()).toMatchObject([{ labels: { alertname: 'gpuwarden_gpu_lost', severity: 'critical' } }])
     script.update({ lost: [] })
     await until('it is over', async () => (await lost()).length === 0, 50_000)
+    await until('it is said to be resolved', () => statesOf('gpu_lost', 'critical').includes('resolved'))
+    expect(statesOf('gpu_lost', 'critical')).toEqual(['firing', 'resolved'])
   })
 })

@@ -122,6 +122,20 @@ describe.skipIf(missing !== '')(`Prometheus and Alertmanager${missing}`, () => {
     expect(queries.length).toBeGreaterThan(60)
   }, 300_000)
 
+  it('finds values for every variable of every dashboard', async () => {
+    const definitions = readdirSync(DASHBOARDS).flatMap((name) => {
+      const { templating } = JSON.parse(readFileSync(join(DASHBOARDS, name), 'utf8')) as { templating: { list: { definition?: string }[] } }
+      return templating.list.flatMap(({ definition }) => definition ?? [])
+    })
+    // As Grafana asks: the values of a label among the series that match.
+    for (const definition of new Set(definitions)) {
+      const [, series = '', label = ''] = /^label_values\((.+), (\w+)\)$/.exec(definition) ?? []
+      const { data } = await server.get<{ data: string[] }>(`/api/v1/label/${label}/values?match[]=${encodeURIComponent(filledIn(series))}`)
+      expect(data, definition).not.toEqual([])
+    }
+    expect(new Set(definitions).size).toBeGreaterThanOrEqual(3)
+  })
+
   it('finds data for every metric of every rule', async () => {
     const rules = [...ALERTS.flatMap(({ rules: all }) => all), ...RECORDING.flatMap(({ rules: all }) => all)]
     const names = [...new Set(rules.flatMap(({ expr }) => metricNames(expr)))]

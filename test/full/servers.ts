@@ -34,7 +34,14 @@ export class Server {
     this.#child = start()
   }
 
-  static async open(program: string, port: number, folder: string, args: readonly string[], readyPath: string): Promise<Server> {
+  static async open(
+    program: string,
+    port: number,
+    folder: string,
+    args: readonly string[],
+    readyPath: string,
+    limitMs?: number,
+  ): Promise<Server> {
     let output = ''
     const server = new Server(`http://127.0.0.1:${port}`, folder, () => {
       const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -44,14 +51,14 @@ export class Server {
         })
       return child
     })
-    await server.#ready(readyPath).catch((cause) => {
+    await server.#ready(readyPath, limitMs).catch((cause) => {
       throw new Error(`${program} did not start: ${output}`, { cause })
     })
     return server
   }
 
-  async #ready(path: string): Promise<void> {
-    await until('the server answers', async () => (await fetch(this.url + path)).ok)
+  async #ready(path: string, limitMs?: number): Promise<void> {
+    await until('the server answers', async () => (await fetch(this.url + path)).ok, limitMs)
   }
 
   async get<T>(path: string): Promise<T> {

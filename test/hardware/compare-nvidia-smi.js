@@ -18,6 +18,8 @@ const REASONS = {
   hw_power_brake_slowdown: 0x80,
   display_clocks_setting: 0x100,
 }
+// N/A where there is no fabric.
+const FABRIC_STATES = { 'Not Started': 1, 'In Progress': 2, Completed: 3 }
 const yes = (text) => (text === 'Yes' ? 1 : text === 'No' ? 0 : null)
 const field = (name, path, scale = 1, slack = 0) => ({
   name,
@@ -44,7 +46,14 @@ const COMPARED = [
   words('pciBusId', 'pci/pci_bus_id'),
   fact('minor', 'minor_number'),
   fact('memoryTotalBytes', 'fb_memory_usage/total', MIB),
-  fact('powerLimitWatts', 'gpu_power_readings/current_power_limit'),
+  words('vbiosVersion', 'vbios_version'),
+  {
+    ...words('computeMode', 'compute_mode'),
+    theirs: (v) => ['Default', 'Exclusive_Thread', 'Prohibited', 'Exclusive_Process'].indexOf(v.compute_mode),
+  },
+  fact('powerLimitWatts', 'gpu_power_readings/requested_power_limit'),
+  fact('powerLimitEnforcedWatts', 'gpu_power_readings/current_power_limit'),
+  fact('powerLimitDefaultWatts', 'gpu_power_readings/default_power_limit'),
   fact('powerLimitMinWatts', 'gpu_power_readings/min_power_limit'),
   fact('powerLimitMaxWatts', 'gpu_power_readings/max_power_limit'),
   fact('smClockMaxHertz', 'max_clocks/sm_clock', 1e6),
@@ -98,6 +107,13 @@ const COMPARED = [
     slack: 0,
     theirs: (v) => (v.gpu_recovery_action === 'None' ? 0 : null),
     ours: (s) => s.recoveryAction,
+  },
+  {
+    name: 'fabricState',
+    path: 'fabric/state',
+    slack: 0,
+    theirs: (v) => FABRIC_STATES[v['fabric/state']] ?? null,
+    ours: (s) => s.fabricState,
   },
   {
     name: 'clockEventReasons',

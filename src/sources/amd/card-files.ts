@@ -35,6 +35,7 @@ export interface CardLimits {
   readonly temperatureCritical: number | null
   readonly temperatureEmergency: number | null
   readonly memoryTemperatureCritical: number | null
+  readonly powerCapDefault: number | null
   readonly powerCapMin: number | null
   readonly powerCapMax: number | null
 }
@@ -81,6 +82,7 @@ export function findCardFiles(devicePath: string): CardFiles {
       temperatureCritical: core === null ? null : number(`${core}_crit`),
       temperatureEmergency: core === null ? null : number(`${core}_emergency`),
       memoryTemperatureCritical: memory === null ? null : number(`${memory}_crit`),
+      powerCapDefault: number('power1_cap_default'),
       powerCapMin: number('power1_cap_min'),
       powerCapMax: number('power1_cap_max'),
     },

@@ -13,6 +13,7 @@ export interface Identity {
   readonly id: string
   readonly name: string
   readonly serial: string | null
+  readonly vbiosVersion: string | null
   readonly apuModel: boolean
   readonly vramTotalBytes: Reading
 }
@@ -27,6 +28,7 @@ export function readIdentity(place: CardPlace): Identity {
     id: parseUniqueId(read('unique_id')) ?? fallbackId(place),
     name: product === null ? (model?.name ?? unnamed) : product,
     serial: parseName(read('serial_number')),
+    vbiosVersion: parseName(read('vbios_version')),
     apuModel: model?.apu === true,
     vramTotalBytes: parseInteger(read('mem_info_vram_total')),
   }
@@ -90,8 +92,13 @@ export function gpuInfo({ place, index, identity, driverVersion, kfd, facts, una
     cudaVersion: null,
     libraryVersion: null,
     architecture: kfd?.target ?? null,
+    computeCapability: null,
+    vbiosVersion: identity.vbiosVersion,
+    computeMode: null,
     memoryTotalBytes: facts === null ? identity.vramTotalBytes : facts.memoryTotalBytes,
     powerLimitWatts: facts?.powerLimitWatts ?? null,
+    powerLimitEnforcedWatts: null,
+    powerLimitDefaultWatts: scaled(limits?.powerCapDefault, 1e6),
     powerLimitMinWatts: scaled(limits?.powerCapMin, 1e6),
     powerLimitMaxWatts: scaled(limits?.powerCapMax, 1e6),
     smClockMaxHertz: facts?.graphicsClockMaxHertz ?? null,

@@ -7,7 +7,8 @@ import { type CardPlace, discoverCards, listCards } from './discover.ts'
 import { type KfdGpu, readTopology } from './kfd.ts'
 import { ProcessList } from './processes.ts'
 
-const SLOW_INTERVAL_MS = 5000
+const SLOW_INTERVAL_MS = 10_000
+const LOOK_FOR_NEW_MS = 5000
 /** How often to look whether a lost card is back. */
 const LOOK_FOR_LOST_MS = 1000
 
@@ -85,7 +86,7 @@ class AmdSource implements Source {
   /** For a card that came back, or one that was plugged in; false when it was not the time to look. */
   #lookForCards(nowMs: number): boolean {
     if (nowMs < this.#lookAtMs) return false
-    this.#lookAtMs = nowMs + (this.#lost.size > 0 ? LOOK_FOR_LOST_MS : this.#slowIntervalMs)
+    this.#lookAtMs = nowMs + (this.#lost.size > 0 ? LOOK_FOR_LOST_MS : Math.min(this.#slowIntervalMs, LOOK_FOR_NEW_MS))
     const names = listCards(this.#env.root)
     if (names.join() === this.#cardNames && this.#lost.size === 0) return true
     this.#cardNames = names.join()

@@ -6,6 +6,7 @@ const MEBIBYTE = 1024 * 1024
 export interface Card {
   readonly name: string
   readonly architecture: string
+  readonly computeCapability: string
   readonly memoryBytes: number
   /** What the driver keeps for itself. */
   readonly driverBytes: number
@@ -23,6 +24,7 @@ export interface Card {
 const H100: Card = {
   name: 'Simulated H100 80GB',
   architecture: 'Hopper',
+  computeCapability: '9.0',
   memoryBytes: 81_559 * MEBIBYTE,
   driverBytes: 552 * MEBIBYTE,
   idleWatts: 72,
@@ -38,6 +40,7 @@ const H100: Card = {
 const A100: Card = {
   name: 'Simulated A100 40GB',
   architecture: 'Ampere',
+  computeCapability: '8.0',
   memoryBytes: 40_960 * MEBIBYTE,
   driverBytes: 423 * MEBIBYTE,
   idleWatts: 46,
@@ -53,6 +56,7 @@ const A100: Card = {
 const RTX_6000: Card = {
   name: 'Simulated RTX 6000 Ada 48GB',
   architecture: 'Ada',
+  computeCapability: '8.9',
   memoryBytes: 49_140 * MEBIBYTE,
   driverBytes: 480 * MEBIBYTE,
   idleWatts: 21,
@@ -89,8 +93,13 @@ export function simulatedGpu(index: number): GpuInfo {
     cudaVersion: '12.8',
     libraryVersion: 'simulated',
     architecture: card.architecture,
+    computeCapability: card.computeCapability,
+    vbiosVersion: 'simulated',
+    computeMode: 0,
     memoryTotalBytes: card.memoryBytes,
     powerLimitWatts: card.limitWatts,
+    powerLimitEnforcedWatts: card.limitWatts,
+    powerLimitDefaultWatts: card.limitWatts,
     powerLimitMinWatts: Math.round(card.limitWatts * 0.3),
     powerLimitMaxWatts: card.limitWatts,
     smClockMaxHertz: card.maxMegahertz * 1e6,
@@ -106,6 +115,7 @@ export function simulatedGpu(index: number): GpuInfo {
     unifiedMemory: false,
     unavailable: {
       serial: 'a simulated card has none',
+      fabricState: 'a simulated card is in no NVLink fabric',
       ...(card.hasFan ? {} : { fanRatio: 'no fan on the card: cooled by the chassis' }),
       ...(card.hasNvlink ? {} : { nvlinkTxBytesPerSecond: 'no NVLink on this card', nvlinkRxBytesPerSecond: 'no NVLink on this card' }),
     },

@@ -15,11 +15,12 @@ import {
   parseLoad,
   parseMemory,
 } from './parse.ts'
-import { errorCode, readProcBytes, readProcFile } from './proc-files.ts'
+import { errorCode, isProc, KeptFile, readProcBytes, readProcFile } from './proc-files.ts'
 import { ProcessLookup } from './process-lookup.ts'
 
 /** A log folder on a network costs a question to the server. */
 const DISK_INTERVAL_MS = 10_000
+const NAME_INTERVAL_MS = 10_000
 const NO_DEVICES: readonly GpuInfo[] = []
 
 export const host: SourceKind = {
@@ -39,12 +40,20 @@ class HostReader implements Source {
   #cpu: CpuTimes | null = null
   #disk: DiskSpace = NO_DISK
   #diskDueMs = Number.NEGATIVE_INFINITY
+  readonly #stat: KeptFile
+  readonly #load: KeptFile
+  readonly #memory: KeptFile
+  #hostname = ''
+  #hostnameDueMs = Number.NEGATIVE_INFINITY
 
   constructor(env: SourceEnv, stat: string) {
     this.#proc = join(env.root, 'proc')
     this.#logDir = env.options.logDir
     const units = parseKernelUnits(readProcBytes(join(this.#proc, 'self/auxv')) ?? Buffer.alloc(0))
     this.#processes = new ProcessLookup(env.root, units, parseBootTime(stat))
+    this.#stat = keptFile(`${this.#proc}/stat`)
+    this.#load = keptFile(`${this.#proc}/loadavg`)
+    this.#memory = keptFile(`${this.#proc}/meminfo`)
   }
 
   devices(): readonly GpuInfo[] {
@@ -56,23 +65,23 @@ class HostReader implements Source {
   }
 
   read(tick: SourceTick): readonly HostSample[] {
-    const stat = this.#file('stat')
+    const stat = this.#stat.read() ?? ''
     const before = this.#cpu
     const cpu = parseCpuTimes(stat)
     this.#cpu = cpu
-    const [load1, load5, load15] = parseLoad(this.#file('loadavg'))
+    const [load1, load5, load15] = parseLoad(this.#load.read() ?? '')
     const processes = this.#processes.read(tick)
     return [
       {
         kind: 'host',
         at: tick.at,
-        hostname: this.#file('sys/kernel/hostname').trim() || hostname(),
+        hostname: this.#readName(tick.monotonicMs),
         cpuRatio: before === null || cpu === null ? null : cpuRatioBetween(before, cpu),
         cpuCount: countCpus(stat),
         load1,
         load5,
         load15,
-        ...parseMemory(this.#file('meminfo')),
+        ...parseMemory(this.#memory.read() ?? ''),
         ...this.#readDisk(tick.monotonicMs),
         processes,
         processesReason: this.#processes.reason,
@@ -82,10 +91,15 @@ class HostReader implements Source {
 
   close(): void {
     this.#processes.watch([])
+    for (const file of [this.#stat, this.#load, this.#memory]) file.close()
   }
 
-  #file(name: string): string {
-    return readProcFile(`${this.#proc}/${name}`) ?? ''
+  #readName(nowMs: number): string {
+    if (nowMs >= this.#hostnameDueMs) {
+      this.#hostname = (readProcFile(`${this.#proc}/sys/kernel/hostname`) ?? '').trim() || hostname()
+      this.#hostnameDueMs = nowMs + NAME_INTERVAL_MS
+    }
+    return this.#hostname
   }
 
   #readDisk(nowMs: number): DiskSpace {
@@ -95,6 +109,11 @@ class HostReader implements Source {
     }
     return this.#disk
   }
+}
+
+/** Containers may have a file of their own in the place of the kernel's (lxcfs). */
+function keptFile(path: string): KeptFile {
+  return new KeptFile(path, isProc(path))
 }
 
 /** The boot time stands behind a line that is very long on large machines. */

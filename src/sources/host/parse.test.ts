@@ -55,6 +55,25 @@ describe('load and memory', () => {
     })
     expect(parseMemory('MemTotal:  100 kB\n')).toMatchObject({ memoryTotalBytes: 102400, memoryUsedBytes: null, swapUsedBytes: null })
   })
+
+  it('finds a line wherever it stands, and takes no other for it', () => {
+    const names = ['MemTotal', 'MemFree', 'MemAvailable', 'XMemTotal', 'MemTotalX', 'SwapTotal', 'SwapFree', 'SwapCached']
+    const lines = fc.uniqueArray(fc.tuple(fc.constantFrom(...names), fc.nat({ max: 2 ** 40 })), { selector: ([name]) => name })
+    fc.assert(
+      fc.property(lines, (all) => {
+        const meminfo = all.map(([name, value]) => `${`${name}:`.padEnd(16)}${String(value).padStart(8)} kB\n`).join('')
+        const of = (name: string) => all.find(([one]) => one === name)?.[1] ?? null
+        const bytes = (value: number | null) => (value === null ? null : value * 1024)
+        expect(parseMemory(meminfo)).toMatchObject({
+          memoryTotalBytes: bytes(of('MemTotal')),
+          memoryAvailableBytes: bytes(of('MemAvailable')),
+          swapTotalBytes: bytes(of('SwapTotal')),
+        })
+      }),
+    )
+    for (const junk of ['MemTotal: x kB\n', 'MemTotal:\nMemFree: 5 kB\n', 'MemTotal: -5 kB', 'MemTotal: 12345678901234567890 kB'])
+      expect(parseMemory(junk).memoryTotalBytes).toBe(null)
+  })
 })
 
 const statLine = (name: string, fields: Record<number, string | number> = {}) => {

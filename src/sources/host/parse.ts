@@ -9,19 +9,21 @@ export interface CpuTimes {
 
 /** The first line of /proc/stat: `cpu  user nice system idle iowait irq softirq steal …`; guest time is already in user's. */
 export function parseCpuTimes(stat: string): CpuTimes | null {
+  if (!stat.startsWith('cpu ')) return null
   const end = stat.indexOf('\n')
-  const fields = (end < 0 ? stat : stat.slice(0, end)).split(/\s+/)
-  if (fields[0] !== 'cpu' || fields.length < 5) return null
+  const fields = (end < 0 ? stat : stat.slice(0, end)).slice(4).trim().split(' ')
+  if (fields.length < 4) return null
   let total = 0
-  for (let field = 1; field <= 8; field++) total += Number(fields[field] ?? 0)
-  const idle = Number(fields[4]) + Number(fields[5] ?? 0)
+  for (let field = 0; field < 8; field++) total += Number(fields[field] ?? 0)
+  const idle = Number(fields[3]) + Number(fields[4] ?? 0)
   return Number.isFinite(total) && Number.isFinite(idle) ? { total, idle } : null
 }
 
 /** How many `cpuN` lines there are: processors that are switched on. */
 export function countCpus(stat: string): Reading {
   let count = 0
-  for (let at = stat.indexOf('\ncpu'); at >= 0; at = stat.indexOf('\ncpu', at + 4)) count++
+  // They come first: what follows is very long on large machines.
+  for (let at = stat.indexOf('\n'); at >= 0 && stat.startsWith('cpu', at + 1); at = stat.indexOf('\n', at + 4)) count++
   return count === 0 ? null : count
 }
 
@@ -51,21 +53,28 @@ export interface HostMemory {
   readonly swapUsedBytes: Reading
 }
 
+/** The figure of a line such as `MemTotal:       16384 kB`, in bytes. */
+function kibibytes(meminfo: string, name: string): Reading {
+  const before = meminfo.startsWith(`${name}:`) ? -1 : meminfo.indexOf(`\n${name}:`)
+  if (before < 0 && !meminfo.startsWith(`${name}:`)) return null
+  const at = before + name.length + 2
+  const end = meminfo.indexOf(' kB', at)
+  if (end < 0 || end - at > 32) return null
+  const digits = meminfo.slice(at, end).trim()
+  return /^\d{1,15}$/.test(digits) ? Number(digits) * 1024 : null
+}
+
 export function parseMemory(meminfo: string): HostMemory {
-  const kibibytes = (name: string): Reading => {
-    const match = new RegExp(`^${name}:\\s+(\\d{1,15}) kB$`, 'm').exec(meminfo)
-    return match === null ? null : Number(match[1]) * 1024
-  }
   const difference = (a: Reading, b: Reading) => (a === null || b === null ? null : Math.max(0, a - b))
-  const memoryTotalBytes = kibibytes('MemTotal')
-  const memoryAvailableBytes = kibibytes('MemAvailable')
-  const swapTotalBytes = kibibytes('SwapTotal')
+  const memoryTotalBytes = kibibytes(meminfo, 'MemTotal')
+  const memoryAvailableBytes = kibibytes(meminfo, 'MemAvailable')
+  const swapTotalBytes = kibibytes(meminfo, 'SwapTotal')
   return {
     memoryTotalBytes,
     memoryUsedBytes: difference(memoryTotalBytes, memoryAvailableBytes),
     memoryAvailableBytes,
     swapTotalBytes,
-    swapUsedBytes: difference(swapTotalBytes, kibibytes('SwapFree')),
+    swapUsedBytes: difference(swapTotalBytes, kibibytes(meminfo, 'SwapFree')),
   }
 }
 
@@ -85,19 +94,25 @@ export function parseProcessStat(stat: string): ProcessStat | null {
   const open = stat.indexOf('(')
   const close = stat.lastIndexOf(')')
   if (open < 0 || close < open) return null
-  const fields = stat.slice(close + 2).split(' ')
-  const [state, parent, user, system, start, resident] = [0, 1, 11, 12, 19, 21].map((field) => fields[field])
-  const numbers = [parent, user, system, start, resident].map((field) => (field === undefined || field === '' ? Number.NaN : Number(field)))
-  const [parentPid = 0, userTicks = 0, systemTicks = 0, startTicks = 0, residentPages = 0] = numbers
-  if (!state || numbers.some((value) => !Number.isFinite(value))) return null
+  const fields = stat.slice(close + 2).split(' ', 22)
+  const state = fields[0]
+  const parentPid = numberOf(fields[1])
+  const cpuTicks = numberOf(fields[11]) + numberOf(fields[12])
+  const startTicks = numberOf(fields[19])
+  const residentPages = numberOf(fields[21])
+  if (!state || !Number.isFinite(parentPid + cpuTicks + startTicks + residentPages)) return null
   return {
     name: stat.slice(open + 1, close),
     state,
     parentPid,
-    cpuTicks: userTicks + systemTicks,
+    cpuTicks,
     startTicks,
     residentPages: Math.max(0, residentPages),
   }
+}
+
+function numberOf(field: string | undefined): number {
+  return field === undefined || field === '' ? Number.NaN : Number(field)
 }
 
 /** The real user of /proc/PID/status. */

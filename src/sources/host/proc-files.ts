@@ -1,5 +1,5 @@
 /** Reading the small files of /proc, into one buffer and without exceptions for what is simply not there. */
-import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readlinkSync, readSync, statfsSync } from 'node:fs'
 
 const buffer = Buffer.allocUnsafe(64 * 1024)
 
@@ -19,6 +19,63 @@ export function readProcFile(path: string, limit = buffer.length): string | null
 export function readProcBytes(path: string): Buffer | null {
   const length = fill(path, buffer.length)
   return length === null ? null : Buffer.from(buffer.subarray(0, length))
+}
+
+/** The kernel writes such a file anew for every reading from its beginning, so it need not be opened every time. */
+export class KeptFile {
+  readonly #path: string
+  readonly #isKept: boolean
+  #fd = -1
+
+  /** `isKept`: the file is one of the kernel's (see isProc). */
+  constructor(path: string, isKept: boolean) {
+    this.#path = path
+    this.#isKept = isKept
+  }
+
+  read(): string | null {
+    if (!this.#isKept) return readProcFile(this.#path)
+    if (this.#fd < 0) return this.#open() ? this.#read() : null
+    // What is gone may be there anew: a process of the same number.
+    return this.#read() ?? (this.#open() ? this.#read() : null)
+  }
+
+  close(): void {
+    if (this.#fd >= 0) closeSync(this.#fd)
+    this.#fd = -1
+  }
+
+  #open(): boolean {
+    try {
+      this.#fd = openSync(this.#path, 'r')
+      return true
+    } catch (error) {
+      errorCode(error)
+      return false
+    }
+  }
+
+  #read(): string | null {
+    try {
+      return buffer.toString('utf8', 0, readSync(this.#fd, buffer, 0, buffer.length, 0))
+    } catch (error) {
+      errorCode(error)
+      this.close()
+      return null
+    }
+  }
+}
+
+const PROC_SUPER_MAGIC = 0x9fa0
+
+/** Whether a file or folder is the kernel's own, rather than a copy or a stand-in. */
+export function isProc(path: string): boolean {
+  try {
+    return statfsSync(path).type === PROC_SUPER_MAGIC
+  } catch (error) {
+    errorCode(error)
+    return false
+  }
 }
 
 export function readProcLink(path: string): string | null {

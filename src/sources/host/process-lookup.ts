@@ -4,13 +4,15 @@ import type { SourceTick } from '../../kinds.ts'
 import type { ProcessInfo, Reading } from '../../model.ts'
 import { type Membership, NO_MEMBERSHIP, parseCgroup } from './cgroup.ts'
 import { type KernelUnits, type ProcessStat, parseCommand, parseProcessStat, parseUid } from './parse.ts'
-import { listProcFolder, readProcFile, readProcLink } from './proc-files.ts'
+import { isProc, KeptFile, listProcFolder, readProcFile, readProcLink } from './proc-files.ts'
 import { Users } from './users.ts'
 
 /** A program may change its command line, user or cgroup while it runs, but does so seldom. */
 const STATIC_INTERVAL_MS = 30_000
 const DEVICE_INTERVAL_MS = 5000
 const MAX_WATCHED = 4096
+/** Files kept open; a process beyond has its own opened every time. */
+const MAX_KEPT = 256
 const MAX_COMMAND_BYTES = 4096
 const MAX_DESCRIPTORS = 4096
 const INITIAL_PID_NAMESPACE = 'pid:[4026531836]'
@@ -46,6 +48,8 @@ export class ProcessLookup {
   readonly #foreign: boolean
   #pids: readonly number[] = []
   #known = new Map<number, Known>()
+  readonly #isKept: boolean
+  #files = new Map<number, KeptFile>()
   /** HostSample.processesReason of the last read. */
   reason: string | null = null
 
@@ -54,6 +58,7 @@ export class ProcessLookup {
     this.#units = units
     this.#bootAt = bootSeconds === null ? null : bootSeconds * 1000
     this.#users = new Users({ root })
+    this.#isKept = isProc(this.#proc)
     const namespace = readProcLink(join(this.#proc, 'self/ns/pid'))
     this.#foreign = namespace !== null && namespace !== INITIAL_PID_NAMESPACE
   }
@@ -62,19 +67,33 @@ export class ProcessLookup {
     this.#pids = [...new Set(pids)].filter((pid) => Number.isInteger(pid) && pid > 0).slice(0, MAX_WATCHED)
     const watched = new Set(this.#pids)
     for (const pid of this.#known.keys()) if (!watched.has(pid)) this.#known.delete(pid)
+    for (const [pid, file] of this.#files) {
+      if (watched.has(pid)) continue
+      file.close()
+      this.#files.delete(pid)
+    }
   }
 
   read(tick: SourceTick): ProcessInfo[] {
     const processes: ProcessInfo[] = []
     for (const pid of this.#pids) {
       const folder = `${this.#proc}/${pid}`
-      const stat = parseProcessStat(readProcFile(`${folder}/stat`) ?? '')
+      const stat = parseProcessStat(this.#fileOf(pid, folder).read() ?? '')
       const known = stat === null ? null : this.#recognise(pid, stat, folder, tick.monotonicMs)
       if (stat === null || known === null) this.#known.delete(pid)
       else if (!this.#foreign || known.hasGpu) processes.push(this.#info(pid, stat, known))
     }
     this.reason = this.#foreign && processes.length < this.#pids.length ? FOREIGN_PIDS : null
     return processes
+  }
+
+  #fileOf(pid: number, folder: string): KeptFile {
+    let file = this.#files.get(pid)
+    if (file === undefined) {
+      file = new KeptFile(`${folder}/stat`, this.#isKept && this.#files.size < MAX_KEPT)
+      this.#files.set(pid, file)
+    }
+    return file
   }
 
   #recognise(pid: number, stat: ProcessStat, folder: string, nowMs: number): Known {

@@ -38,7 +38,9 @@ async function begin(...setup: Parameters<typeof start>) {
 
 describe('static facts', () => {
   it('reads identity, versions and limits once', async () => {
-    const { ticker, counts } = await begin({ script: { gpus: 1, 'gpu0.power_limit': 350500, serial: '77' } })
+    const { ticker, counts } = await begin({
+      script: { gpus: 1, 'gpu0.power_limit': 350500, power_limit_enforced: 340000, serial: '77', compute_mode: 3 },
+    })
     await ticker.tick()
     await ticker.tick()
     expect(ticker.device()).toMatchObject({
@@ -55,8 +57,13 @@ describe('static facts', () => {
       cudaVersion: '13.0',
       libraryVersion: '13.580.159.04',
       architecture: 'Hopper',
+      computeCapability: '9.0',
+      vbiosVersion: '96.00.A5.00.03',
+      computeMode: 3,
       memoryTotalBytes: 143771 * 1024 * 1024,
       powerLimitWatts: 350.5,
+      powerLimitEnforcedWatts: 340,
+      powerLimitDefaultWatts: 700,
       powerLimitMinWatts: 200,
       powerLimitMaxWatts: 700,
       smClockMaxHertz: 1980e6,
@@ -119,6 +126,7 @@ describe('readings', () => {
         ecc_corrected_aggregate: 7,
         ecc_uncorrected_aggregate: 8,
         recovery_action: 1,
+        fabric_state: 2,
         field: '74:2500000000,75:1500000000,142:1,143:2,144:1,145:0,29:3,30:4,31:1',
       },
     })
@@ -158,6 +166,7 @@ describe('readings', () => {
       retiredPagesDoubleBit: 4,
       retiredPagesPending: 1,
       recoveryAction: 1,
+      fabricState: 2,
     })
   })
 

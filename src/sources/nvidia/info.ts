@@ -87,9 +87,14 @@ export function readInfo(device: Device, base: GpuInfo, memory: MemoryReader): G
     minor: once('nvmlDeviceGetMinorNumber', 'minor'),
     serial: textOf(device, 'nvmlDeviceGetSerial', 'serial'),
     architecture: architectureOf(device, once('nvmlDeviceGetArchitecture', 'architecture')),
+    computeCapability: computeCapabilityOf(device),
+    vbiosVersion: textOf(device, 'nvmlDeviceGetVbiosVersion', 'vbiosVersion'),
+    computeMode: once('nvmlDeviceGetComputeMode', 'computeMode'),
     memoryTotalBytes,
     unifiedMemory: memory.unified,
     powerLimitWatts: divided(once('nvmlDeviceGetPowerManagementLimit', 'powerLimitWatts'), PER_MILLI),
+    powerLimitEnforcedWatts: divided(once('nvmlDeviceGetEnforcedPowerLimit', 'powerLimitEnforcedWatts'), PER_MILLI),
+    powerLimitDefaultWatts: divided(once('nvmlDeviceGetPowerManagementDefaultLimit', 'powerLimitDefaultWatts'), PER_MILLI),
     ...powerRange(device),
     smClockMaxHertz: scaled(once('nvmlDeviceGetMaxClockInfo', 'smClockMaxHertz', 1), MEGAHERTZ),
     memoryClockMaxHertz: scaled(once('nvmlDeviceGetMaxClockInfo', 'memoryClockMaxHertz', 2), MEGAHERTZ),
@@ -110,6 +115,13 @@ function architectureOf(device: Device, number: Reading): string | null {
   const name = ARCHITECTURES.get(number)
   if (name === undefined) device.explain('architecture', `architecture ${number} is newer than this program`)
   return name ?? null
+}
+
+/** `9.0` */
+function computeCapabilityOf(device: Device): string | null {
+  const minor = Buffer.alloc(4)
+  const terms = { symbols: ['nvmlDeviceGetCudaComputeCapability'], fields: ['computeCapability'], last: minor } as const
+  return question(device, terms)(buffer) ? `${buffer.readInt32LE(0)}.${minor.readInt32LE(0)}` : null
 }
 
 function powerRange(device: Device): { powerLimitMinWatts: Reading; powerLimitMaxWatts: Reading } {

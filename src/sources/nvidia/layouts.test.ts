@@ -2,10 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   decodeEvent,
+  decodeFabricStateV1,
+  decodeFabricStateV2,
   decodeFieldValue,
   decodeMemoryV1,
   decodeMemoryV2,
   decodePciBusId,
+  FABRIC_V2_VERSION,
   gpmValue,
   MEMORY_V2_VERSION,
   normaliseBusId,
@@ -43,6 +46,15 @@ describe('memory', () => {
           expect(memory === null || memory.usedBytes <= memory.totalBytes).toBe(true)
       }),
     )
+  })
+})
+
+describe('the state of the fabric', () => {
+  it('is read behind cluster, status and clique, in both versions', () => {
+    const first = Buffer.from(`${'aa'.repeat(16)}01000000${'fe7f0000'}03000000`, 'hex')
+    expect(decodeFabricStateV1(first)).toBe(3)
+    expect(decodeFabricStateV2(Buffer.concat([Buffer.from('24000002', 'hex'), first, Buffer.alloc(4, 0xff)]))).toBe(3)
+    expect(FABRIC_V2_VERSION).toBe(0x02000024)
   })
 })
 

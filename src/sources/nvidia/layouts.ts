@@ -48,6 +48,19 @@ function memoryOf(total: number | null, free: number | null, used: number | null
   return { totalBytes: total, freeBytes: free, usedBytes: used, reservedBytes }
 }
 
+/** nvmlGpuFabricInfo_v2_t: version, cluster (16 bytes), status, clique, state, health. */
+export const FABRIC_V2_BYTES = 36
+export const FABRIC_V2_VERSION = FABRIC_V2_BYTES | (2 << 24)
+
+/** nvmlGpuFabricInfo_t has neither version nor health. */
+export function decodeFabricStateV1(bytes: Buffer): number {
+  return bytes.readUInt32LE(24)
+}
+
+export function decodeFabricStateV2(bytes: Buffer): number {
+  return bytes.readUInt32LE(28)
+}
+
 export const PCI_INFO_BYTES = 68
 
 /** `00000000:8D:00.0`, from the busId text, else from the legacy one. */

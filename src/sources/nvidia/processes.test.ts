@@ -99,16 +99,16 @@ describe('process lists', () => {
     ])
   })
 
-  it('ask a slow graphics list only in the slow tier, and keep what it said', async () => {
+  it('ask a slow graphics list only every five seconds, and keep what it said', async () => {
     const delay = 'nvmlDeviceGetGraphicsRunningProcesses_v3:3000'
     const { ticker, counts } = await begin({ script: { gpus: 1, graphics: 1, delay_us: [delay] }, options: { slowIntervalMs: 100_000 } })
     for (let i = 0; i < 20; i++) expect((await ticker.gpu()).processes).toHaveLength(2)
     expect(await counts()).toMatchObject({
-      nvmlDeviceGetGraphicsRunningProcesses_v3: 5,
+      nvmlDeviceGetGraphicsRunningProcesses_v3: 8,
       nvmlDeviceGetComputeRunningProcesses_v3: 20,
     })
     await ticker.tick(100_000)
-    expect((await counts()).nvmlDeviceGetGraphicsRunningProcesses_v3).toBe(6)
+    expect((await counts()).nvmlDeviceGetGraphicsRunningProcesses_v3).toBe(9)
   })
 })
 
@@ -156,6 +156,16 @@ describe('process utilisation', () => {
     expect((await ticker.gpu()).processes?.[0]?.smRatio).toBe(0.4)
     expect((await counts()).nvmlDeviceGetProcessUtilization).toBe(1)
     expect((await ticker.gpu()).processes?.[0]?.smRatio).toBe(0.5)
+  })
+
+  it('does not wait for the slow tier', async () => {
+    const { ticker, counts } = await begin({ script: { gpus: 1, processes: 1 }, options: { slowIntervalMs: 10_000 } })
+    for (let i = 0; i < 20; i++) await ticker.gpu()
+    const { nvmlDeviceGetProcessUtilization, nvmlDeviceGetCurrPcieLinkWidth } = await counts()
+    expect({ nvmlDeviceGetProcessUtilization, nvmlDeviceGetCurrPcieLinkWidth }).toEqual({
+      nvmlDeviceGetProcessUtilization: 4,
+      nvmlDeviceGetCurrPcieLinkWidth: 2,
+    })
   })
 
   it('takes "not found" for idle and discards nonsense', async () => {

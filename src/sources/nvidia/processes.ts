@@ -29,13 +29,13 @@ export class Processes {
     )
   }
 
-  /** `slow`: the slow tier is due in this tick. */
-  read(slow: boolean, monotonicMs: number): GpuProcess[] | null {
+  /** `seldom`: what is dear here is due in this tick. */
+  read(seldom: boolean, monotonicMs: number): GpuProcess[] | null {
     const compute = this.#compute.read()
-    if (!this.#graphics.over && (slow || !this.#graphicsTier.slow))
+    if (!this.#graphics.over && (seldom || !this.#graphicsTier.slow))
       this.#graphicsNow = this.#graphicsTier.measure(() => this.#graphics.read()) ?? []
     if (compute === null) return null
-    if (slow) this.#utilization?.refresh(pidsOf(compute, this.#graphicsNow), monotonicMs)
+    if (seldom) this.#utilization?.refresh(pidsOf(compute, this.#graphicsNow), monotonicMs)
     return mergeProcesses(compute, this.#graphicsNow, (pid) => this.#utilization?.of(pid) ?? UNKNOWN_SHARES)
   }
 }

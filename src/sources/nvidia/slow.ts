@@ -2,6 +2,7 @@
 import type { Reading } from '../../model.ts'
 import { CODE, SYMBOL_MISSING } from './codes.ts'
 import type { Device } from './device.ts'
+import { fabricReader } from './fabric.ts'
 import type { TierReader } from './fast.ts'
 import { FieldBatch } from './fields.ts'
 import { readUint64 } from './layouts.ts'
@@ -20,6 +21,7 @@ export function slowReader(device: Device): TierReader {
   const fan = uint32Reading(device, { symbols: ['nvmlDeviceGetFanSpeed'], fields: ['fanRatio'] })
   const generation = uint32Reading(device, { symbols: ['nvmlDeviceGetCurrPcieLinkGeneration'], fields: ['pcieGeneration'] })
   const width = uint32Reading(device, { symbols: ['nvmlDeviceGetCurrPcieLinkWidth'], fields: ['pcieWidth'] })
+  const fabric = fabricReader(device)
   const energy = uint64Reading(device, { symbols: ['nvmlDeviceGetTotalEnergyConsumption'], fields: ['energyJoules'] })
   const replays = uint32Reading(device, { symbols: ['nvmlDeviceGetPcieReplayCounter'], fields: ['pcieReplayCount'] })
   const fields = new FieldBatch(device, [
@@ -58,6 +60,7 @@ export function slowReader(device: Device): TierReader {
     out.fanRatio = speed === null ? null : Math.min(speed, 100) / 100
     out.pcieGeneration = generation()
     out.pcieWidth = width()
+    out.fabricState = fabric()
   }
 }
 

@@ -3,14 +3,15 @@ import type { Source, SourceEnv, SourceTick } from '../../kinds.ts'
 import type { GpuInfo, Sample } from '../../model.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'
 import { Device } from './device.ts'
+import { listDriverCards } from './driver-cards.ts'
 import { Events } from './events.ts'
 import { Gpu, PROBE_INTERVAL_MS } from './gpu.ts'
-import { readIdentity, readSystem, type SystemInfo, unknownGpu } from './info.ts'
+import { type Identity, readIdentity, readSystem, type SystemInfo, unknownGpu } from './info.ts'
 import type { Nvml } from './library.ts'
 import type { PciCard } from './pci-cards.ts'
 import { silentSample } from './sample.ts'
 
-const DEFAULT_SLOW_INTERVAL_MS = 5000
+const DEFAULT_SLOW_INTERVAL_MS = 10_000
 /** Reasons are complete only after the counters have had their second and third reading. */
 const SETTLING_READS = 3
 
@@ -83,8 +84,9 @@ export class NvidiaSource implements Source {
     const { index } = row
     const code = this.#nvml.functions.nvmlDeviceGetHandleByIndex_v2?.(index, buffer) ?? CODE.functionNotFound
     if (code !== CODE.ok) {
-      const info = unknownGpu({ id: `nvidia-${index}`, name: null, pciBusId: null }, index, this.#system)
-      row.unreachable = { info: { ...info, unavailable: { name: codeInWords(code) } }, code, triedMs: nowMs }
+      // Looked up once: a card does not change its name while it is lost.
+      const info = row.unreachable?.info ?? unknownGpu(this.#listedIdentity(index), index, this.#system)
+      row.unreachable = { info: { ...info, unavailable: info.name === null ? { name: codeInWords(code) } : {} }, code, triedMs: nowMs }
       return
     }
     const device = new Device(this.#nvml, buffer.readBigUInt64LE(0))
@@ -104,6 +106,14 @@ export class NvidiaSource implements Source {
       unknownGpu(identity, index, this.#system),
     )
     this.#events.register({ id: identity.id, handle: device.handle }, identity.pciBusId)
+  }
+
+  /** NVML numbers cards by their address, so that a complete list of them tells which one this is. */
+  #listedIdentity(index: number): Identity {
+    const listed = listDriverCards(this.#env.root)
+    const card = listed.length === this.#rows.length ? listed[index] : undefined
+    const pciBusId = card?.busId ?? (this.#cards.length === this.#rows.length ? this.#cards[index]?.busId : undefined) ?? null
+    return { id: card?.uuid ?? pciBusId ?? `nvidia-${index}`, name: card?.name ?? null, pciBusId }
   }
 
   /** A new array at once when a device came, went or was met; when only reasons were learnt, not before they have settled. */

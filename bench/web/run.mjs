@@ -1,0 +1,120 @@
+// What the dashboard costs: drawing a day of samples, 64 GPUs live in a browser, and the agent's share of each page that is open.
+//   node bench/web/run.mjs [--seconds 30]
+// Needs Chromium. Compare ratios: shares of a core depend on the machine.
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { chromium } from 'playwright-core'
+import { build, preview } from 'vite'
+
+const { values } = parseArgs({ options: { seconds: { type: 'string', default: '30' } } })
+const seconds = Number(values.seconds)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const executablePath = process.env.GPUWARDEN_CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path))
+if (!executablePath) {
+  console.error('Chromium is not installed: apt-get install chromium')
+  process.exit(1)
+}
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1]
+
+await drawADay()
+await manyGpus()
+await manyPages()
+await browser.close()
+process.exit(0)
+
+async function drawADay() {
+  const outDir = mkdtempSync(join(tmpdir(), 'gpuwarden-bench-web-'))
+  const common = { root: join(root, 'bench/web'), configFile: false, logLevel: 'error' }
+  await build({
+    ...common,
+    oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+    build: { outDir, emptyOutDir: true, rolldownOptions: { input: join(root, 'bench/web/chart.html') } },
+  })
+  const server = await preview({ ...common, build: { outDir }, preview: { port: 0, host: '127.0.0.1' } })
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+  await page.goto(`http://127.0.0.1:${server.httpServer.address().port}/chart.html`)
+  await page.waitForFunction(() => 'measure' in globalThis)
+  const times = []
+  for (let turn = 0; turn < 7; turn++) times.push(await page.evaluate(() => globalThis.measure()))
+  console.log(
+    `a day at 1 Hz, 8 series (691,200 points): ${median(times).toFixed(0)} ms from data to picture (median of 7; first ${times[0].toFixed(0)} ms; goal 200)`,
+  )
+  await page.close()
+  server.httpServer.close()
+}
+
+async function manyGpus() {
+  const agent = await startAgent(['--demo-gpus', '64'])
+  for (const look of ['table', 'cards']) {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    await page.goto(`${agent.url}/#/?view=${look}`)
+    await wait(8000)
+    const client = await page.context().newCDPSession(page)
+    await client.send('Performance.enable')
+    const busy = async () => {
+      const { metrics } = await client.send('Performance.getMetrics')
+      return metrics.find(({ name }) => name === 'TaskDuration').value
+    }
+    const before = await busy()
+    await wait(seconds * 1000)
+    const share = ((await busy()) - before) / seconds
+    console.log(`64 GPUs live at 1 Hz, ${look}: ${(share * 100).toFixed(1)} % of a core in the main thread (goal 10)`)
+    await page.close()
+  }
+  agent.child.kill()
+}
+
+async function manyPages() {
+  const agent = await startAgent(['--demo-gpus', '8'])
+  await wait(5000)
+  const alone = await cpuShare(agent.child.pid)
+  const streams = Array.from({ length: 50 }, () => get(`${agent.url}/api/v1/stream`, (answer) => answer.resume()))
+  await wait(2000)
+  const clients = (await (await fetch(`${agent.url}/api/v1/health`)).json()).stream.clients
+  const together = await cpuShare(agent.child.pid)
+  for (const stream of streams) stream.destroy()
+  const again = await cpuShare(agent.child.pid)
+  const base = (alone + again) / 2
+  console.log(
+    `agent with 8 GPUs at 1 Hz: ${(base * 100).toFixed(2)} % of a core alone, ${(together * 100).toFixed(2)} % with ${clients} pages: ${(((together - base) / clients) * 100).toFixed(3)} % a page (goal 1)`,
+  )
+  agent.child.kill()
+}
+
+function startAgent(args) {
+  const logDir = mkdtempSync(join(tmpdir(), 'gpuwarden-bench-'))
+  const child = spawn(
+    process.execPath,
+    [join(root, 'bin/gpuwarden.js'), 'monitor', '--source', 'demo', '--interval', '1', '--port', '0', '--log-dir', logDir, ...args],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
+  return new Promise((resolve, reject) => {
+    let text = ''
+    child.stderr.on('data', (data) => {
+      text += data
+      const line = text.split('\n').find((one) => one.includes('gpuwarden is watching') && one.endsWith('}'))
+      if (line) resolve({ child, url: JSON.parse(line).url })
+    })
+    child.once('exit', () => reject(new Error(text)))
+  })
+}
+
+/** Share of a core that the agent process itself takes; its sampler is another process. */
+async function cpuShare(pid) {
+  const ticks = () => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+    return Number(fields[11]) + Number(fields[12])
+  }
+  const before = ticks()
+  await wait(seconds * 1000)
+  return (ticks() - before) / 100 / seconds
+}

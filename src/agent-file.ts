@@ -1,0 +1,183 @@
+/**
+ * Which agents run on this machine: each leaves a small file for as long as it serves, and whoever holds a token looks there first.
+ * That something answers on a port proves nothing; that the process named in a file of ours listens there does.
+ */
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
+export interface AgentPlace {
+  readonly env?: NodeJS.ProcessEnv
+  /** `/proc` in life; a folder in tests. */
+  readonly proc?: string
+}
+
+interface AgentRecord {
+  readonly pid: number
+  readonly port: number
+  readonly startedAt: number
+  /** As /proc tells it; a reused PID has another. null where there is no /proc. */
+  readonly startTicks: string | null
+}
+
+const FILE = /^agent-(\d+)\.json$/
+const LARGEST_FILE_BYTES = 4096
+const LISTENING = '0A'
+const START_TICKS_FIELD = 19
+const SYSTEM_FOLDER = '/run/gpuwarden'
+
+/** Says that this process serves there. Gives the way to take it back; throws when no folder can be written. */
+export function announceAgent(port: number, { env = process.env, proc = '/proc' }: AgentPlace = {}): () => void {
+  const record: AgentRecord = { pid: process.pid, port, startedAt: Date.now(), startTicks: startTicks(process.pid, proc) }
+  let fault: unknown = null
+  for (const folder of foldersToWrite(env)) {
+    try {
+      return writeRecord(folder, record, proc)
+    } catch (error) {
+      fault = error
+    }
+  }
+  throw new Error(`no folder takes the file that tells where the agent is: ${fault instanceof Error ? fault.message : 'none is known'}`, {
+    cause: fault,
+  })
+}
+
+/** True when the process that listens there is an agent of this user, of root, or of `owner` (such as the owner of the token's file). */
+export function isAgentOfOurs(port: number, owner: number | null = null, { env = process.env, proc = '/proc' }: AgentPlace = {}): boolean {
+  const trusted = new Set([process.getuid?.() ?? 0, 0, ...(owner === null ? [] : [owner])])
+  return foldersToRead(env).some((folder) => {
+    const found = readRecord(join(folder, `agent-${port}.json`))
+    if (!found || !trusted.has(found.uid) || found.record.port !== port) return false
+    const { pid, startTicks: then } = found.record
+    const now = startTicks(pid, proc)
+    if (!isAlive(pid) || (now !== null && then !== null && now !== then)) return false
+    return listens(pid, port, found.uid, proc)
+  })
+}
+
+function foldersToWrite(env: NodeJS.ProcessEnv): string[] {
+  const isRoot = process.getuid?.() === 0
+  return [...runtimeFolder(env), ...(isRoot ? [SYSTEM_FOLDER] : []), stateFolder(env)]
+}
+
+function foldersToRead(env: NodeJS.ProcessEnv): string[] {
+  return [...runtimeFolder(env), SYSTEM_FOLDER, stateFolder(env)]
+}
+
+/** Somebody else's (as after sudo) is not ours to use. */
+function runtimeFolder({ XDG_RUNTIME_DIR: folder }: NodeJS.ProcessEnv): string[] {
+  if (!folder?.startsWith('/')) return []
+  const stat = statSync(folder, { throwIfNoEntry: false })
+  return stat?.isDirectory() && stat.uid === process.getuid?.() ? [join(folder, 'gpuwarden')] : []
+}
+
+function stateFolder(env: NodeJS.ProcessEnv): string {
+  return join(env.XDG_STATE_HOME || join(env.HOME || homedir(), '.local/state'), 'gpuwarden')
+}
+
+function writeRecord(folder: string, record: AgentRecord, proc: string): () => void {
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  const { uid } = lstatSync(folder)
+  if (uid !== (process.getuid?.() ?? uid)) throw new Error(`${folder} belongs to another user`)
+  removeStale(folder, proc)
+  const path = join(folder, `agent-${record.port}.json`)
+  const part = `${path}.${record.pid}`
+  rmSync(part, { force: true })
+  writeFileSync(part, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o644 })
+  renameSync(part, path)
+  return () => {
+    // Another agent may have taken the port since.
+    if (readRecord(path)?.record.pid === record.pid) rmSync(path, { force: true })
+  }
+}
+
+/** Left behind by agents that were killed. */
+function removeStale(folder: string, proc: string): void {
+  for (const name of readdirSync(folder)) {
+    const found = FILE.test(name) ? readRecord(join(folder, name)) : null
+    if (!found) continue
+    const { pid, startTicks: then } = found.record
+    if (!isAlive(pid) || startTicks(pid, proc) !== then) rmSync(join(folder, name), { force: true })
+  }
+}
+
+/** null: none that can be believed. */
+function readRecord(path: string): { readonly record: AgentRecord; readonly uid: number } | null {
+  try {
+    const stat = lstatSync(path)
+    const isWritableByOthers = (stat.mode & 0o022) !== 0
+    if (!stat.isFile() || stat.size > LARGEST_FILE_BYTES || isWritableByOthers) return null
+    const { pid, port, startedAt, startTicks: ticks } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
+    if (!isCount(pid) || !isCount(port) || typeof startedAt !== 'number') return null
+    return { record: { pid, port, startedAt, startTicks: typeof ticks === 'string' ? ticks : null }, uid: stat.uid }
+  } catch (error) {
+    // Not there, not ours to read, or not what an agent writes: it proves nothing.
+    if (error instanceof SyntaxError || error instanceof TypeError || (error instanceof Error && 'code' in error)) return null
+    throw error
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) > 0
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function startTicks(pid: number, proc: string): string | null {
+  const text = readText(`${proc}/${pid}/stat`)
+  // The name in parentheses may hold anything.
+  return text === null ? null : (text.slice(text.lastIndexOf(')') + 2).split(' ')[START_TICKS_FIELD] ?? null)
+}
+
+/** Where the kernel tells who listens there, it has to be this process; where it does not, the living process has to do. */
+function listens(pid: number, port: number, uid: number, proc: string): boolean {
+  const listeners = [`${proc}/net/tcp`, `${proc}/net/tcp6`].flatMap((path) => listenersIn(readText(path) ?? '', port))
+  if (listeners.length === 0) return true
+  const sockets = socketsOf(pid, proc)
+  return listeners.every((listener) => (sockets ? sockets.has(listener.inode) : listener.uid === uid))
+}
+
+function listenersIn(table: string, port: number): { readonly uid: number; readonly inode: string }[] {
+  const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  return table.split('\n').flatMap((line) => {
+    const [, local = '', , state, , , , uid, , inode = ''] = line.trim().split(/\s+/)
+    return local.endsWith(end) && state === LISTENING ? [{ uid: Number(uid), inode }] : []
+  })
+}
+
+/** null: not ours to look at. */
+function socketsOf(pid: number, proc: string): Set<string> | null {
+  try {
+    const folder = `${proc}/${pid}/fd`
+    return new Set(readdirSync(folder).flatMap((name) => /^socket:\[(\d+)\]$/.exec(linkOf(join(folder, name)))?.[1] ?? []))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return null
+    throw error
+  }
+}
+
+/** A file may be closed while we look. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return ''
+    throw error
+  }
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return null
+    throw error
+  }
+}

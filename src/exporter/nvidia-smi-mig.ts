@@ -1,0 +1,66 @@
+/** MIG instances under that exporter's names: identity per instance, figures per GPU instance, labelled with the parent's UUID. */
+import type { GpuReadings, Reading } from '../model.ts'
+import { joinPairs, pairs, provenancePairs } from './labels.ts'
+import { type GpuSubject, type Metric, metric } from './metric.ts'
+import { smiUuid } from './nvidia-smi.ts'
+
+const LABELS = ['uuid', 'gpu_instance_id']
+
+function instancePairs({ info }: GpuSubject): string | null {
+  if (info.vendor !== 'nvidia' || info.mig === null) return null
+  return pairs({ uuid: smiUuid(info.mig.parentId), gpu_instance_id: info.mig.gpuInstanceId })
+}
+
+/** Memory and activity belong to the GPU instance: of several compute instances in it the first one speaks. */
+function gauge(name: string, unit: string, help: string, of: (readings: GpuReadings) => Reading): Metric<readonly GpuSubject[]> {
+  return metric('gauge', `nvidia_smi_mig_${name}`, unit, help, LABELS, (gpus, emit) => {
+    const seen = new Set<string>()
+    for (const gpu of gpus) {
+      const own = instancePairs(gpu)
+      if (own === null || seen.has(own)) continue
+      seen.add(own)
+      emit(joinPairs(own, provenancePairs(gpu.info.provenance)), of(gpu.readings))
+    }
+  })
+}
+
+export const NVIDIA_SMI_MIG: readonly Metric<readonly GpuSubject[]>[] = [
+  metric(
+    'gauge',
+    'nvidia_smi_mig_info',
+    '',
+    'What the MIG instance is; always 1.',
+    ['uuid', 'mig_uuid', 'gpu_instance_id', 'compute_instance_id', 'profile'],
+    (gpus, emit) => {
+      const seen = new Set<string>()
+      for (const { info } of gpus) {
+        if (info.vendor !== 'nvidia' || info.mig === null || seen.has(info.id)) continue
+        seen.add(info.id)
+        const { parentId, gpuInstanceId, computeInstanceId, profile } = info.mig
+        const own = {
+          uuid: smiUuid(parentId),
+          mig_uuid: info.id,
+          gpu_instance_id: gpuInstanceId,
+          compute_instance_id: computeInstanceId,
+          profile,
+        }
+        emit(joinPairs(pairs(own), provenancePairs(info.provenance)), 1)
+      }
+    },
+  ),
+  gauge('memory_total_bytes', 'bytes', 'Memory of the GPU instance.', (r) => r.memoryTotalBytes),
+  gauge('memory_used_bytes', 'bytes', 'Memory of the GPU instance in use.', (r) => r.memoryUsedBytes),
+  gauge('memory_free_bytes', 'bytes', 'Memory of the GPU instance that is free.', (r) => r.memoryFreeBytes),
+  gauge('memory_reserved_bytes', 'bytes', 'Memory of the GPU instance kept by the driver.', (r) => r.memoryReservedBytes),
+  gauge('graphics_activity_ratio', 'ratio', 'Share of time in which the graphics engine was active.', (r) => r.graphicsActiveRatio),
+  gauge('sm_activity_ratio', 'ratio', 'Share of multiprocessors with work, averaged over time.', (r) => r.smActiveRatio),
+  gauge('sm_occupancy_ratio', 'ratio', 'Warps resident on the multiprocessors against the most that fit.', (r) => r.smOccupancyRatio),
+  gauge('tensor_activity_ratio', 'ratio', 'Share of time in which the tensor cores were active.', (r) => r.tensorActiveRatio),
+  gauge('pcie_throughput_tx_bytes_per_second', 'bytes per second', 'Sent by the GPU instance over PCIe.', (r) => r.pcieTxBytesPerSecond),
+  gauge(
+    'pcie_throughput_rx_bytes_per_second',
+    'bytes per second',
+    'Received by the GPU instance over PCIe.',
+    (r) => r.pcieRxBytesPerSecond,
+  ),
+]

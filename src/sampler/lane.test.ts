@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { Lane, type LaneFailure } from './lane.ts'
+import type { FromSampler } from './messages.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'lane-'))
+const lanes: Lane[] = []
+afterEach(() => {
+  for (const lane of lanes.splice(0)) lane.kill()
+})
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** A process that says these things and then answers no more, as one in a driver call does. */
+function hangAfter(messages: readonly FromSampler[]): Promise<LaneFailure> {
+  const entry = join(folder, 'child.mjs')
+  writeFileSync(
+    entry,
+    `const messages = ${JSON.stringify(messages)}
+     const next = () => {
+       const message = messages.shift()
+       if (message) process.send(message, next)
+       else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+     }
+     process.once('message', next)`,
+  )
+  return new Promise((resolve) => {
+    const lane = new Lane({
+      entry: pathToFileURL(entry),
+      env: process.env,
+      start: { type: 'start', root: '/', intervalMs: 1000, beatMs: 1000, options: {} },
+      deadlineMs: 300,
+      openDeadlineMs: 60_000,
+      onMessage: () => undefined,
+      onFailure: resolve,
+      onExit: () => undefined,
+    })
+    lanes.push(lane)
+    lane.open('nvidia')
+    lane.open('host')
+  })
+}
+
+const opened = (source: string): FromSampler => ({ type: 'opened', source, provenance: 'live', intervalMs: 1000, devices: [] })
+const tick = (source: string, next?: string): FromSampler => ({
+  ...{ type: 'tick', source, at: 1, samples: [], skippedTicks: 0, readMs: 1 },
+  ...(next === undefined ? {} : { next }),
+})
+
+describe('a sampler that falls silent', () => {
+  const both = [opened('nvidia'), opened('host')]
+
+  it.each<[string, readonly FromSampler[], string]>([
+    ['the first source, when nothing else was announced', [...both, tick('nvidia')], 'nvidia'],
+    ['who was announced by a message', [...both, tick('nvidia'), { type: 'begin', source: 'host' }], 'host'],
+    ['who was announced by the tick before', [...both, tick('nvidia', 'host')], 'host'],
+    ['the first source again, once the announced one has answered', [...both, tick('nvidia', 'host'), tick('host')], 'nvidia'],
+  ])('is blamed on %s', async (_, messages, culprit) => {
+    expect(await hangAfter(messages)).toMatchObject({ kind: 'not_responding', culprit })
+  })
+})

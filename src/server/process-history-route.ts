@@ -1,0 +1,72 @@
+/** GET /api/v1/processes/history: who had how much of a GPU's memory, over time. */
+import { z } from 'zod'
+import type { AgentState } from '../kinds.ts'
+import type { Reading } from '../model.ts'
+import { type Route, route } from '../route.ts'
+import { chooseGpu, GPU_PARAMETER } from './gpu-name.ts'
+import { chooseRange } from './time-range.ts'
+
+const DEFAULT_RANGE_MS = 60 * 60_000
+
+export interface ProcessHistory {
+  query(query: { readonly gpu: string; readonly from: number; readonly to: number }): ProcessHistoryAnswer
+}
+
+export interface ProcessHistoryAnswer {
+  /** GpuInfo.id */
+  readonly gpu: string
+  readonly stepMs: number
+  /** Beginning of each step, epoch milliseconds. */
+  readonly at: readonly number[]
+  readonly processes: readonly {
+    readonly pid: number
+    readonly startedAt: Reading
+    readonly user: string | null
+    readonly name: string | null
+    readonly command: string | null
+    /** The most in each step; null where the process was not there, or its memory is not known. */
+    readonly memoryUsedBytes: readonly Reading[]
+  }[]
+}
+
+const query = z.strictObject({
+  gpu: GPU_PARAMETER,
+  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -5m; one hour before `to` by default'),
+  to: z.string().optional().describe('As `from`; now by default'),
+})
+type Query = z.infer<typeof query>
+
+const text = z.string().nullable()
+
+export function processHistoryRoute({ state, past }: { readonly state: AgentState; readonly past: ProcessHistory }): Route<Query> {
+  return route<Query>({
+    method: 'GET',
+    path: '/api/v1/processes/history',
+    summary: 'GPU memory of each process over time, in columns',
+    query,
+    answer: z.strictObject({
+      gpu: z.string(),
+      stepMs: z.number(),
+      at: z.array(z.number()).describe('Beginning of each step, epoch milliseconds'),
+      processes: z.array(
+        z.strictObject({
+          pid: z.number().int(),
+          startedAt: z.number().nullable(),
+          user: text,
+          name: text,
+          command: text,
+          memoryUsedBytes: z.array(z.number().nullable()).describe('The most in each step; null where it was not there'),
+        }),
+      ),
+    }),
+    errors: ['invalid_gpu', 'invalid_time', 'invalid_range'],
+    handler(context) {
+      const gpu = chooseGpu(context, state.gpus())
+      if (typeof gpu !== 'string') return gpu
+      const range = chooseRange(context, state.now(), DEFAULT_RANGE_MS)
+      if (!('from' in range)) return range
+      // Plain JSON: columns hold readings only, and there can be very many.
+      return context.reply({ body: JSON.stringify(past.query({ gpu, ...range })) })
+    },
+  })
+}

@@ -1,0 +1,79 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { start } from '../../../test/fake-nvml/open-fake.ts'
+
+let close: (() => void | Promise<void>) | undefined
+afterEach(async () => {
+  await close?.()
+  close = undefined
+})
+
+async function begin(setup: Parameters<typeof start>[0]) {
+  const started = await start(setup)
+  close = () => started.source.close()
+  return started
+}
+
+/** Every tick reads the slow tier. */
+const options = { slowIntervalMs: 500 }
+
+describe('the state of the NVLink fabric', () => {
+  it('is followed while the GPU joins', async () => {
+    const { ticker, script } = await begin({ script: { gpus: 1, fabric_state: 1 }, options })
+    expect((await ticker.gpu()).fabricState).toBe(1)
+    script.update({ fabric_state: 2 })
+    expect((await ticker.gpu()).fabricState).toBe(2)
+    script.update({ fabric_state: 3 })
+    expect((await ticker.gpu()).fabricState).toBe(3)
+    expect(ticker.device().unavailable.fabricState).toBe(undefined)
+  })
+
+  it('is read with the slow tier, not in between', async () => {
+    const { ticker, counts } = await begin({ script: { gpus: 1, fabric_state: 3 }, options: { slowIntervalMs: 3000 } })
+    for (let i = 0; i < 4; i++) expect((await ticker.gpu()).fabricState).toBe(3)
+    const made = await counts()
+    expect(made.nvmlDeviceGetGpuFabricInfoV).toBe(2)
+    expect(made.nvmlDeviceGetGpuFabricInfo).toBe(undefined)
+  })
+
+  it.each([
+    ['does not know the question', {}, 'not supported by this GPU'],
+    ['says that it is in none', { fabric_state: 0 }, 'this GPU is in no NVLink fabric'],
+  ])('is null, and not asked again, on a GPU that %s', async (_, values, reason) => {
+    const { ticker, counts } = await begin({ script: { gpus: 1, ...values }, options })
+    for (let i = 0; i < 3; i++) expect((await ticker.gpu()).fabricState).toBe(null)
+    expect(ticker.device().unavailable.fabricState).toBe(reason)
+    expect((await counts()).nvmlDeviceGetGpuFabricInfoV).toBe(1)
+  })
+
+  it.each([25, 13])('is asked for without a version where the driver answers %i to the one we have', async (code) => {
+    const { ticker, counts } = await begin({ script: { gpus: 1, fabric_state: 3, ret: [`nvmlDeviceGetGpuFabricInfoV:${code}`] }, options })
+    for (let i = 0; i < 3; i++) expect((await ticker.gpu()).fabricState).toBe(3)
+    const made = await counts()
+    expect([made.nvmlDeviceGetGpuFabricInfoV, made.nvmlDeviceGetGpuFabricInfo]).toEqual([1, 3])
+    expect(ticker.device().unavailable.fabricState).toBe(undefined)
+  })
+
+  it('is null with the reason where the driver is too old', async () => {
+    const { ticker } = await begin({ variant: 'old', script: { gpus: 1, fabric_state: 3 }, options })
+    expect((await ticker.gpu()).fabricState).toBe(null)
+    expect(ticker.device().unavailable.fabricState).toBe('symbol missing: driver too old')
+  })
+
+  it('is null for a number that nobody knows, until there is one that we do', async () => {
+    const { ticker, script } = await begin({ script: { gpus: 1, fabric_state: 9 }, options })
+    // Reasons that come together are told together, a little later.
+    for (let i = 0; i < 3; i++) expect((await ticker.gpu(3000)).fabricState).toBe(null)
+    expect(ticker.device().unavailable.fabricState).toBe('the driver speaks of a state 9')
+    script.update({ fabric_state: 3 })
+    for (let i = 0; i < 3; i++) expect((await ticker.gpu(3000)).fabricState).toBe(3)
+    expect(ticker.device().unavailable.fabricState).toBe(undefined)
+  })
+
+  it('belongs to the card, not to its MIG instances', async () => {
+    const { ticker, source } = await begin({ script: { gpus: 1, mig: 2, fabric_state: 3 }, options })
+    expect((await ticker.gpu()).fabricState).toBe(3)
+    const instances = source.devices().filter(({ mig }) => mig !== null)
+    expect(instances).toHaveLength(2)
+    for (const { unavailable } of instances) expect(unavailable.fabricState).toContain('whole GPU')
+  })
+})

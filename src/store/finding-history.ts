@@ -1,0 +1,133 @@
+/** What the detectors have found: each trouble once, with its last statement and its end. Bounded, in memory. */
+import type { HubEvent, Sink } from '../kinds.ts'
+import type { Finding } from '../model.ts'
+
+const MOST_EPISODES = 2000
+
+export interface FindingQuery {
+  readonly from: number
+  readonly to: number
+  /** GpuInfo.id; null: of all. */
+  readonly gpu: string | null
+  readonly run: string | null
+  readonly limit: number
+}
+
+interface Episode {
+  /** The last that says what is wrong; once it is over, with the time of its end. */
+  finding: Finding
+  /** Nobody has said that it is over: the agent that watched it was ended. */
+  isPresumedOver: boolean
+  /** Nothing was heard of it but its end, which says less of what was wrong. */
+  readonly isEndAlone: boolean
+}
+
+/** The same trouble that comes back later is another one: it has another beginning. */
+export class FindingHistory implements Sink {
+  readonly name = 'finding-history'
+  readonly #most: number
+  readonly #episodes = new Map<string, Episode>()
+  /** Those that are not over, by fingerprint. */
+  readonly #active = new Map<string, Episode>()
+
+  constructor(most = MOST_EPISODES) {
+    this.#most = most
+  }
+
+  get size(): number {
+    return this.#episodes.size
+  }
+
+  accept(event: HubEvent): void {
+    if (event.type === 'finding') this.#take(event.finding)
+  }
+
+  /** What an earlier run has said, in the order of time. Live statements may come meanwhile; `end` puts both together. */
+  startFilling(): { add(finding: Finding): void; end(): void } {
+    const past = new FindingHistory(this.#most)
+    return { add: (finding) => past.#take(finding), end: () => this.#merge(past) }
+  }
+
+  /** Newest statement first; those that were there at any time between `from` and `to`. */
+  query({ from, to, gpu, run, limit }: FindingQuery): readonly Finding[] {
+    const found: Finding[] = []
+    for (const { finding } of this.#episodes.values()) {
+      if (finding.since > to || (finding.state === 'resolved' && finding.at < from)) continue
+      if ((gpu === null || finding.subject.gpu === gpu) && (run === null || finding.subject.run === run)) found.push(finding)
+    }
+    return found.sort((a, b) => b.at - a.at).slice(0, limit)
+  }
+
+  dropped(): { readonly count: number; readonly reason: string | null } {
+    return { count: 0, reason: null }
+  }
+
+  async close(): Promise<void> {
+    this.#episodes.clear()
+    this.#active.clear()
+  }
+
+  #take(finding: Finding): void {
+    const known = this.#episodes.get(keyOf(finding))
+    const isOpen = known !== undefined && (known.finding.state === 'active' || known.isPresumedOver)
+    if (finding.state === 'resolved') {
+      if (!known) this.#keep(finding, true)
+      else if (isOpen) this.#end(known, finding.at, false)
+      return
+    }
+    // Said again after a restart, but over since.
+    if (known && !isOpen && finding.at <= known.finding.at) return
+    const before = this.#active.get(finding.fingerprint)
+    if (before && before !== known) this.#end(before, before.finding.at, true)
+    if (known) {
+      known.finding = finding
+      known.isPresumedOver = false
+    }
+    this.#active.set(finding.fingerprint, known ?? this.#keep(finding, false))
+  }
+
+  #keep(finding: Finding, isEndAlone: boolean): Episode {
+    if (this.#episodes.size >= this.#most) this.#forgetOne()
+    const episode = { finding, isPresumedOver: false, isEndAlone }
+    this.#episodes.set(keyOf(finding), episode)
+    return episode
+  }
+
+  #end(episode: Episode, at: number, isPresumed: boolean): void {
+    episode.finding = { ...episode.finding, state: 'resolved', at }
+    episode.isPresumedOver = isPresumed
+    if (this.#active.get(episode.finding.fingerprint) === episode) this.#active.delete(episode.finding.fingerprint)
+  }
+
+  /** The one that ended first; of those that are not over the oldest. */
+  #forgetOne(): void {
+    let oldest: [string, Episode] | null = null
+    for (const entry of this.#episodes) if (oldest === null || isBefore(entry[1].finding, oldest[1].finding)) oldest = entry
+    if (oldest === null) return
+    this.#episodes.delete(oldest[0])
+    if (this.#active.get(oldest[1].finding.fingerprint) === oldest[1]) this.#active.delete(oldest[1].finding.fingerprint)
+  }
+
+  /** What the log has not seen the end of is over, unless the detectors of today go on with it. */
+  #merge(past: FindingHistory): void {
+    for (const [key, episode] of past.#episodes) {
+      const { finding } = episode
+      const known = this.#episodes.get(key)
+      if (!known) {
+        const kept = this.#keep(finding, episode.isEndAlone)
+        if (finding.state === 'active') this.#end(kept, finding.at, true)
+        else kept.isPresumedOver = episode.isPresumedOver
+      } else if (known.isEndAlone) known.finding = { ...finding, state: 'resolved', at: known.finding.at }
+    }
+  }
+}
+
+function keyOf({ fingerprint, since }: Finding): string {
+  // The log knows times to the millisecond.
+  return `${Math.floor(since)} ${fingerprint}`
+}
+
+function isBefore(a: Finding, b: Finding): boolean {
+  if (a.state !== b.state) return a.state === 'resolved'
+  return a.at < b.at
+}

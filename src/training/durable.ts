@@ -1,0 +1,41 @@
+/** What makes a write outlast a power cut. */
+import { mkdir, open, readdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+export async function ensureFolder(path: string): Promise<void> {
+  const firstMade = await mkdir(path, { recursive: true, mode: 0o750 })
+  if (firstMade === undefined) return
+  for (let folder = path; folder.length >= firstMade.length; folder = dirname(folder)) await syncFolder(dirname(folder))
+}
+
+/** The names in a folder: a new or renamed file is only there for good after this. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } catch (error) {
+    // Some network file systems have no such call for a folder; they keep names themselves.
+    if (!['EINVAL', 'ENOTSUP', 'EISDIR', 'EBADF'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  } finally {
+    await folder.close()
+  }
+}
+
+/** The log of steps, as far as it was written since `since`: whatever wrote it, its content is on the disk after this. */
+export async function syncStepLog(dir: string, since: number): Promise<void> {
+  const names = (await readdir(dir)).filter((name) => name.startsWith('training_metrics_'))
+  for (const name of names) {
+    const path = join(dir, name)
+    const found = await stat(path).catch(ignoreGone)
+    if (!found || found.mtimeMs < since) continue
+    const file = await open(path, 'r').catch(ignoreGone)
+    await file?.datasync().finally(() => file.close())
+  }
+  await syncFolder(dir)
+}
+
+/** Compressed or rotated away in the meantime; the store syncs what it makes of it. */
+function ignoreGone(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}

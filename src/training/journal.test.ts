@@ -1,0 +1,79 @@
+import { mkdtempSync, readdirSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Journal, type JournalEntry, readJournal } from './journal.ts'
+
+const PATIENT = { timeout: 20_000 }
+const folder = () => mkdtempSync(join(tmpdir(), 'gpuwarden-journal-'))
+const entry = (text: string): JournalEntry => ({ run: 'r', receivedAt: 1, body: Buffer.from(text) })
+
+/** Only what the system itself decides is pretended here: when the disk has it, and that it fails. */
+async function disk() {
+  const file = await open(folder(), 'r')
+  const handles = Object.getPrototypeOf(file) as FileHandle
+  await file.close()
+  return vi.spyOn(handles, 'datasync')
+}
+
+async function held(dir: string): Promise<string[]> {
+  const journals = await Promise.all(
+    readdirSync(dir)
+      .sort()
+      .map((name) => readJournal(join(dir, name))),
+  )
+  return journals.flatMap(({ entries }) => entries.map(({ body }) => body.toString()))
+}
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+describe('the journal', () => {
+  it('acknowledges what the disk has, not before; what arrives meanwhile shares its next turn', async () => {
+    const datasync = await disk()
+    const turns: (() => void)[] = []
+    datasync.mockImplementation(() => new Promise<void>((resolve) => turns.push(resolve)))
+    const dir = folder()
+    const applied: string[] = []
+    const journal = new Journal(dir, async ({ body }) => void applied.push(body.toString()))
+    const first = journal.append(entry('a'))
+    await expect.poll(() => turns.length, PATIENT).toBe(1)
+    expect(await held(dir)).toEqual(['a'])
+    expect(applied).toEqual([])
+    const others = ['b', 'c', 'd'].map((text) => journal.append(entry(text)))
+    turns[0]?.()
+    await first
+    expect(applied).toEqual(['a'])
+    await expect.poll(() => turns.length, PATIENT).toBe(2)
+    turns[1]?.()
+    await Promise.all(others)
+    expect(datasync).toHaveBeenCalledTimes(2)
+    expect(applied).toEqual(['a', 'b', 'c', 'd'])
+    await journal.close()
+  })
+
+  it('does not go on with a file that the disk failed to take, and keeps what it had taken before', async () => {
+    const datasync = await disk()
+    const dir = folder()
+    const applied: string[] = []
+    const journal = new Journal(dir, async ({ body }) => void applied.push(body.toString()))
+    await journal.append(entry('a'))
+    datasync.mockRejectedValueOnce(new Error('EIO: i/o error, fdatasync'))
+    await expect(journal.append(entry('b'))).rejects.toThrow('EIO')
+    expect(await held(dir)).toEqual(['a'])
+    await journal.append(entry('b'))
+    expect(applied).toEqual(['a', 'b'])
+    expect(readdirSync(dir).length).toBe(2)
+    expect(await held(dir)).toEqual(['a', 'b'])
+    const paths = await journal.rotate(() => undefined)
+    expect(paths.length).toBe(2)
+    await journal.discard(paths)
+    // A file that never took anything is not left behind.
+    datasync.mockRejectedValueOnce(new Error('EIO: i/o error, fdatasync'))
+    await expect(journal.append(entry('c'))).rejects.toThrow('EIO')
+    expect(readdirSync(dir)).toEqual([])
+    await journal.close()
+  })
+})

@@ -1,0 +1,103 @@
+/** Spools whose process is gone: delivered by the next one that reaches the same agent. */
+import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AgentLink, Answer } from './agent-link.ts'
+import { isRunning } from './process-start.ts'
+import { readWholeLines } from './step-spool.ts'
+
+const HEAD_BYTES = 256 * 1024
+const BATCH_LINES = 1000
+const BATCH_BYTES = 1024 * 1024
+
+interface Head {
+  readonly run: { readonly id: string }
+  readonly url: string
+  /** Only spools of Node.js say so: those of Python are locked by their process instead, and left to it. */
+  readonly process: { readonly pid: number; readonly start: number }
+}
+
+/** Oldest first. Returns how many steps were delivered; stops at the first that the agent cannot take now. */
+export async function deliverLeftSpools(folder: string | null, link: AgentLink): Promise<number> {
+  let delivered = 0
+  for (const path of folder === null ? [] : spoolsIn(folder)) {
+    const file = opened(path)
+    if (file === null) continue
+    try {
+      const { lines, next } = readWholeLines(file, 0, 1, HEAD_BYTES)
+      const head = headOf(lines[0])
+      if (head === null || head.url !== link.url || isRunning(head.process.pid, head.process.start)) continue
+      const announced = await link.post('/api/v1/runs', head.run)
+      if (isRefused(announced)) {
+        // The agent will never take it: kept for a person, but not tried again.
+        renameSync(path, `${path}.refused`)
+        continue
+      }
+      if (announced.status !== 200) return delivered
+      const count = await deliver(file, next, head.run.id, link)
+      if (count === null) return delivered
+      delivered += count
+      rmSync(path, { force: true })
+    } finally {
+      closeSync(file)
+    }
+  }
+  return delivered
+}
+
+/** null: not now. */
+async function deliver(file: number, from: number, id: string, link: AgentLink): Promise<number | null> {
+  let delivered = 0
+  for (let offset = from; ; ) {
+    const { lines, next } = readWholeLines(file, offset, BATCH_LINES, BATCH_BYTES)
+    if (lines.length === 0) return delivered
+    const steps = lines.filter((line) => !line.startsWith('{"end"'))
+    if (steps.length > 0) {
+      const answer = await link.postLines(`/api/v1/runs/${id}/steps`, steps)
+      if (answer.status !== 200 && !isRefused(answer)) return null
+      delivered += (answer.body as { accepted?: number } | null)?.accepted ?? 0
+    }
+    for (const line of lines.filter((one) => one.startsWith('{"end"'))) {
+      const answer = await link.post(`/api/v1/runs/${id}/end`, (JSON.parse(line) as { end: unknown }).end)
+      if (answer.status !== 200 && !isRefused(answer)) return null
+    }
+    offset = next
+  }
+}
+
+function spoolsIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.jsonl'))
+      .map((name) => join(folder, name))
+      .map((path) => ({ path, at: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+      .sort((a, b) => a.at - b.at)
+      .map(({ path }) => path)
+  } catch {
+    // No such folder, or not ours to read: then nothing was left in it for us.
+    return []
+  }
+}
+
+function opened(path: string): number | null {
+  try {
+    return openSync(path, 'r')
+  } catch {
+    // Delivered by somebody else in the meantime, or somebody else's.
+    return null
+  }
+}
+
+function headOf(line: string | undefined): Head | null {
+  try {
+    const head = JSON.parse(line ?? '') as Partial<Head> | null
+    const isOurs = typeof head?.run?.id === 'string' && typeof head.process?.pid === 'number' && typeof head.process.start === 'number'
+    return isOurs ? (head as Head) : null
+  } catch {
+    // A head that was being written when the process died: nothing follows it.
+    return null
+  }
+}
+
+function isRefused({ status }: Answer): boolean {
+  return status === 400 || status === 409 || status === 413 || status === 415 || status === 422
+}

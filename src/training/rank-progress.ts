@@ -1,0 +1,153 @@
+/** How far one rank of a run has come, and the ranks side by side. */
+import type { Reading, TrainingStep } from '../model.ts'
+import { type SeqRange, SeqRanges } from './seq-ranges.ts'
+
+const MOST_PROCESSES = 64
+/** Of a sender that does not say which process it is. */
+const NO_PID = 0
+/** Weight of the newest step in a rank's recent time of a step: about the last twenty count. */
+const RECENT = 0.1
+
+export interface RankProgress {
+  /** By process: one that is started again under the same run counts from 1 again. */
+  readonly received: Map<number, SeqRanges>
+  lastSeq: number
+  steps: number
+  lastStep: number
+  lastAt: number
+  pid: Reading
+  localRank: Reading
+  secondsSum: number
+  secondsCount: number
+  lastStepSeconds: Reading
+  recentStepSeconds: Reading
+  memoryAllocatedBytes: Reading
+}
+
+type Received = readonly (readonly [number, readonly SeqRange[]])[]
+export type SavedRank = Omit<RankProgress, 'received'> & { readonly received: Received }
+
+/** One rank as it is shown beside the others. */
+export interface RankRow {
+  readonly rank: number
+  readonly pid: Reading
+  readonly localRank: Reading
+  readonly lastStep: number
+  readonly lastAt: number
+  readonly steps: number
+  readonly meanStepSeconds: Reading
+  readonly lastStepSeconds: Reading
+  /** Of about the last twenty steps. */
+  readonly recentStepSeconds: Reading
+  readonly memoryAllocatedBytes: Reading
+  /** How many steps the foremost rank is ahead. */
+  readonly behindSteps: number
+  /** The others' median time of a step, as a multiple of its own: 0.5 is half as fast as they are. Of recent steps. */
+  readonly relativeSpeed: Reading
+}
+
+export function newRank({ step, at }: TrainingStep): RankProgress {
+  return { ...NOTHING, received: new Map(), lastStep: step, lastAt: at }
+}
+
+const NOTHING: Omit<RankProgress, 'received'> = {
+  lastSeq: 0,
+  steps: 0,
+  lastStep: 0,
+  lastAt: 0,
+  pid: null,
+  localRank: null,
+  secondsSum: 0,
+  secondsCount: 0,
+  lastStepSeconds: null,
+  recentStepSeconds: null,
+  memoryAllocatedBytes: null,
+}
+
+export function savedRank({ received, ...rest }: RankProgress): SavedRank {
+  return { ...rest, received: Array.from(received, ([pid, ranges]) => [pid, ranges.toJSON()]) }
+}
+
+export function restoredRank(saved: SavedRank): RankProgress {
+  return { ...NOTHING, ...saved, received: new Map(saved.received.map(([pid, ranges]) => [pid, new SeqRanges(ranges)])) }
+}
+
+/** False: this number of this process was received before. */
+export function receive(rank: RankProgress, pid: Reading, seq: number): boolean {
+  const ranges = rangesOf(rank, pid ?? NO_PID)
+  const isNew = ranges.add(seq)
+  rank.lastSeq = ranges.last
+  return isNew
+}
+
+export function countOfRank(rank: RankProgress, step: TrainingStep, pid: Reading, localRank: Reading): void {
+  const { stepSeconds } = step
+  const isTimed = stepSeconds !== null && Number.isFinite(stepSeconds)
+  rank.steps++
+  rank.pid = pid ?? rank.pid
+  rank.localRank = localRank ?? rank.localRank
+  if (isTimed) {
+    rank.secondsSum += stepSeconds
+    rank.secondsCount++
+    rank.recentStepSeconds = (rank.recentStepSeconds ?? stepSeconds) * (1 - RECENT) + stepSeconds * RECENT
+  }
+  // Steps that were held up on the way are of the past.
+  if (step.at < rank.lastAt) return
+  rank.lastStep = step.step
+  rank.lastAt = step.at
+  if (isTimed) rank.lastStepSeconds = stepSeconds
+  rank.memoryAllocatedBytes = step.memoryAllocatedBytes ?? rank.memoryAllocatedBytes
+}
+
+/** In the order of ranks. */
+export function rankRows(ranks: ReadonlyMap<number, RankProgress>): readonly RankRow[] {
+  let foremost = 0
+  for (const { lastStep } of ranks.values()) foremost = Math.max(foremost, lastStep)
+  const times = [...ranks.values()].flatMap(({ recentStepSeconds }) => recentStepSeconds ?? []).sort((a, b) => a - b)
+  return [...ranks]
+    .sort(([a], [b]) => a - b)
+    .map(([rank, one]) => ({
+      rank,
+      pid: one.pid,
+      localRank: one.localRank,
+      lastStep: one.lastStep,
+      lastAt: one.lastAt,
+      steps: one.steps,
+      meanStepSeconds: one.secondsCount === 0 ? null : one.secondsSum / one.secondsCount,
+      lastStepSeconds: one.lastStepSeconds,
+      recentStepSeconds: one.recentStepSeconds,
+      memoryAllocatedBytes: one.memoryAllocatedBytes,
+      behindSteps: foremost - one.lastStep,
+      relativeSpeed: relativeSpeed(times, one.recentStepSeconds),
+    }))
+}
+
+/** `times` ascending, with `own` among them. null with nobody to compare with. */
+function relativeSpeed(times: readonly number[], own: Reading): Reading {
+  const others = times.length - 1
+  if (own === null || own <= 0 || others < 1) return null
+  const place = placeOf(times, own)
+  const other = (index: number) => times[index < place ? index : index + 1] ?? 0
+  const median = (other((others - 1) >> 1) + other(others >> 1)) / 2
+  return median / own
+}
+
+function placeOf(ascending: readonly number[], value: number): number {
+  let low = 0
+  let high = ascending.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((ascending[middle] ?? 0) < value) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function rangesOf({ received }: RankProgress, pid: number): SeqRanges {
+  const known = received.get(pid)
+  if (known) return known
+  if (received.size >= MOST_PROCESSES) for (const oldest of received.keys()) if (received.delete(oldest)) break
+  const ranges = new SeqRanges()
+  received.set(pid, ranges)
+  return ranges
+}

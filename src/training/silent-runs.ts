@@ -1,0 +1,36 @@
+/** Runs that ended without a word: their process is gone, or nothing was heard of them for too long. */
+import { hostname } from 'node:os'
+import type { Reading } from '../model.ts'
+import { isAlive, startOf } from './process-start.ts'
+import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
+
+/** A process may be gone while what it said last is still on its way, or waits in its spool for our return. */
+export const SILENCE_MS = 60_000
+/** After a start: senders that waited for us try again at intervals of up to half a minute. */
+const GRACE_MS = 5 * 60_000
+
+export interface PresumedEnd {
+  readonly outcome: Outcome
+  readonly message: string
+  readonly endedAt: number
+}
+
+/** The process that posts a run, when it runs on this host; in another PID namespace its number says nothing. */
+export function seenProcess({ host, pid }: RunPost): RunProcess | null {
+  const start = host === hostname() && pid !== null && pid > 0 ? startOf(pid) : null
+  return pid === null || start === null ? null : { pid, start }
+}
+
+/** null: it goes on, as far as anybody can tell. `listeningSince`: before it nobody could have heard anything. */
+export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: number, now: number, staleMs: Reading): PresumedEnd | null {
+  if (run.endedAt !== null || now - heardAt < SILENCE_MS) return null
+  const endedAt = Math.max(run.startedAt, heardAt)
+  const since = new Date(heardAt).toISOString()
+  if (run.processes.length > 0 && run.processes.every(({ pid, start }) => !isAlive(pid, start))) {
+    const pids = run.processes.map(({ pid }) => pid)
+    const shown = pids.length > 4 ? `${pids.slice(0, 4).join(', ')} …` : pids.join(', ')
+    return { outcome: 'killed', message: `its process (${shown}) is gone; no sign of life since ${since}`, endedAt }
+  }
+  if (staleMs === null || now - heardAt < staleMs || now - listeningSince < GRACE_MS) return null
+  return { outcome: 'failed', message: `no sign of life since ${since}`, endedAt }
+}

@@ -1,0 +1,66 @@
+/** What the training room needs and what it gives. */
+import type { Log } from '../kinds.ts'
+import type { Provenance, Run, TrainingStep } from '../model.ts'
+import type { Route } from '../route.ts'
+import type { BatchOutcome } from './batch.ts'
+import type { Progress } from './progress.ts'
+import type { ListedRun } from './registry.ts'
+import type { ReportProgram } from './report-process.ts'
+import type { RunEnd, RunPost, RunRecord } from './run-record.ts'
+import type { TrainingValues } from './settings.ts'
+
+/** What of the hub is needed here. */
+export interface StepReceiver {
+  receiveRun(run: Run): void
+  receiveSteps(steps: readonly TrainingStep[], provenance?: Provenance): void
+}
+
+export interface TrainingOptions {
+  readonly hub: StepReceiver
+  /** The log folder; runs are kept in `runs/` below it. null: in memory only. */
+  readonly dir: string | null
+  readonly log: Log
+  readonly now?: () => number
+  readonly settings?: TrainingValues
+  /** Has what the hub was given been written to the log? Resolves with false while it cannot be. Without it nothing is waited for. */
+  readonly flush?: () => Promise<boolean>
+  /** What makes reports; without it the routes for them refuse. */
+  readonly report?: ReportProgram
+}
+
+export interface TrainingHealth {
+  readonly runs: number
+  readonly activeRuns: number
+  readonly forgottenRuns: number
+  readonly steps: number
+  readonly duplicates: number
+  readonly rejected: number
+  readonly journalBytes: number
+  readonly recoveredSteps: number
+  /** Why steps are refused at the moment, or null. */
+  readonly reason: string | null
+}
+
+export interface Training {
+  readonly routes: readonly Route[]
+  /** Reads what an earlier process left; to be called when the hub's sinks are in place. Routes wait for it. */
+  open(): Promise<void>
+  health(): TrainingHealth
+  postRun(post: RunPost): Promise<{ run: RunRecord; created: boolean }>
+  /** null: no such run. Rejects when the batch cannot be made durable. */
+  postSteps(id: string, body: Buffer): Promise<BatchOutcome | null>
+  endRun(id: string, end: RunEnd): Promise<RunRecord | null>
+  keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean>
+  /** Most recently heard of first. */
+  runs(): readonly ListedRun[]
+  find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
+  readonly logDir: string | null
+  /** Closes runs that ended without a word; returns how many. Done at intervals anyway. */
+  closeSilentRuns(): Promise<number>
+  /** Writes down how far every run has come, and shortens the journal. Done at intervals anyway; what fails is logged and tried again. */
+  checkpoint(): Promise<void>
+  /** Whether all steps so far are in the log. */
+  flush(): Promise<boolean>
+  /** Writes down all progress. The store is to be closed after it. */
+  close(): Promise<void>
+}

@@ -1,0 +1,61 @@
+/** The lines of a card below utilisation and memory: what its parts do, its links, its memory errors. */
+import { NOT_AVAILABLE } from '../format.ts'
+import type { GpuInfo, GpuSample, Reading } from '../model.ts'
+import { BOLD, TONE } from './grid.ts'
+import type { Span } from './painter.ts'
+import { padStart } from './text-width.ts'
+import { percent } from './words.ts'
+
+export function activity(sample: GpuSample): Span[] {
+  const parts: [string, Reading][] = [
+    ['SM', sample.smActiveRatio],
+    ['occ', sample.smOccupancyRatio],
+    ['tensor', sample.tensorActiveRatio],
+    ['DRAM', sample.dramActiveRatio],
+    ['enc', sample.encoderRatio],
+    ['dec', sample.decoderRatio],
+  ]
+  const known = parts.filter(([name, ratio]) => ratio !== null && (ratio > 0 || !/enc|dec/.test(name)))
+  if (!known.some(([name]) => /SM|tensor|DRAM/.test(name)))
+    return [{ text: `SM, tensor, DRAM activity ${NOT_AVAILABLE}`, style: TONE.faint }]
+  return [...known.map(([name, ratio]) => ({ text: `${name} ${padStart(percent(ratio), 4)}`, style: TONE.muted }))]
+}
+
+/** On a line of its own, where it is said when neither is known. */
+export function linksLine(sample: GpuSample, info: GpuInfo): Span[] {
+  const known = links(sample, info).filter((span) => span.text !== '')
+  return known.length > 0 ? known : [{ text: `PCIe, NVLink traffic ${NOT_AVAILABLE}`, style: TONE.faint }]
+}
+
+export function links(sample: GpuSample, info: GpuInfo): Span[] {
+  const { pcieGeneration: generation, pcieWidth: width } = sample
+  // An idle card lowers the generation to save power; lanes that are missing are a bad contact.
+  const isNarrow = width !== null && info.pcieWidthMax !== null && width < info.pcieWidthMax
+  const link = generation === null || width === null ? '' : ` ${generation}x${width}${isNarrow ? ` of x${info.pcieWidthMax}` : ''}`
+  const rate = (received: Reading, sent: Reading) => (received === null && sent === null ? '' : ` ↓${speed(received)} ↑${speed(sent)}/s`)
+  const pcie = link + rate(sample.pcieRxBytesPerSecond, sample.pcieTxBytesPerSecond)
+  const nvlink = rate(sample.nvlinkRxBytesPerSecond, sample.nvlinkTxBytesPerSecond)
+  return [
+    { text: pcie === '' ? '' : `PCIe${pcie}`, style: isNarrow ? TONE.warning : TONE.muted },
+    { text: nvlink === '' ? '' : `NVLink${nvlink}`, style: TONE.muted },
+  ]
+}
+
+/** Memory errors and what they ask for. */
+export function memoryErrors(sample: GpuSample): Span[] {
+  const { eccUncorrectedVolatileCount: uncorrected, eccCorrectedVolatileCount: corrected } = sample
+  return [
+    uncorrected !== null && uncorrected > 0
+      ? { text: `ECC ${uncorrected} uncorrected`, style: TONE.critical | BOLD }
+      : { text: `ECC ${uncorrected ?? NOT_AVAILABLE}`, style: TONE.muted },
+    { text: corrected === null || corrected === 0 ? '' : `${corrected} corrected`, style: TONE.warning },
+    { text: sample.remapFailure === 1 ? 'row remap FAILED' : '', style: TONE.critical | BOLD },
+    { text: sample.remapPending === 1 ? 'row remap pending: reset' : '', style: TONE.warning },
+  ]
+}
+
+/** Bytes a second, in the powers of ten that links are sold by. */
+function speed(bytesPerSecond: Reading): string {
+  if (bytesPerSecond === null) return NOT_AVAILABLE
+  return bytesPerSecond >= 1e9 ? `${(bytesPerSecond / 1e9).toFixed(1)}G` : `${Math.round(bytesPerSecond / 1e6)}M`
+}

@@ -1,0 +1,248 @@
+/** What people do on the dashboard: zoom, export, acknowledge, silence, test a channel, compare, kill. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { buildFakeNvml, fakeNvmlScript } from '../../fake-nvml/index.ts'
+import { RunningAgent, temporaryFolder, until } from '../../program.ts'
+import { openBrowser, Visit, whyNoBrowser } from './browser.ts'
+import { postTraining } from './training-post.ts'
+
+describe.skipIf(whyNoBrowser !== '')(`on the dashboard${whyNoBrowser}`, () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser?.close())
+
+  async function open(args: readonly string[], hash: string, env: NodeJS.ProcessEnv = {}) {
+    const agent = await RunningAgent.start(args, env)
+    const visit = await Visit.open(browser, agent.url, hash)
+    onTestFinished(async () => {
+      await visit.close()
+      await agent.stop('SIGKILL')
+    })
+    return { agent, visit, page: visit.page }
+  }
+
+  it('a drag zooms all charts and is in the address; a double click goes back', { timeout: 120_000 }, async () => {
+    const { visit, page } = await open(['--source', 'demo'], '#/gpu/0')
+    await until('charts are drawn', async () => (await page.locator('.chart .u-over').count()) >= 4)
+    await page.waitForTimeout(4000)
+    const box = await page.locator('.chart .u-over').first().boundingBox()
+    if (!box) throw new Error('there is no chart')
+    await page.mouse.move(box.x + box.width * 0.9, box.y + 40)
+    await until('the crosshair is in every chart', async () => {
+      const shown = await page.evaluate(() =>
+        [...document.querySelectorAll<HTMLElement>('.chart .u-cursor-x')].map((line) => line.style.transform),
+      )
+      return shown.length >= 4 && new Set(shown.map((text) => text.replace(/px.*/, ''))).size <= 2
+    })
+    await page.mouse.move(box.x + box.width * 0.7, box.y + 40)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width * 0.998, box.y + 40, { steps: 5 })
+    await page.mouse.up()
+    await until('the span is in the address', async () => /from=\d+&to=\d+/.test(page.url()))
+    const [, from, to] = /from=(\d+)&to=(\d+)/.exec(page.url()) ?? []
+    expect(Number(to) - Number(from)).toBeLessThan(0.35 * 300_000)
+    await page.waitForTimeout(800)
+    await page.locator('.chart .u-over').first().dblclick()
+    await until('it is back', async () => /range=5m/.test(page.url()))
+    await page.locator('.chart-box').first().focus()
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('+')
+    await until('keys zoom too', async () => /from=\d+/.test(page.url()))
+    expect(visit.faults).toEqual([])
+  })
+
+  it('a chart is saved as CSV and as PNG', { timeout: 120_000 }, async () => {
+    const { page } = await open(['--source', 'demo'], '#/gpu/0')
+    await until('charts are drawn', async () => (await page.locator('.chart .u-over').count()) >= 4)
+    await page.waitForTimeout(3000)
+    const chart = page.locator('.chart', { hasText: 'Power' })
+    const [csv] = await Promise.all([page.waitForEvent('download'), chart.getByText('CSV').click()])
+    const text = readFileSync(await csv.path(), 'utf8')
+    expect(csv.suggestedFilename()).toMatch(/^gpuwarden-power-.*\.csv$/)
+    expect(text).toMatch(/^time,draw\r\n\d{4}-\d\d-\d\dT[\d:.]+Z,\d/)
+    const [png] = await Promise.all([page.waitForEvent('download'), chart.getByText('PNG').click()])
+    expect(
+      readFileSync(await png.path())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG')
+  })
+
+  it('ranges go back in the history, with bands where it was averaged', { timeout: 120_000 }, async () => {
+    const { page, visit } = await open(['--source', 'demo'], '#/gpu/0')
+    await until('charts are drawn', async () => (await page.locator('.chart .u-over').count()) >= 4)
+    await page.getByRole('button', { name: '24 h' }).click()
+    await until('it is in the address', async () => page.url().includes('range=24h'))
+    await page.getByRole('button', { name: 'Custom…' }).click()
+    await page.locator('input[name=from]').fill('2026-01-02T10:00')
+    await page.locator('input[name=to]').fill('2026-01-02T09:00')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await until('nonsense is refused', async () => (await page.innerText('main')).includes('The end has to be after the beginning'))
+    await page.locator('input[name=to]').fill('2026-01-02T11:00')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await until('nothing is invented for a time without readings', async () =>
+      (await page.innerText('main')).includes('no readings of this span'),
+    )
+    expect(visit.faults).toEqual([])
+  })
+
+  it('an alert is acknowledged and silenced, and a channel is tested with the server’s own answer', { timeout: 120_000 }, async () => {
+    const received: string[] = []
+    const hook = createServer((request, response) => {
+      request.on('data', (data) => received.push(String(data)))
+      request.on('end', () => response.writeHead(418, { 'content-type': 'text/plain' }).end('short and stout'))
+    })
+    hook.listen(0, '127.0.0.1')
+    await once(hook, 'listening')
+    onTestFinished(() => void hook.close())
+    const address = hook.address()
+    const port = typeof address === 'object' ? address?.port : 0
+    const config = join(temporaryFolder(), 'gpuwarden.yaml')
+    writeFileSync(config, `channels:\n  hook:\n    type: webhook\n    url: http://127.0.0.1:${port}/alerts\n`)
+    const { page, visit, agent } = await open(['--source', 'demo', '--demo-scenario', 'intruder', '--config', config], '#/alerts')
+    await until('there is an alert', async () => (await page.locator('.alert').count()) > 0, 60_000)
+    await page.getByRole('button', { name: 'Acknowledge…' }).first().click()
+    expect(await visit.barriers()).toEqual([])
+    await page.locator('dialog input[name=by]').fill('ada')
+    await page.locator('dialog').getByRole('button', { name: 'Acknowledge' }).click()
+    await until('it is acknowledged', async () => (await page.innerText('main')).includes('acknowledged by ada'))
+    const { alerts } = await agent.get<{ alerts: { fingerprint: string; acknowledged: { by: string } | null }[] }>('/api/v1/alerts')
+    expect(alerts.some((one) => one.acknowledged?.by === 'ada')).toBe(true)
+    await page.getByRole('link', { name: 'Silence…' }).first().click()
+    await until('the form is there', async () => (await page.locator('textarea').inputValue()).startsWith('fingerprint='))
+    await page.locator('input[name=comment]').fill('known')
+    await page.getByRole('button', { name: 'Silence', exact: true }).click()
+    await until('it is silenced', async () => /until .* left/.test(await page.innerText('main')))
+    await page.getByRole('button', { name: 'End now' }).click()
+    await until('the silence is over', async () => (await page.innerText('main')).includes('Nothing is silenced'))
+    await page.locator('tr', { hasText: 'hook' }).getByRole('button', { name: 'Send a test' }).click()
+    await until('the answer is shown', async () => /Not delivered: .*418/.test(await page.innerText('main')))
+    expect(received.join('')).toContain('test')
+    expect(visit.faults.filter((text) => !text.includes('status of 4'))).toEqual([])
+  })
+
+  it('a push message becomes a notification that leads to the alerts', { timeout: 120_000 }, async () => {
+    const { page, agent } = await open(['--source', 'demo'], '#/alerts')
+    await page.context().grantPermissions(['notifications'], { origin: agent.url })
+    await page.evaluate(async () => {
+      await navigator.serviceWorker.ready
+    })
+    const client = await page.context().newCDPSession(page)
+    const ids: string[] = []
+    client.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      for (const { registrationId, scopeURL } of registrations) if (scopeURL.startsWith(agent.url)) ids.push(registrationId)
+    })
+    await client.send('ServiceWorker.enable')
+    await until('the worker is known', () => ids.length > 0)
+    const data = JSON.stringify({ title: 'GPU 0 is hot', body: '88 °C', tone: 'critical', tag: 't1', url: '/#/gpu/0' })
+    await client.send('ServiceWorker.deliverPushMessage', { origin: agent.url, registrationId: ids[0] ?? '', data })
+    const shown = await until('it is shown', async () =>
+      page.evaluate(async () => {
+        const [one] = await (await navigator.serviceWorker.ready).getNotifications()
+        return one ? { title: one.title, body: one.body, url: (one.data as { url: string }).url } : null
+      }),
+    )
+    expect(shown).toEqual({ title: 'GPU 0 is hot', body: '88 °C', url: '/#/gpu/0' })
+  })
+
+  it('a browser subscribes with the agent’s own key, and takes it back', { timeout: 120_000 }, async () => {
+    const { page, agent } = await open(['--source', 'demo'], '')
+    await page.context().grantPermissions(['notifications'], { origin: agent.url })
+    // A browser without its maker's service cannot subscribe: this stands in for that service alone.
+    await page.addInitScript(() => {
+      let current: object | null = null
+      PushManager.prototype.getSubscription = async () => current as PushSubscription | null
+      PushManager.prototype.subscribe = async (options) => {
+        const key = new Uint8Array(options?.applicationServerKey as ArrayBuffer)
+        if (key.length !== 65) throw new Error(`a key of ${key.length} bytes`)
+        const json = {
+          endpoint: 'https://push.example.org/abc',
+          keys: {
+            p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+            auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+          },
+        }
+        current = {
+          endpoint: json.endpoint,
+          toJSON: () => json,
+          unsubscribe: async () => {
+            current = null
+            return true
+          },
+        }
+        return current as unknown as PushSubscription
+      }
+    })
+    await page.goto(`${agent.url}/#/alerts`)
+    await page.reload()
+    await page.getByRole('button', { name: 'Notify me' }).click()
+    await until('it is on', async () => (await page.innerText('main')).includes('Stop notifying me'))
+    await page.getByRole('button', { name: 'Stop notifying me' }).click()
+    await until('it is off', async () => (await page.innerText('main')).includes('Notify me'))
+  })
+
+  it('a run is looked at, smoothed, and compared with another', { timeout: 120_000 }, async () => {
+    const { page, visit, agent } = await open(['--source', 'demo'], '#/training')
+    await postTraining(agent.url, 'first', 2, 80)
+    await postTraining(agent.url, 'second', 1, 80)
+    await until('both are listed', async () => /first/.test(await page.innerText('main')) && /second/.test(await page.innerText('main')))
+    await visit.go('#/training/first')
+    await until('its charts are drawn', async () => (await page.locator('.chart canvas').count()) >= 4)
+    await page.locator('input[type=range]').first().fill('0.9')
+    await until('smoothing is in the address', async () => /0\.9/.test(page.url()))
+    const report = await until('the report is there', async () => {
+      const answer = await fetch(`${agent.url}/api/v1/runs/first/report.html`)
+      return answer.ok ? answer.text() : null
+    })
+    expect(report).toMatch(/<html/i)
+    await visit.go('#/training/compare?runs=first,second')
+    await until('both are in one chart', async () => {
+      const text = await page.innerText('.chart')
+      return text.includes('first') && text.includes('second')
+    })
+    expect(visit.faults).toEqual([])
+  })
+
+  it('a process is killed only where configuration and token allow it, after a question', { timeout: 120_000 }, async () => {
+    const child = spawn('sleep', ['600'], { stdio: 'ignore' })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const gone = once(child, 'exit')
+    const script = fakeNvmlScript({ gpus: 1, pids: [child.pid ?? 0], process_memory: 2_147_483_648 })
+    const env = { GPUWARDEN_NVML: buildFakeNvml(), ...script.env }
+    const closed = await open(['--source', 'nvidia'], '#/processes', env)
+    await until('the process is there', async () => (await closed.page.innerText('main')).includes(String(child.pid)))
+    expect(await closed.page.getByRole('button', { name: /kill|signal|end/i }).count()).toBe(0)
+    const token = 'correct-horse-battery'
+    const { page, agent } = await open(['--source', 'nvidia'], '#/processes', {
+      ...env,
+      GPUWARDEN_SERVER_TOKEN: token,
+      GPUWARDEN_SERVER_ALLOW_KILL: 'true',
+    })
+    await page.fill('input[name=token]', token)
+    await page.keyboard.press('Enter')
+    await until('the process is there', async () => (await page.innerText('main')).includes(String(child.pid)))
+    const button = page.getByRole('button', { name: /kill|signal|end/i }).first()
+    if (!(await button.isVisible()))
+      await page
+        .locator('tr', { hasText: String(child.pid) })
+        .locator('button')
+        .first()
+        .click()
+    await page
+      .getByRole('button', { name: /kill|signal|end/i })
+      .first()
+      .click()
+    expect(await page.innerText('dialog')).toContain(String(child.pid))
+    await page.locator('dialog button.danger, dialog button.primary').last().click()
+    const [, signal] = await gone
+    expect(signal).toBe('SIGTERM')
+    expect(readFileSync(join(agent.logDir, 'gpu_monitor.log'), 'utf8')).toMatch(/SIGTERM/)
+  })
+})

@@ -1,0 +1,184 @@
+/** The shapes of the agent's answers, as /openapi.json describes them. */
+import type { GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/kinds.ts'
+import type { Finding, FindingSubject, GpuEvent, HostSample, ProcessView, Reading, Run, Severity, SourceHealth } from '../../src/model.ts'
+
+export type { HistoryAnswer }
+
+export interface GpusAnswer {
+  readonly at: number
+  readonly gpus: readonly GpuView[]
+}
+
+export interface ProcessesAnswer {
+  readonly at: number
+  readonly processes: readonly ProcessView[]
+}
+
+export interface HostAnswer {
+  readonly at: number
+  readonly host: { readonly sample: HostSample; readonly ageMs: number; readonly live: boolean } | null
+}
+
+export interface HealthAnswer {
+  readonly status: 'ok' | 'degraded'
+  readonly at: number
+  readonly hostname: string
+  readonly sources: readonly (SourceHealth & { readonly ageMs: Reading })[]
+  readonly sinks: readonly SinkHealth[]
+  readonly self: SelfUsage
+  readonly stream: { readonly clients: number; readonly maxClients: number; readonly droppedClients: number }
+  readonly rooms: Readonly<Record<string, unknown>>
+}
+
+export interface FindingsAnswer {
+  readonly at: number
+  readonly findings: readonly Finding[]
+}
+
+export interface EventsAnswer {
+  readonly at: number
+  readonly events: readonly GpuEvent[]
+}
+
+export interface ProcessHistoryAnswer {
+  readonly gpu: string
+  readonly stepMs: number
+  readonly at: readonly number[]
+  readonly processes: readonly {
+    readonly pid: number
+    readonly startedAt: Reading
+    readonly user: string | null
+    readonly name: string | null
+    readonly command: string | null
+    readonly memoryUsedBytes: readonly Reading[]
+  }[]
+}
+
+/** What a list of runs shows. Figures that are not finite come as text ("NaN"): see numberOf(). */
+export interface RunListed extends Run {
+  readonly command?: string | null
+  readonly gitCommit?: string | null
+  readonly framework?: string | null
+  readonly hasReport?: boolean
+  readonly training?: Readonly<Record<string, unknown>>
+}
+
+export interface RunsAnswer {
+  readonly at: number
+  readonly runs: readonly RunListed[]
+}
+
+/** One run in full. */
+export interface RunAnswer extends RunListed {
+  readonly message?: string | null
+  /** Nobody told the end: its process is gone, or it was silent for too long. */
+  readonly endIsPresumed?: boolean
+  readonly correlationId?: string | null
+  /** What the SDK wrote down when memory ran out. */
+  readonly report?: Readonly<Record<string, unknown>> | null
+  /** null: logs are off, so there is nothing to report from. */
+  readonly logDir?: string | null
+}
+
+export interface StepsAnswer {
+  readonly id: string
+  readonly rank?: number | null
+  /** Ranks that have a curve. */
+  readonly ranks?: readonly number[]
+  /** Every field that can be asked for. */
+  readonly available?: readonly string[]
+  readonly fields: readonly string[]
+  readonly stride: number
+  /** step, at (epoch ms), then the fields. */
+  readonly data: readonly (readonly unknown[])[]
+}
+
+export interface RankRow {
+  readonly rank: number
+  readonly pid: Reading
+  readonly lastStep: number
+  readonly lastAt: number
+  readonly steps: number
+  readonly meanStepSeconds: Reading
+  readonly lastStepSeconds: Reading
+  readonly recentStepSeconds?: Reading
+  readonly memoryAllocatedBytes: Reading
+  readonly behindSteps: number
+  readonly relativeSpeed: Reading
+}
+
+export interface RanksAnswer {
+  readonly id: string
+  readonly at: number
+  readonly ranks: readonly RankRow[]
+}
+
+export interface AlertView {
+  readonly fingerprint: string
+  readonly state: 'pending' | 'firing' | 'resolved'
+  readonly finding: Finding
+  readonly firedAt: Reading
+  readonly resolvedAt: Reading
+  readonly flapping: boolean
+  readonly simulated: boolean
+  readonly acknowledged: { readonly at: number; readonly until: number; readonly by: string; readonly severity: Severity } | null
+  readonly mutedBy: 'silence' | 'maintenance' | 'acknowledged' | 'simulated' | null
+  readonly silence: string | null
+  readonly told: readonly string[]
+  readonly waiting: readonly string[]
+  readonly gpuLabel: string | null
+  readonly unconfirmed: boolean
+}
+
+export interface PastAlert {
+  readonly fingerprint: string
+  readonly detector: string
+  readonly subject: FindingSubject
+  readonly severity: Severity
+  readonly message: string
+  readonly firedAt: number
+  readonly resolvedAt: number
+  readonly simulated: boolean
+  readonly acknowledgedBy: string | null
+}
+
+/** JSON has no NaN: the agent writes it as text, and a loss that is NaN must not be taken for unknown. */
+export function numberOf(value: unknown): Reading {
+  if (typeof value === 'number') return value
+  if (value === 'NaN' || value === 'Infinity' || value === '-Infinity') return Number(value)
+  return null
+}
+
+export interface ConfigAnswer {
+  readonly file: string | null
+  readonly warnings: readonly string[]
+  readonly settings: readonly {
+    readonly key: string
+    /** Secrets are masked. */
+    readonly value: unknown
+    readonly from: string
+    readonly variable: string
+    readonly help: string
+  }[]
+}
+
+export interface DoctorAnswer {
+  readonly at: number
+  readonly tookMs: number
+  readonly checks: readonly {
+    readonly name: string
+    readonly state: 'ok' | 'advice' | 'missing'
+    readonly message: string
+    readonly fix: string | null
+  }[]
+}
+
+export interface GrafanaAnswer {
+  readonly files: readonly { readonly name: string; readonly title: string; readonly url: string }[]
+}
+
+export interface SignalAnswer {
+  readonly pid: number
+  readonly signal: string
+  readonly sentAt: number
+}

@@ -1,0 +1,77 @@
+/** The frame around every page, and which page is shown. */
+import type { ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { session } from './api.ts'
+import { epoch } from './live/store.ts'
+import { place } from './location.ts'
+import { LoginPage } from './pages/login.tsx'
+import { Banners } from './parts/banners.tsx'
+import { Footer, TopBar } from './parts/shell.tsx'
+
+type Page = ComponentType
+
+/** Loaded when they are first wanted. */
+const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
+  '': async () => (await import('./pages/overview.tsx')).OverviewPage,
+  gpu: async () => (await import('./pages/gpu.tsx')).GpuPage,
+  memory: async () => (await import('./pages/memory.tsx')).MemoryPage,
+  processes: async () => (await import('./pages/processes.tsx')).ProcessesPage,
+  training: async () => (await import('./pages/training.tsx')).TrainingPage,
+  alerts: async () => (await import('./pages/alerts.tsx')).AlertsPage,
+  silence: async () => (await import('./pages/silence.tsx')).SilencePage,
+  settings: async () => (await import('./pages/settings.tsx')).SettingsPage,
+}
+
+export function App() {
+  const known = session.value
+  if (known?.required && !known.signedIn) return <LoginPage />
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <TopBar />
+      <Banners />
+      <main id="main" tabIndex={-1}>
+        <CurrentPage />
+      </main>
+      <Footer />
+    </div>
+  )
+}
+
+function CurrentPage() {
+  const name = place.value.parts[0] ?? ''
+  const [shown, setShown] = useState<{ name: string; page: Page } | null>(null)
+  const [fault, setFault] = useState<string | null>(null)
+  // A page that could not be loaded is tried again when the agent is back.
+  const attempt = fault === null ? 0 : epoch.value
+  useEffect(() => {
+    let isWanted = true
+    const load = PAGES[name] ?? PAGES['']
+    load?.().then(
+      (page) => {
+        if (!isWanted) return
+        setShown({ name, page })
+        setFault(null)
+      },
+      // The agent was replaced by another version meanwhile: its files have other names.
+      () => isWanted && setFault('This page could not be loaded. Reload to get the current version.'),
+    )
+    return () => {
+      isWanted = false
+    }
+  }, [name, attempt])
+  if (fault !== null)
+    return (
+      <p class="fault" role="alert">
+        {fault}{' '}
+        <button type="button" onClick={() => location.reload()}>
+          Reload
+        </button>
+      </p>
+    )
+  if (!shown) return <p class="faint">Loading…</p>
+  const { page: Shown } = shown
+  return <Shown />
+}

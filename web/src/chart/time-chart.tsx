@@ -1,0 +1,154 @@
+/** A chart over time (or over steps): one crosshair with its neighbours, zoom by dragging, limits, bands and marks. */
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import type { Reading } from '../../../src/model.ts'
+import type { Tone } from '../words.ts'
+import { ChartFrame } from './chart-frame.tsx'
+import { colors } from './colors.ts'
+import { type ChartData, chartData, chartOptions, writeLegend } from './options.ts'
+
+export interface ChartSeries {
+  readonly label: string
+  readonly values: readonly Reading[]
+  /** Extremes inside each averaged step, drawn as a band. */
+  readonly min?: readonly Reading[] | undefined
+  readonly max?: readonly Reading[] | undefined
+  /** Position in the palette; the series' own position when left out. */
+  readonly color?: number
+  readonly dash?: boolean
+  /** Fill down to zero. */
+  readonly area?: boolean
+  /** Keeps its value until the next point (clocks, learning rates). */
+  readonly stepped?: boolean
+  /** In the background of another line: the raw figures behind the smoothed ones. */
+  readonly faint?: boolean
+  /** The axis has moments of other lines too: this one goes on over them, and the legend tells its last figure. */
+  readonly spanned?: boolean
+}
+
+export interface ChartLimit {
+  readonly value: number
+  readonly label: string
+  readonly tone?: Tone
+}
+
+/** A stretch of time with a meaning of its own: clocks were held back, the agent was away. */
+export interface ChartBand {
+  readonly from: number
+  readonly to: number
+  readonly label: string
+  readonly tone: Tone
+}
+
+/** Something that happened: a finding, an XID. */
+export interface ChartMark {
+  readonly at: number
+  readonly label: string
+  readonly tone: Tone
+}
+
+/** What may come: the area between two lines, from now on. */
+export interface ChartFan {
+  readonly at: readonly number[]
+  readonly low: readonly Reading[]
+  readonly middle: readonly Reading[]
+  readonly high: readonly Reading[]
+  readonly label: string
+}
+
+export interface TimeChartProps {
+  readonly title: string
+  /** Epoch milliseconds; steps with `x: 'step'`; milliseconds since a beginning with `x: 'elapsed'`. */
+  readonly at: readonly number[]
+  readonly series: readonly ChartSeries[]
+  readonly from: number
+  readonly to: number
+  /** A figure with its unit: for the axis, the legend and the crosshair. */
+  readonly format: (value: Reading) => string
+  readonly x?: 'time' | 'step' | 'elapsed'
+  /** Bytes have round figures of their own. */
+  readonly unit?: 'bytes'
+  readonly stacked?: boolean
+  readonly log?: boolean
+  /** The axis covers at least these; null: follows the data. */
+  readonly least?: number | null
+  readonly most?: number | null
+  readonly limits?: readonly ChartLimit[]
+  readonly bands?: readonly ChartBand[]
+  readonly marks?: readonly ChartMark[]
+  /** Marks are said in words below the chart unless a neighbour does so already. */
+  readonly hasMarkList?: boolean
+  readonly fan?: ChartFan | null
+  /** Charts with the same key share their crosshair. */
+  readonly sync?: string
+  readonly height?: number
+  readonly onZoom?: (from: number, to: number) => void
+  /** Double click, or Escape. */
+  readonly onReset?: () => void
+  /** Said instead of an empty frame. */
+  readonly empty?: string
+}
+
+const USUAL_HEIGHT = 180
+
+export function TimeChart(props: TimeChartProps) {
+  const box = useRef<HTMLDivElement>(null)
+  const legend = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot | null>(null)
+  const latest = useRef(props)
+  latest.current = props
+  const palette = colors.value
+  const height = props.height ?? USUAL_HEIGHT
+  const isEmpty = props.at.length === 0 && !props.fan
+  const data: ChartData = useMemo(() => chartData(props), [props.at, props.series, props.stacked, props.fan])
+  const shape = JSON.stringify([
+    props.series.map(({ label, color, dash, area, stepped, faint, spanned, max }) => [
+      label,
+      color,
+      dash,
+      area,
+      stepped,
+      faint,
+      spanned,
+      max !== undefined,
+    ]),
+    props.limits,
+    props.stacked,
+    props.log,
+    props.x,
+    props.least,
+    props.most,
+    props.fan?.label,
+    height,
+    isEmpty,
+  ])
+
+  useEffect(() => {
+    const element = box.current
+    if (!element || isEmpty) return
+    const options = chartOptions(() => latest.current, palette, { width: Math.max(120, element.clientWidth), height }, legend)
+    const chart = new uPlot(options, data.columns as uPlot.AlignedData, element)
+    plot.current = chart
+    const observer = new ResizeObserver(() => chart.setSize({ width: Math.max(120, element.clientWidth), height }))
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      chart.destroy()
+      plot.current = null
+    }
+  }, [shape, palette])
+
+  useEffect(() => {
+    const chart = plot.current
+    if (!chart) return
+    chart.batch(() => {
+      chart.setData(data.columns as uPlot.AlignedData, false)
+      chart.setScale('x', { min: props.from, max: props.to })
+    })
+    // The crosshair writes into the legend past the page; so does this, or the figures would stand still.
+    writeLegend(chart, props, legend.current)
+  }, [data, props.from, props.to, props.marks, props.bands])
+
+  return <ChartFrame {...props} plot={plot} box={box} legend={legend} height={height} isEmpty={isEmpty} />
+}

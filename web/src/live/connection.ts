@@ -1,0 +1,188 @@
+/** Keeps the page and the agent together: asks for the whole picture, listens, and begins anew after every gap. */
+import { effect } from '@preact/signals'
+import type { HubEvent } from '../../../src/kinds.ts'
+import type {
+  EventsAnswer,
+  FindingsAnswer,
+  GpusAnswer,
+  HealthAnswer,
+  HistoryAnswer,
+  HostAnswer,
+  ProcessesAnswer,
+  RunsAnswer,
+} from '../answers.ts'
+import { ask, askSession, session } from '../api.ts'
+import { agentNow, runClock, setAgentTime } from './agent-clock.ts'
+import * as store from './store.ts'
+
+const EVENT_NAMES: readonly HubEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'run', 'steps']
+const FIRST_WAIT_MS = 1000
+const LONGEST_WAIT_MS = 15_000
+/** No sign of life for this long and the connection is taken for dead; the agent sends something every 15 s. */
+const SILENCE_MS = 40_000
+/** A tab that is not seen for this long lets go of the stream. */
+const UNSEEN_MS = 15_000
+const PICTURE_STEP_SECONDS = 2
+
+let source: EventSource | null = null
+let waitMs = FIRST_WAIT_MS
+let retry: ReturnType<typeof setTimeout> | null = null
+let unseen: ReturnType<typeof setTimeout> | null = null
+let heardAt = 0
+let attempt = 0
+
+/** Begins, and goes on for as long as the page lives. */
+export function connect(): void {
+  document.addEventListener('visibilitychange', onVisibility)
+  runClock(!document.hidden)
+  setInterval(checkSilence, SILENCE_MS / 4)
+  effect(() => {
+    const known = session.value
+    const isIn = known !== null && (!known.required || known.signedIn)
+    if (isIn) open()
+    else hangUp()
+  })
+  firstQuestion()
+}
+
+/** The agent may be away at this moment: then it is asked again. */
+function firstQuestion(): void {
+  askSession().catch(() => {
+    setLink('lost')
+    setTimeout(firstQuestion, 2000)
+  })
+}
+
+/** Tries at once instead of waiting. */
+export function reconnect(): void {
+  waitMs = FIRST_WAIT_MS
+  open()
+}
+
+function open(): void {
+  hangUp()
+  if (document.hidden) return
+  const own = ++attempt
+  heardAt = performance.now()
+  const stream = new EventSource('/api/v1/stream')
+  source = stream
+  // What comes before the picture waits for it, so that nothing older overwrites something newer.
+  let waiting: HubEvent[] | null = []
+  const take = (message: MessageEvent<string>) => {
+    heardAt = performance.now()
+    const event = JSON.parse(message.data) as HubEvent
+    if (waiting) waiting.push(event)
+    else store.accept(event)
+  }
+  for (const name of EVENT_NAMES) stream.addEventListener(name, take)
+  stream.addEventListener('hello', (message: MessageEvent<string>) => {
+    heardAt = performance.now()
+    const { hostname, version } = JSON.parse(message.data) as { hostname: string; version: string }
+    store.hostname.value = hostname
+    store.version.value = version
+    askPicture().then(
+      () => {
+        if (own !== attempt) return
+        setLink('live')
+        waitMs = FIRST_WAIT_MS
+        for (const event of waiting ?? []) store.accept(event)
+        waiting = null
+        store.epoch.value++
+        void backfillRecent()
+      },
+      () => own === attempt && fail(),
+    )
+  })
+  stream.addEventListener('bye', () => fail())
+  stream.onerror = () => own === attempt && fail()
+}
+
+async function askPicture(): Promise<void> {
+  const [gpus, processes, host, health, findings, runs, events] = await Promise.all([
+    ask<GpusAnswer>('/api/v1/gpus'),
+    ask<ProcessesAnswer>('/api/v1/processes'),
+    ask<HostAnswer>('/api/v1/host'),
+    ask<HealthAnswer>('/api/v1/health'),
+    ask<FindingsAnswer>('/api/v1/findings'),
+    ask<RunsAnswer>('/api/v1/runs'),
+    ask<EventsAnswer>('/api/v1/events'),
+  ])
+  setAgentTime(gpus.at)
+  store.begin({
+    gpus: gpus.gpus,
+    processes: processes.processes,
+    host: host.host?.sample ?? null,
+    health: health.sources,
+    findings: findings.findings,
+    runs: runs.runs,
+    events: events.events,
+  })
+}
+
+/** The small pictures: what happened before this page looked. */
+async function backfillRecent(): Promise<void> {
+  for (const cell of store.gpus.value) {
+    const newest = cell.sample.value?.at ?? agentNow()
+    try {
+      const query = {
+        gpu: cell.id,
+        field: 'utilizationRatio,memoryUsedBytes,memoryTotalBytes',
+        from: newest - cell.recent.spanMs,
+        to: newest,
+        step: PICTURE_STEP_SECONDS,
+      }
+      const { data } = await ask<HistoryAnswer>('/api/v1/history', query)
+      const [at = [], utilization = [], used = [], total = []] = data
+      cell.recent.backfill(
+        at.map((time, index) => {
+          const bytes = used[index] ?? null
+          const of = total[index] ?? null
+          return { at: time ?? 0, utilization: utilization[index] ?? null, memory: bytes === null || !of ? null : bytes / of }
+        }),
+      )
+      cell.recentVersion.value++
+    } catch {
+      // The pictures fill by themselves with what comes; the connection says by itself when it is gone.
+      return
+    }
+  }
+}
+
+function fail(): void {
+  hangUp()
+  setLink('lost')
+  retry = setTimeout(() => {
+    // Also notices a session that ended: the stream alone cannot tell why it was refused.
+    askSession().then(open, fail)
+  }, waitMs)
+  waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)
+}
+
+function hangUp(): void {
+  attempt++
+  source?.close()
+  source = null
+  if (retry !== null) clearTimeout(retry)
+  retry = null
+}
+
+function checkSilence(): void {
+  if (source !== null && performance.now() - heardAt > SILENCE_MS) fail()
+}
+
+/** A tab in the background costs nothing: neither here nor at the agent. */
+function onVisibility(): void {
+  runClock(!document.hidden)
+  if (unseen !== null) clearTimeout(unseen)
+  unseen = null
+  if (document.hidden) {
+    unseen = setTimeout(() => {
+      hangUp()
+      setLink('paused')
+    }, UNSEEN_MS)
+  } else if (store.link.value.state !== 'live') reconnect()
+}
+
+function setLink(state: store.LinkState): void {
+  if (store.link.value.state !== state) store.link.value = { state, since: agentNow() }
+}

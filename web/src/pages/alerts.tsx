@@ -1,0 +1,41 @@
+/** Who is told of what: alerts that are open, silences, what was, the channels, and this browser's notifications. */
+import '../style/alerts.css'
+import type { AlertView } from '../answers.ts'
+import { Empty, Fault, Panel } from '../parts/parts.tsx'
+import { useAnswer } from '../poll.ts'
+import { ActiveAlerts } from './alerts/active.tsx'
+import { Channels } from './alerts/channels.tsx'
+import { PastAlerts } from './alerts/past.tsx'
+import { PushOptIn } from './alerts/push-opt-in.tsx'
+import { Silences } from './alerts/silences.tsx'
+
+const REFRESH_MS = 5000
+
+export function AlertsPage() {
+  const { answer, fault, again } = useAnswer<{ alerts: readonly AlertView[] }>('/api/v1/alerts', {}, REFRESH_MS)
+  return (
+    <>
+      <div class="page-head">
+        <h1 class="grow">Alerts</h1>
+        <a class="button" href="#/silence">
+          New silence
+        </a>
+      </div>
+      <Panel title="Open">
+        <Fault text={fault} />
+        {answer !== null && answer.alerts.length === 0 && (
+          <Empty title="No alert is open">
+            When a detector finds something that holds, it appears here and goes to the channels below.
+          </Empty>
+        )}
+        {answer !== null && answer.alerts.length > 0 && <ActiveAlerts alerts={answer.alerts} onChange={again} />}
+      </Panel>
+      <div class="grid columns-2">
+        <Silences />
+        <PushOptIn />
+      </div>
+      <Channels />
+      <PastAlerts />
+    </>
+  )
+}

@@ -1,0 +1,46 @@
+import { useEffect, useState } from 'preact/hooks'
+import { inWords } from '../../api.ts'
+import { Badge, Fault, Panel } from '../../parts/parts.tsx'
+import { type PushState, pushState, subscribe, unsubscribe } from '../../push.ts'
+
+const WORDS: Readonly<Record<PushState, string>> = {
+  on: 'This browser gets a notification for every alert, also when the dashboard is closed.',
+  off: 'Let this browser tell you of alerts, also when the dashboard is closed. On a phone, first add the dashboard to the home screen.',
+  denied: 'The browser was told not to show notifications of this address. Allow them in its settings for this site.',
+  insecure: 'Browsers allow notifications only over https or from the same machine. Put a proxy with a certificate in front of the agent.',
+  unsupported: 'This browser has no web push.',
+}
+
+export function PushOptIn() {
+  const [state, setState] = useState<PushState | null>(null)
+  const [fault, setFault] = useState<string | null>(null)
+  const look = () => pushState().then(setState, () => setState('unsupported'))
+  useEffect(() => void look(), [])
+  const change = (action: () => Promise<void>) => {
+    setFault(null)
+    action()
+      .catch((error: unknown) => setFault(error instanceof DOMException ? `The browser said no: ${error.message}` : inWords(error)))
+      .finally(look)
+  }
+  return (
+    <Panel
+      title="Notifications of this browser"
+      aside={state === 'on' ? <Badge tone="good">on</Badge> : state === null ? null : <Badge tone="muted">off</Badge>}
+    >
+      {state !== null && <p class="small">{WORDS[state]}</p>}
+      <Fault text={fault} />
+      <div class="toolbar">
+        {state === 'off' && (
+          <button type="button" class="primary" onClick={() => change(subscribe)}>
+            Notify me
+          </button>
+        )}
+        {state === 'on' && (
+          <button type="button" onClick={() => change(unsubscribe)}>
+            Stop notifying me
+          </button>
+        )}
+      </div>
+    </Panel>
+  )
+}

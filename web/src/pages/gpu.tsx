@@ -1,0 +1,289 @@
+/** One GPU: what it is, how it is, and its charts. */
+import '../style/gpu.css'
+import type { GpuInfo, GpuSample, Reading } from '../../../src/model.ts'
+import { now } from '../live/agent-clock.ts'
+import type { GpuCell } from '../live/gpu-cell.ts'
+import { events, findings, gpuCell, gpus } from '../live/store.ts'
+import { go, place } from '../location.ts'
+import { FindingItem } from '../parts/finding-item.tsx'
+import { Badge, Empty, Fact, Panel, ScrollBox } from '../parts/parts.tsx'
+import { RangePicker } from '../parts/range-picker.tsx'
+import { currentRange } from '../time-range.ts'
+import {
+  clockReasons,
+  clockTime,
+  formatBytes,
+  formatDuration,
+  formatPercent,
+  memoryTone,
+  NOT_AVAILABLE,
+  placeOf,
+  powerTone,
+  rate,
+  shortName,
+  temperatureTone,
+  usedOf,
+} from '../words.ts'
+import { GpuCharts } from './gpu/charts.tsx'
+
+export function GpuPage() {
+  const name = place.value.parts[1] ?? '0'
+  const cell = gpuCell(name)
+  if (!cell)
+    return (
+      <Panel>
+        <Empty title={gpus.value.length === 0 ? 'No GPU is known yet' : `There is no GPU ${name}`}>
+          {gpus.value.length === 0
+            ? 'It appears when the agent has read the first one.'
+            : `There are: ${gpus.value.map((one) => one.info.value.label).join(', ')}.`}
+        </Empty>
+      </Panel>
+    )
+  return <OneGpu key={cell.id} cell={cell} />
+}
+
+function OneGpu({ cell }: { readonly cell: GpuCell }) {
+  const info = cell.info.value
+  return (
+    <>
+      <div class="page-head">
+        <div class="grow">
+          <h1>
+            GPU {info.label} <span class="faint">{shortName(info.name)}</span>
+          </h1>
+          <p class="small faint mono cut" title={info.id}>
+            {info.id} · {info.pciBusId ?? NOT_AVAILABLE}
+          </p>
+        </div>
+        <GpuChoice current={info.label} />
+        <RangePicker />
+      </div>
+      <State cell={cell} />
+      <Now cell={cell} />
+      <GpuCharts cell={cell} range={currentRange()} />
+      <div class="grid columns-4">
+        <Findings cell={cell} />
+        <Users cell={cell} />
+        <Events cell={cell} />
+        <About info={info} />
+      </div>
+    </>
+  )
+}
+
+function GpuChoice({ current }: { readonly current: string }) {
+  if (gpus.value.length < 2) return null
+  return (
+    <label>
+      GPU
+      <select value={current} onChange={(event) => go(['gpu', event.currentTarget.value], place.peek().query)}>
+        {gpus.value.map((cell) => (
+          <option key={cell.id} value={cell.info.value.label}>
+            {cell.info.value.label} · {shortName(cell.info.value.name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function State({ cell }: { readonly cell: GpuCell }) {
+  const freshness = cell.freshness.value
+  if (freshness.kind === 'live') return null
+  if (freshness.kind === 'waiting') return <p class="banner info">Waiting for the first readings of this GPU.</p>
+  return (
+    <p class="banner critical" role="alert">
+      <strong>{freshness.words}</strong>
+      <Age cell={cell} />
+    </p>
+  )
+}
+
+function Age({ cell }: { readonly cell: GpuCell }) {
+  const age = cell.ageMs()
+  return <span>{age === null ? 'No readings at all.' : `The last readings are ${formatDuration(age)} old.`}</span>
+}
+
+function Now({ cell }: { readonly cell: GpuCell }) {
+  const sample = cell.sample.value
+  const info = cell.info.value
+  if (!sample) return null
+  const isLive = cell.freshness.value.kind === 'live'
+  const memory = sample.memoryUsedBytes === null || !info.memoryTotalBytes ? null : sample.memoryUsedBytes / info.memoryTotalBytes
+  const reasons = clockReasons(sample.clockEventReasons).filter(({ words }) => words !== 'idle')
+  return (
+    <Panel>
+      <div class={`facts gpu-now ${isLive ? '' : 'stale'}`}>
+        <Fact label="Utilisation">{formatPercent(sample.utilizationRatio)}</Fact>
+        <Fact label="Memory" tone={memoryTone(memory)}>
+          {usedOf(sample.memoryUsedBytes, info.memoryTotalBytes)}
+        </Fact>
+        <Fact label="Temperature" tone={temperatureTone(sample.temperatureCelsius, info)}>
+          {sample.temperatureCelsius === null ? NOT_AVAILABLE : `${Math.round(sample.temperatureCelsius)} °C`}
+          {info.temperatureSlowdownCelsius !== null && <small class="faint"> of {info.temperatureSlowdownCelsius}</small>}
+        </Fact>
+        <Fact label="Power" tone={powerTone(sample.powerWatts, info)}>
+          {sample.powerWatts === null ? NOT_AVAILABLE : `${Math.round(sample.powerWatts)} W`}
+          {info.powerLimitWatts !== null && <small class="faint"> of {Math.round(info.powerLimitWatts)}</small>}
+        </Fact>
+        <Fact label="SM clock">{clock(sample.smClockHertz)}</Fact>
+        <Fact label="Memory clock">{clock(sample.memoryClockHertz)}</Fact>
+        <Fact label="Performance state">{sample.performanceState === null ? NOT_AVAILABLE : `P${sample.performanceState}`}</Fact>
+        <Fact label="Fan">{formatPercent(sample.fanRatio)}</Fact>
+        <Fact label="PCIe">{link(sample, info)}</Fact>
+        <Fact label="NVLink">
+          {sample.nvlinkRxBytesPerSecond === null
+            ? NOT_AVAILABLE
+            : rate((sample.nvlinkRxBytesPerSecond ?? 0) + (sample.nvlinkTxBytesPerSecond ?? 0))}
+        </Fact>
+        <Fact label="Clocks held back by">
+          {sample.clockEventReasons === null
+            ? NOT_AVAILABLE
+            : reasons.length === 0
+              ? 'nothing'
+              : reasons.map(({ words, tone }) => (
+                  <Badge key={words} tone={tone}>
+                    {words}
+                  </Badge>
+                ))}
+        </Fact>
+      </div>
+    </Panel>
+  )
+}
+
+function clock(hertz: Reading): string {
+  return hertz === null ? NOT_AVAILABLE : `${Math.round(hertz / 1e6)} MHz`
+}
+
+function link({ pcieGeneration, pcieWidth }: GpuSample, { pcieGenerationMax, pcieWidthMax }: GpuInfo): string {
+  if (pcieGeneration === null || pcieWidth === null) return NOT_AVAILABLE
+  const most = pcieGenerationMax === null || pcieWidthMax === null ? '' : ` (of ${pcieGenerationMax}.0 ×${pcieWidthMax})`
+  return `${pcieGeneration}.0 ×${pcieWidth}${most}`
+}
+
+function Findings({ cell }: { readonly cell: GpuCell }) {
+  const own = findings.value.filter(({ subject }) => subject.gpu === cell.id)
+  return (
+    <Panel title="Findings">
+      {own.length === 0 ? (
+        <Empty title="Nothing is wrong with this GPU" />
+      ) : (
+        <ul class="list">
+          {own.map((finding) => (
+            <FindingItem key={finding.fingerprint} finding={finding} />
+          ))}
+        </ul>
+      )}
+    </Panel>
+  )
+}
+
+function Users({ cell }: { readonly cell: GpuCell }) {
+  const list = [...cell.processes.value].sort((a, b) => (b.memoryUsedBytes ?? 0) - (a.memoryUsedBytes ?? 0))
+  const isUnknown = cell.sample.value?.processes === null
+  return (
+    <Panel title="Processes" aside={<a href={`#/processes?gpu=${encodeURIComponent(cell.info.value.label)}`}>All details</a>}>
+      {isUnknown ? (
+        <Empty title="The driver does not say who uses this GPU" />
+      ) : list.length === 0 ? (
+        <Empty title="Nobody uses this GPU" />
+      ) : (
+        <ScrollBox label="Processes of this GPU">
+          <table>
+            <thead>
+              <tr>
+                <th class="number">PID</th>
+                <th>User</th>
+                <th class="number">Memory</th>
+                <th class="number">SM</th>
+                <th>Command</th>
+              </tr>
+            </thead>
+            <tbody>
+              {list.map((process) => (
+                <tr key={process.pid}>
+                  <td class="number mono">{process.pid}</td>
+                  <td>{process.info?.user ?? 'unknown'}</td>
+                  <td class="number">{formatBytes(process.memoryUsedBytes)}</td>
+                  <td class="number">{formatPercent(process.smRatio)}</td>
+                  <td class="command cut" title={process.info?.command?.join(' ') ?? ''}>
+                    {placeOf(process) !== null && <Badge>{placeOf(process)}</Badge>}{' '}
+                    {process.info?.command?.join(' ') ?? process.info?.name ?? NOT_AVAILABLE}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </ScrollBox>
+      )}
+    </Panel>
+  )
+}
+
+function Events({ cell }: { readonly cell: GpuCell }) {
+  const own = events.value
+    .filter(({ gpu }) => gpu === cell.id)
+    .slice(-12)
+    .reverse()
+  return (
+    <Panel title="Events">
+      {own.length === 0 ? (
+        <Empty title="The driver has reported nothing">XIDs, ECC errors and lost cards appear here.</Empty>
+      ) : (
+        <ul class="list small">
+          {own.map((event) => (
+            <li key={`${event.at}${event.event}${event.code}`} class="event">
+              <time class="faint nowrap">{clockTime(event.at, now.value)}</time>
+              <span>
+                <b>{event.event === 'xid' ? `XID ${event.code ?? ''}` : event.event.replaceAll('_', ' ')}</b> {event.message}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  )
+}
+
+function About({ info }: { readonly info: GpuInfo }) {
+  const rows: readonly (readonly [string, string])[] = [
+    ['Name', info.name ?? NOT_AVAILABLE],
+    ['Serial', info.serial ?? NOT_AVAILABLE],
+    ['Driver', info.driverVersion ?? NOT_AVAILABLE],
+    ['CUDA', info.cudaVersion ?? NOT_AVAILABLE],
+    ['Architecture', info.architecture ?? NOT_AVAILABLE],
+    ['MIG', info.migMode ?? NOT_AVAILABLE],
+    [
+      'Power limits',
+      info.powerLimitMinWatts === null
+        ? NOT_AVAILABLE
+        : `${Math.round(info.powerLimitMinWatts)}–${Math.round(info.powerLimitMaxWatts ?? 0)} W`,
+    ],
+  ]
+  const silent = Object.entries(info.unavailable)
+  return (
+    <Panel title="This card">
+      <dl class="about">
+        {rows.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {silent.length > 0 && (
+        <details class="small">
+          <summary>What it cannot tell ({silent.length})</summary>
+          <ul>
+            {silent.map(([field, reason]) => (
+              <li key={field}>
+                <code>{field}</code>: {reason}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </Panel>
+  )
+}

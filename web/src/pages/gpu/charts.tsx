@@ -1,0 +1,211 @@
+/** The charts of one GPU, with one crosshair and one span of time. */
+import { signal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { GpuField, Reading } from '../../../../src/model.ts'
+import type { ProcessHistoryAnswer } from '../../answers.ts'
+import { ask } from '../../api.ts'
+import { type ChartSeries, TimeChart, type TimeChartProps } from '../../chart/time-chart.tsx'
+import { presentOf, type Track, useHistory } from '../../history.ts'
+import type { GpuCell } from '../../live/gpu-cell.ts'
+import { epoch } from '../../live/store.ts'
+import { Badge, Fault, Panel } from '../../parts/parts.tsx'
+import { boundsOf, chooseRange, RANGES, type TimeRange } from '../../time-range.ts'
+import { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, rate } from '../../words.ts'
+import { ledgerLayers } from './ledger-layers.ts'
+import { marksOf, useHappenings } from './marks.ts'
+import { throttleBands, totals } from './throttle-bands.ts'
+
+const FIELDS: readonly GpuField[] = [
+  'memoryUsedBytes',
+  'memoryReservedBytes',
+  'utilizationRatio',
+  'memoryUtilizationRatio',
+  'smActiveRatio',
+  'tensorActiveRatio',
+  'dramActiveRatio',
+  'temperatureCelsius',
+  'memoryTemperatureCelsius',
+  'powerWatts',
+  'smClockHertz',
+  'memoryClockHertz',
+  'clockEventReasons',
+  'pcieTxBytesPerSecond',
+  'pcieRxBytesPerSecond',
+  'nvlinkTxBytesPerSecond',
+  'nvlinkRxBytesPerSecond',
+]
+
+const PROCESS_REFRESH_MS = 10_000
+
+const celsius = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value)} °C`)
+const watts = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value)} W`)
+const megahertz = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value / 1e6)} MHz`)
+
+export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly range: TimeRange }) {
+  const track = useHistory(cell, FIELDS, range).value
+  const processes = useProcessHistory(cell, range)
+  const happened = useHappenings(cell, range).value
+  const marks = useMemo(() => marksOf(happened), [happened])
+  const info = cell.info.value
+  const { at, columns } = track
+  const layers = useMemo(
+    () => ledgerLayers({ at, used: columns.memoryUsedBytes ?? [], reserved: columns.memoryReservedBytes ?? [] }, processes.value),
+    [track, processes.value],
+  )
+  const masks = (track.stepMs > 0 ? track.max?.clockEventReasons : columns.clockEventReasons) ?? []
+  const bands = useMemo(() => throttleBands(at, masks, track.stepMs), [track])
+  const shared = {
+    at,
+    from: track.from,
+    to: track.to,
+    sync: 'gpu',
+    marks,
+    onZoom: (from: number, to: number) => chooseRange({ kind: 'fixed', from, to }),
+    onReset: () => chooseRange(RANGES[0] as TimeRange),
+    empty: track.state === 'loading' ? 'Loading…' : 'The agent has no readings of this span of time.',
+  } satisfies Partial<TimeChartProps>
+  const total = info.memoryTotalBytes
+  return (
+    <>
+      <Fault text={track.fault} />
+      <p class="small faint" aria-live="polite">
+        {track.stepMs > 0
+          ? `Averages of ${formatDuration(track.stepMs)}; the band shows the least and the most inside each.`
+          : 'Every sample as it was taken.'}{' '}
+        Drag to zoom, double-click to go back.
+      </p>
+      <div class="grid columns-2">
+        <Panel>
+          <TimeChart
+            {...shared}
+            title="Memory"
+            stacked
+            series={layers.map((layer, index) => ({ ...layer, color: layer.label === 'driver reserve' ? 6 : index }))}
+            format={formatBytes}
+            unit="bytes"
+            least={0}
+            most={total}
+            limits={total === null ? [] : [{ value: total, label: `capacity ${formatBytes(total)}` }]}
+          />
+        </Panel>
+        <Panel>
+          <TimeChart
+            {...shared}
+            title="Activity"
+            series={known(track, [
+              ['utilizationRatio', 'GPU busy'],
+              ['smActiveRatio', 'SM active'],
+              ['tensorActiveRatio', 'tensor cores'],
+              ['dramActiveRatio', 'DRAM'],
+              ['memoryUtilizationRatio', 'memory controller'],
+            ])}
+            format={formatPercent}
+            least={0}
+            most={1}
+          />
+        </Panel>
+        <Panel>
+          <TimeChart
+            {...shared}
+            title="Temperature"
+            series={known(track, [
+              ['temperatureCelsius', 'core'],
+              ['memoryTemperatureCelsius', 'memory'],
+            ])}
+            format={celsius}
+            least={20}
+            limits={[...limit(info.temperatureSlowdownCelsius, 'slows down'), ...limit(info.temperatureShutdownCelsius, 'shuts down')]}
+          />
+        </Panel>
+        <Panel>
+          <TimeChart
+            {...shared}
+            title="Power"
+            series={known(track, [['powerWatts', 'draw', true]])}
+            format={watts}
+            least={0}
+            limits={limit(info.powerLimitWatts, 'cap', 'warning')}
+          />
+        </Panel>
+        <Panel>
+          <TimeChart
+            {...shared}
+            title="Clocks"
+            series={known(track, [
+              ['smClockHertz', 'SM'],
+              ['memoryClockHertz', 'memory'],
+            ])}
+            format={megahertz}
+            least={0}
+            bands={bands}
+          />
+          <div class="toolbar small">
+            {[...totals(bands)].map(([label, { ms, tone }]) => (
+              <Badge key={label} tone={tone}>
+                {label} {formatDuration(ms)}
+              </Badge>
+            ))}
+            {bands.length === 0 && at.length > 0 && <span class="faint">Clocks were not held back.</span>}
+          </div>
+        </Panel>
+        <Panel>
+          <TimeChart
+            {...shared}
+            title="PCIe and NVLink"
+            series={known(track, [
+              ['pcieTxBytesPerSecond', 'PCIe sent'],
+              ['pcieRxBytesPerSecond', 'PCIe received'],
+              ['nvlinkTxBytesPerSecond', 'NVLink sent'],
+              ['nvlinkRxBytesPerSecond', 'NVLink received'],
+            ])}
+            format={rate}
+            least={0}
+          />
+        </Panel>
+      </div>
+    </>
+  )
+}
+
+function limit(value: Reading, label: string, tone: 'critical' | 'warning' = 'critical') {
+  return value === null ? [] : [{ value, label, tone }]
+}
+
+/** Lines for what this card tells; a field that it never tells has none. */
+function known(track: Track, wanted: readonly (readonly [GpuField, string, boolean?])[]): readonly ChartSeries[] {
+  return wanted.flatMap(([field, label, area], color) => {
+    const values = track.columns[field] ?? []
+    if (values.length === 0 || values.every((value) => value === null)) return []
+    return [{ label, values, color, ...(area ? { area } : {}), min: track.min?.[field], max: track.max?.[field] }]
+  })
+}
+
+function useProcessHistory(cell: GpuCell, range: TimeRange) {
+  const found = useMemo(() => signal<ProcessHistoryAnswer | null>(null), [cell])
+  const rangeKey = range.kind === 'last' ? range.name : `${range.from}-${range.to}`
+  useEffect(() => {
+    const stop = new AbortController()
+    const load = () => {
+      if (document.hidden) return
+      const { from, to } = boundsOf(range, presentOf(cell))
+      ask<ProcessHistoryAnswer>(
+        '/api/v1/processes/history',
+        { gpu: cell.id, from: Math.floor(from), to: Math.ceil(to) },
+        { signal: stop.signal },
+      ).then(
+        (answer) => {
+          found.value = answer
+        },
+        // Without it the stack has one layer less; the history says by itself when the agent is away.
+        () => undefined,
+      )
+    }
+    load()
+    const timer = range.kind === 'last' ? setInterval(load, PROCESS_REFRESH_MS) : undefined
+    return () => {
+      stop.abort()
+      clearInterval(timer)
+    }
+  }, [cell, rangeKey, epoch.value])
+  return found
+}

@@ -1,0 +1,70 @@
+/** What happened to a GPU in a span of time: findings and the driver's events, as marks on its charts. */
+import { type ReadonlySignal, signal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { Finding, GpuEvent } from '../../../../src/model.ts'
+import type { EventsAnswer, FindingsAnswer } from '../../answers.ts'
+import { ask } from '../../api.ts'
+import type { ChartMark } from '../../chart/time-chart.tsx'
+import { presentOf } from '../../history.ts'
+import type { GpuCell } from '../../live/gpu-cell.ts'
+import { epoch, events, findings } from '../../live/store.ts'
+import { boundsOf, type TimeRange } from '../../time-range.ts'
+import { severityTone } from '../../words.ts'
+
+export interface Happenings {
+  readonly findings: readonly Finding[]
+  readonly events: readonly GpuEvent[]
+}
+
+const REFRESH_MS = 60_000
+const NOTHING: Happenings = { findings: [], events: [] }
+
+export function useHappenings(cell: GpuCell, range: TimeRange): ReadonlySignal<Happenings> {
+  const found = useMemo(() => signal<Happenings>(NOTHING), [cell])
+  const rangeKey = range.kind === 'last' ? range.name : `${range.from}-${range.to}`
+  // A finding that begins or ends, and an event, are reasons to look again.
+  const news = `${findings.value.map(({ fingerprint }) => fingerprint).join()} ${events.value.length}`
+  useEffect(() => {
+    const stop = new AbortController()
+    const load = () => {
+      if (document.hidden) return
+      const { from, to } = boundsOf(range, presentOf(cell))
+      const span = { gpu: cell.id, from: Math.floor(from), to: Math.ceil(to) }
+      Promise.all([
+        ask<FindingsAnswer>('/api/v1/findings/history', { ...span, limit: 200 }, { signal: stop.signal }),
+        ask<EventsAnswer>('/api/v1/events', span, { signal: stop.signal }),
+      ]).then(
+        ([past, happened]) => {
+          found.value = { findings: past.findings, events: happened.events }
+        },
+        // Marks are an addition: the charts and the connection's own state say when the agent is away.
+        () => undefined,
+      )
+    }
+    load()
+    const timer = setInterval(load, REFRESH_MS)
+    return () => {
+      stop.abort()
+      clearInterval(timer)
+    }
+  }, [cell, rangeKey, epoch.value, news])
+  return found
+}
+
+/** One mark where a finding began, one where it ended, one per event. */
+export function marksOf({ findings: list, events: happened }: Happenings): readonly ChartMark[] {
+  const began = list.map((finding) => ({
+    at: finding.since,
+    label: `${finding.detector}: ${finding.message}`,
+    tone: severityTone(finding.severity),
+  }))
+  const ended = list
+    .filter(({ state }) => state === 'resolved')
+    .map((finding) => ({ at: finding.at, label: `${finding.detector} is over`, tone: 'muted' as const }))
+  const xids = happened.map(({ at, event, code, message }) => ({
+    at,
+    label: `${event === 'xid' ? `XID ${code ?? '?'}` : event.replaceAll('_', ' ')}: ${message}`,
+    tone: event === 'recovered' ? ('muted' as const) : ('critical' as const),
+  }))
+  return [...began, ...ended, ...xids].sort((a, b) => a.at - b.at)
+}

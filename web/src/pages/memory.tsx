@@ -1,0 +1,108 @@
+/** What happens to the memory of one GPU: where it goes, who has it, and when it ends. */
+import '../style/memory.css'
+import type { GpuField } from '../../../src/model.ts'
+import { useHistory } from '../history.ts'
+import type { GpuCell } from '../live/gpu-cell.ts'
+import { gpuCell, gpus } from '../live/store.ts'
+import { place, setQuery } from '../location.ts'
+import { Badge, Empty, Panel } from '../parts/parts.tsx'
+import { RangePicker } from '../parts/range-picker.tsx'
+import { currentRange } from '../time-range.ts'
+import { formatDuration, shortName } from '../words.ts'
+import { ForecastPanel } from './memory/forecast.tsx'
+import { FragmentationPanel } from './memory/fragmentation.tsx'
+import { LeakPanel } from './memory/leaks.tsx'
+import { LedgerPanel } from './memory/ledger-now.tsx'
+import { ProcessMemoryPanel } from './memory/process-memory.tsx'
+import { useAllocators } from './memory/use-allocators.ts'
+
+const FIELDS: readonly GpuField[] = ['memoryUsedBytes']
+
+export function MemoryPage() {
+  const name = place.value.query.gpu
+  const cell = name === undefined ? gpus.value[0] : gpuCell(name)
+  if (cell) return <MemoryOf key={cell.id} cell={cell} />
+  return (
+    <>
+      <h1>Memory</h1>
+      <Panel>
+        <Empty title={gpus.value.length === 0 ? 'No GPU is known yet' : `There is no GPU ${name}`}>
+          {gpus.value.length === 0 ? 'It appears when the agent has read the first one.' : <GpuLinks />}
+        </Empty>
+      </Panel>
+    </>
+  )
+}
+
+function GpuLinks() {
+  return (
+    <>
+      There are:{' '}
+      {gpus.value.map(({ id, info }) => (
+        <a key={id} class="spaced" href={`#/memory?gpu=${encodeURIComponent(info.value.label)}`}>
+          GPU {info.value.label}
+        </a>
+      ))}
+    </>
+  )
+}
+
+function MemoryOf({ cell }: { readonly cell: GpuCell }) {
+  const info = cell.info.value
+  const range = currentRange()
+  const track = useHistory(cell, FIELDS, range)
+  const allocators = useAllocators(cell)
+  return (
+    <>
+      <div class="page-head">
+        <h1 class="grow">
+          Memory <span class="faint">GPU {info.label}</span> {info.provenance === 'simulated' && <Badge tone="simulated">SIMULATED</Badge>}
+        </h1>
+        <GpuChoice current={info.label} />
+        <RangePicker />
+      </div>
+      <Notice cell={cell} />
+      <ForecastPanel cell={cell} range={range} track={track} allocators={allocators} />
+      <LedgerPanel cell={cell} allocators={allocators} />
+      <ProcessMemoryPanel cell={cell} range={range} track={track} />
+      <div class="grid columns-2">
+        <LeakPanel cell={cell} />
+        <FragmentationPanel cell={cell} allocators={allocators} />
+      </div>
+    </>
+  )
+}
+
+function GpuChoice({ current }: { readonly current: string }) {
+  if (gpus.value.length < 2) return null
+  return (
+    <label>
+      GPU
+      <select value={current} onChange={(event) => setQuery({ gpu: event.currentTarget.value })}>
+        {gpus.value.map(({ id, info }) => (
+          <option key={id} value={info.value.label}>
+            {info.value.label} · {shortName(info.value.name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** A stale figure never looks live. */
+function Notice({ cell }: { readonly cell: GpuCell }) {
+  const freshness = cell.freshness.value
+  if (freshness.kind === 'live') return null
+  if (freshness.kind === 'waiting') return <p class="banner info">Waiting for the first readings of this GPU.</p>
+  return (
+    <p class="banner critical" role="alert">
+      <strong>{freshness.words}</strong>
+      <Age cell={cell} />
+    </p>
+  )
+}
+
+function Age({ cell }: { readonly cell: GpuCell }) {
+  const age = cell.ageMs()
+  return <span>{age === null ? 'No readings at all.' : `The last readings are ${formatDuration(age)} old.`}</span>
+}

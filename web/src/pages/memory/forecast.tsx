@@ -1,0 +1,149 @@
+/** When this GPU's memory will be full: the past, the fan of what may come, and how sure that is. */
+import type { ReadonlySignal } from '@preact/signals'
+import type { Finding, RiskLevel } from '../../../../src/model.ts'
+import { TimeChart } from '../../chart/time-chart.tsx'
+import { presentOf, type Track } from '../../history.ts'
+import type { GpuCell } from '../../live/gpu-cell.ts'
+import { present } from '../../live/present.ts'
+import { findings } from '../../live/store.ts'
+import { FindingItem } from '../../parts/finding-item.tsx'
+import { Badge, Fact, Fault, Panel } from '../../parts/parts.tsx'
+import { boundsOf, chooseRange, RANGES, type TimeRange } from '../../time-range.ts'
+import { clockTime, formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, type Tone } from '../../words.ts'
+import { type Allocator, isFresh } from './allocators.ts'
+import { fanOf, forecastsOf } from './forecast-fan.ts'
+import { whyNoForecast } from './no-forecast.ts'
+import { pace } from './pace.ts'
+
+interface ForecastProps {
+  readonly cell: GpuCell
+  readonly range: TimeRange
+  readonly track: ReadonlySignal<Track>
+  readonly allocators: ReadonlySignal<readonly Allocator[]>
+}
+
+const RISK_TONES: Readonly<Record<RiskLevel, Tone>> = { low: 'muted', medium: 'plain', high: 'warning', critical: 'critical' }
+
+export function ForecastPanel({ cell, range, track, allocators }: ForecastProps) {
+  const [nearest, ...others] = forecastsOf(findings.value, cell.info.value)
+  return (
+    <Panel
+      title="Forecast"
+      aside={
+        nearest?.riskLevel ? (
+          <Badge tone={RISK_TONES[nearest.riskLevel]}>risk {nearest.riskLevel}</Badge>
+        ) : (
+          <Badge tone="good">no end in sight</Badge>
+        )
+      }
+    >
+      {nearest ? <Statement finding={nearest} /> : <NoForecast cell={cell} track={track} allocators={allocators} />}
+      <FanChart cell={cell} range={range} track={track} finding={nearest ?? null} />
+      {others.length > 0 && (
+        <ul class="list">
+          {others.map((finding) => (
+            <FindingItem key={finding.fingerprint} finding={finding} isShort />
+          ))}
+        </ul>
+      )}
+    </Panel>
+  )
+}
+
+function Statement({ finding }: { readonly finding: Finding }) {
+  const { predictedAt, predictedEarliestAt, predictedLatestAt, evidence, confidence, subject } = finding
+  const at = present()
+  const moment = (time: number | null) => (time === null ? NOT_AVAILABLE : clockTime(time, at))
+  return (
+    <>
+      <div class="facts forecast-facts">
+        <Fact label="Full at" tone={RISK_TONES[finding.riskLevel ?? 'low']}>
+          {moment(predictedAt)}
+        </Fact>
+        <Fact label="That is in">{predictedAt === null ? NOT_AVAILABLE : formatDuration(predictedAt - at)}</Fact>
+        <Fact label="At the earliest – at the latest">
+          {moment(predictedEarliestAt)} – {moment(predictedLatestAt)}
+        </Fact>
+        <Fact label="Confidence">{formatPercent(confidence)}</Fact>
+        <Fact label="Grows by">{typeof evidence.bytesPerSecond === 'number' ? pace(evidence.bytesPerSecond) : NOT_AVAILABLE}</Fact>
+        <Fact label="Room left">{typeof evidence.roomBytes === 'number' ? formatBytes(evidence.roomBytes) : NOT_AVAILABLE}</Fact>
+        <Fact label="Concluded from">
+          {subject.run === null ? (
+            'the device'
+          ) : (
+            <>
+              the allocator of <a href={`#/training/${encodeURIComponent(subject.run)}`}>{subject.run}</a>
+            </>
+          )}
+        </Fact>
+      </div>
+      <p class="small breakable">{finding.message}</p>
+      {finding.advice.length > 0 && (
+        <ul class="advice small faint">
+          {finding.advice.map((line) => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}
+
+function NoForecast({ cell, track, allocators }: Pick<ForecastProps, 'cell' | 'track' | 'allocators'>) {
+  const { at, columns } = track.value
+  const { title, text } = whyNoForecast({
+    at,
+    used: columns.memoryUsedBytes ?? [],
+    totalBytes: cell.info.value.memoryTotalBytes,
+    isLive: cell.freshness.value.kind === 'live',
+    hasAllocator: allocators.value.some(({ step }) => isFresh(step, presentOf(cell))),
+  })
+  return (
+    <p class="small">
+      <strong>{title}.</strong> <span class="faint">{text}</span>
+    </p>
+  )
+}
+
+function FanChart({ cell, range, track, finding }: Omit<ForecastProps, 'allocators'> & { readonly finding: Finding | null }) {
+  const { at, columns, min, max, from, to, state, fault } = track.value
+  const total = cell.info.value.memoryTotalBytes
+  const moment = Math.max(presentOf(cell), at.at(-1) ?? 0)
+  const isNowShown = range.kind === 'last' || range.to > moment
+  const used = columns.memoryUsedBytes ?? []
+  const past = boundsOf(range, moment)
+  const input = { now: moment, usedBytes: used.at(-1) ?? null, totalBytes: total ?? 0, pastMs: moment - past.from }
+  const fan = finding && total !== null && isNowShown && state === 'ready' ? fanOf(finding, input) : null
+  const { predictedAt = null, predictedEarliestAt = null, predictedLatestAt = null } = finding ?? {}
+  return (
+    <>
+      <Fault text={fault} />
+      <TimeChart
+        title={fan ? 'Memory in use, and what may come' : 'Memory in use'}
+        at={at}
+        series={[{ label: 'in use', values: used, area: true, min: min?.memoryUsedBytes, max: max?.memoryUsedBytes }]}
+        from={from}
+        to={fan && range.kind === 'last' ? fan.to : to}
+        fan={fan?.fan ?? null}
+        format={formatBytes}
+        unit="bytes"
+        least={0}
+        most={total}
+        limits={total === null ? [] : [{ value: total, label: `capacity ${formatBytes(total)}` }]}
+        bands={
+          fan && predictedEarliestAt !== null && predictedLatestAt !== null
+            ? [{ from: predictedEarliestAt, to: predictedLatestAt, label: 'full', tone: 'critical' }]
+            : []
+        }
+        marks={fan && predictedAt !== null ? [{ at: predictedAt, label: 'full, as expected', tone: 'critical' }] : []}
+        height={240}
+        onZoom={(begin, end) => chooseRange({ kind: 'fixed', from: begin, to: end })}
+        onReset={() => chooseRange(RANGES[0] as TimeRange)}
+        empty={state === 'loading' ? 'Loading…' : 'The agent has no readings of this span of time.'}
+      />
+      {fan && finding?.subject.run != null && (
+        <p class="tiny faint">The forecast follows what the run needs. It begins below what is in use where the run also keeps a cache.</p>
+      )}
+    </>
+  )
+}

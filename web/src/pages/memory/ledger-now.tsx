@@ -1,0 +1,99 @@
+/** Where this GPU's memory is at this moment: parts that add up to all of it. */
+import type { ReadonlySignal } from '@preact/signals'
+import type { LedgerName } from '../../../../src/memory/ledger.ts'
+import type { ProcessView } from '../../../../src/model.ts'
+import type { GpuCell } from '../../live/gpu-cell.ts'
+import { present } from '../../live/present.ts'
+import { Empty, Meter, Panel, ScrollBox } from '../../parts/parts.tsx'
+import { formatBytes } from '../../words.ts'
+import { type Allocator, ledgerNow } from './allocators.ts'
+
+export const PARTS: Readonly<Record<LedgerName, { readonly label: string; readonly fill: string }>> = {
+  torch_allocated: { label: 'Tensors', fill: 'fill-1' },
+  torch_rounding: { label: 'Rounding', fill: 'fill-5' },
+  torch_pending_free: { label: 'Freed, still awaited', fill: 'fill-6' },
+  torch_inactive_split: { label: 'Unusable pieces', fill: 'fill-8' },
+  torch_releasable_cache: { label: 'Cache that can be given back', fill: 'fill-2' },
+  non_torch: { label: 'Context and libraries', fill: 'fill-4' },
+  other_processes: { label: 'Processes', fill: 'fill-3' },
+  other: { label: 'Not attributed', fill: 'fill-7' },
+  driver_reserve: { label: 'Driver reserve', fill: 'fill-reserved' },
+  free: { label: 'Free', fill: 'fill-none' },
+}
+
+const MOST_NAMES = 4
+
+export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; readonly allocators: ReadonlySignal<readonly Allocator[]> }) {
+  const sample = cell.sample.value
+  const info = cell.info.value
+  const ledger = sample && ledgerNow(sample, info.memoryTotalBytes, allocators.value, present())
+  if (!ledger || sample.memoryUsedBytes === null)
+    return (
+      <Panel title="Where it is now">
+        <Empty title={sample ? 'This GPU does not tell how much memory is in use' : 'No readings yet'}>
+          {info.unavailable.memoryUsedBytes ?? 'The ledger appears with the first readings.'}
+        </Empty>
+      </Panel>
+    )
+  const isLive = cell.freshness.value.kind === 'live'
+  const share = (bytes: number) => bytes / ledger.totalBytes
+  const percent = (bytes: number) => `${(100 * share(bytes)).toFixed(1)} %`
+  return (
+    <Panel title="Where it is now" aside={<span class="small faint">{isLive ? '' : 'not current'}</span>}>
+      <div class={isLive ? 'ledger' : 'ledger stale'}>
+        <Meter
+          label={`Memory of GPU ${info.label}`}
+          value={ledger.entries.map(({ name, bytes }) => `${PARTS[name].label} ${formatBytes(bytes)}`).join(', ')}
+          parts={ledger.entries
+            .filter(({ name }) => name !== 'free')
+            .map(({ name, bytes }) => ({
+              ratio: share(bytes),
+              fill: PARTS[name].fill,
+              label: `${PARTS[name].label}: ${formatBytes(bytes)}`,
+            }))}
+        />
+        <ScrollBox label="Ledger">
+          <table class="ledger-table">
+            <thead>
+              <tr>
+                <th>Part</th>
+                <th class="number">Bytes</th>
+                <th class="number">Share</th>
+                <th>What it is</th>
+              </tr>
+            </thead>
+            <tbody>
+              {ledger.entries.map(({ name, bytes, explanation }) => (
+                <tr key={name}>
+                  <td class="nowrap">
+                    <i class={`swatch ${PARTS[name].fill}`} /> {PARTS[name].label}
+                  </td>
+                  <td class="number">{formatBytes(bytes)}</td>
+                  <td class="number faint">{percent(bytes)}</td>
+                  <td class="small faint">{name === 'other_processes' ? <Holders processes={cell.processes.value} /> : explanation}</td>
+                </tr>
+              ))}
+            </tbody>
+            <tfoot>
+              <tr>
+                <td>All of it</td>
+                <td class="number">{formatBytes(ledger.totalBytes)}</td>
+                <td class="number">100.0 %</td>
+                <td class="small faint">
+                  {ledger.adjusted && 'Figures of different moments did not quite fit together; a part was cut so that the sum is right.'}
+                </td>
+              </tr>
+            </tfoot>
+          </table>
+        </ScrollBox>
+      </div>
+    </Panel>
+  )
+}
+
+function Holders({ processes }: { readonly processes: readonly ProcessView[] }) {
+  const list = [...processes].sort((a, b) => (b.memoryUsedBytes ?? 0) - (a.memoryUsedBytes ?? 0))
+  const said = list.slice(0, MOST_NAMES).map(({ pid, info }) => `${info?.name ?? 'process'} ${pid} (${info?.user ?? 'unknown user'})`)
+  const rest = list.length - said.length
+  return <span>Held by processes that report no figures of their own: {`${said.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}.`}</span>
+}

@@ -1,0 +1,50 @@
+/** When a GPU's memory will be full, as the `oom` findings say. */
+import type { Finding, GpuInfo, Run } from '../../../../src/model.ts'
+import type { Tone } from '../../words.ts'
+import { isAboutGpu } from './about-gpu.ts'
+
+const RISK_ORDER = { critical: 0, high: 1, medium: 2, low: 3 } as const
+const SOON_MS = 10 * 60_000
+const AT_ONCE_MS = 1000
+
+/** The most pressing forecast for this GPU: of the device, or of a run on it. */
+export function forecastOf(
+  info: Pick<GpuInfo, 'id' | 'label' | 'index' | 'mig'>,
+  findings: readonly Finding[],
+  runs: ReadonlyMap<string, Run>,
+): Finding | null {
+  const own = findings.filter(({ detector, subject }) => detector === 'oom' && isAboutGpu(subject, info, runs))
+  return own.sort((a, b) => risk(a) - risk(b) || (a.predictedAt ?? 0) - (b.predictedAt ?? 0))[0] ?? null
+}
+
+function risk({ riskLevel }: Finding): number {
+  return RISK_ORDER[riskLevel ?? 'low']
+}
+
+export function forecastTone({ riskLevel }: Finding): Tone {
+  return riskLevel === 'critical' || riskLevel === 'high' ? 'critical' : riskLevel === 'medium' ? 'warning' : 'muted'
+}
+
+/** `full at 14:32 (14:20–15:10), risk high` */
+export function forecastWords({ predictedAt, predictedEarliestAt, predictedLatestAt, riskLevel }: Finding, now: number): string {
+  const level = riskLevel === null ? '' : `, risk ${riskLevel}`
+  if (predictedAt === null) return `may run out of memory${level}`
+  if (predictedAt <= now + AT_ONCE_MS) return `may be full at any moment${level}`
+  const isSoon = predictedAt - now < SOON_MS
+  const time = (at: number) => timeOfDay(at, now, isSoon)
+  const interval =
+    predictedEarliestAt === null || predictedLatestAt === null ? '' : ` (${time(predictedEarliestAt)}–${time(predictedLatestAt)})`
+  return `full at ${time(predictedAt)}${interval}${level}`
+}
+
+/** Local; seconds only where they matter, the day only where it is another. */
+function timeOfDay(at: number, now: number, hasSeconds: boolean): string {
+  const date = new Date(at)
+  const time = [date.getHours(), date.getMinutes(), ...(hasSeconds ? [date.getSeconds()] : [])].map(two).join(':')
+  const isToday = date.toDateString() === new Date(now).toDateString()
+  return isToday ? time : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0')
+}

@@ -1,0 +1,198 @@
+/** One GPU at a glance. Its parts are drawn again by themselves when what they show changes. */
+import type { ComponentChildren } from 'preact'
+import type { GpuInfo, GpuSample, Reading } from '../../../../src/model.ts'
+import { Sparkline } from '../../chart/sparkline.tsx'
+import type { GpuCell } from '../../live/gpu-cell.ts'
+import { findings, runs } from '../../live/store.ts'
+import { Badge, Meter } from '../../parts/parts.tsx'
+import { placeHash } from '../../place.ts'
+import {
+  clockReasons,
+  formatPercent,
+  NOT_AVAILABLE,
+  ownersOf,
+  powerTone,
+  severityTone,
+  shortName,
+  type Tone,
+  temperatureTone,
+} from '../../words.ts'
+import { isAboutGpu } from './about-gpu.ts'
+import { Forecast, MemoryBlock } from './memory-bar.tsx'
+import { StateNote } from './state-note.tsx'
+import { powerCapOf } from './totals.ts'
+
+export function GpuCard({ cell }: { readonly cell: GpuCell }) {
+  const info = cell.info.value
+  const freshness = cell.freshness.value
+  const isCurrent = freshness.kind === 'live'
+  return (
+    <article class={`panel gpu-card ${isCurrent ? '' : 'not-current'} is-${freshness.kind}`} aria-label={`GPU ${info.label}`}>
+      <header class="gpu-head">
+        <h3>
+          <a href={placeHash(['gpu', info.label])}>GPU {info.label}</a>
+        </h3>
+        <span class="cut faint grow" title={info.name ?? ''}>
+          {cardName(info)}
+        </span>
+        <Origin info={info} />
+        <FindingCount cell={cell} />
+      </header>
+      <Figures cell={cell} isCurrent={isCurrent}>
+        {isCurrent ? <Sparkline cell={cell} /> : <StateNote cell={cell} freshness={freshness} />}
+      </Figures>
+    </article>
+  )
+}
+
+/** The badge says already that it is simulated. */
+export function cardName(info: GpuInfo): string {
+  return shortName(info.name).replace(/^Simulated /, '')
+}
+
+export function Origin({ info }: { readonly info: GpuInfo }) {
+  if (info.provenance === 'simulated') return <Badge tone="simulated">SIMULATED</Badge>
+  return info.provenance === 'replay' ? <Badge>REPLAY</Badge> : null
+}
+
+/** Of this GPU; nothing when nothing is wrong. */
+export function FindingCount({ cell }: { readonly cell: GpuCell }) {
+  const own = findings.value.filter(({ subject }) => isAboutGpu(subject, cell.info.value, runs.value))
+  const [worst] = own
+  if (!worst) return null
+  return (
+    <Badge tone={severityTone(worst.severity)} title={own.map(({ message }) => message).join('\n')}>
+      {own.length} {own.length === 1 ? 'finding' : 'findings'}
+    </Badge>
+  )
+}
+
+function Figures({
+  cell,
+  isCurrent,
+  children,
+}: {
+  readonly cell: GpuCell
+  readonly isCurrent: boolean
+  readonly children: ComponentChildren
+}) {
+  const sample = cell.sample.value
+  const info = cell.info.value
+  return (
+    <>
+      <div class="card-use">
+        <div class="card-figure" title="Share of time in which the GPU had work">
+          <b>{formatPercent(sample?.utilizationRatio ?? null)}</b>
+          <span class="label">utilisation</span>
+        </div>
+        <div class="card-picture">{children}</div>
+      </div>
+      <MemoryBlock sample={sample} processes={cell.processes.value} />
+      <p class="card-forecast small cut">
+        <Forecast cell={cell} isCurrent={isCurrent} />
+      </p>
+      <div class="card-pair">
+        <Against
+          label="Temp"
+          value={sample?.temperatureCelsius ?? null}
+          limit={info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius}
+          unit="°C"
+          tone={temperatureTone(sample?.temperatureCelsius ?? null, info)}
+          limitName="The card slows down at its limit"
+        />
+        <Against
+          label="Power"
+          value={sample?.powerWatts ?? null}
+          limit={powerCapOf(info)}
+          unit="W"
+          tone={powerTone(sample?.powerWatts ?? null, info)}
+          limitName="Power cap"
+        />
+      </div>
+      <dl class="card-words">
+        <div>
+          <dt>Clocks</dt>
+          <dd>
+            <Clocks sample={sample} />
+          </dd>
+        </div>
+        <div>
+          <dt>Used by</dt>
+          <dd class="cut">
+            <Owners cell={cell} />
+          </dd>
+        </div>
+      </dl>
+    </>
+  )
+}
+
+interface AgainstProps {
+  readonly label: string
+  readonly value: Reading
+  readonly limit: Reading
+  readonly unit: string
+  readonly tone: Tone
+  readonly limitName: string
+}
+
+/** A reading against the limit that the card itself tells. */
+function Against({ label, value, limit, unit, tone, limitName }: AgainstProps) {
+  const figure = value === null ? NOT_AVAILABLE : `${Math.round(value)}`
+  const of = limit === null ? ` ${unit}` : ` / ${Math.round(limit)} ${unit}`
+  const ratio = value === null || !limit ? 0 : Math.max(0, value / limit)
+  return (
+    <div class="against" title={limit === null ? undefined : `${limitName}: ${Math.round(limit)} ${unit}`}>
+      <div class="card-line">
+        <span class="label">{label}</span>
+        <span class="grow" />
+        <span>
+          <b class={`tone-${tone}`}>{figure}</b>
+          <span class="faint">{value === null && limit === null ? '' : of}</span>
+        </span>
+      </div>
+      {limit === null ? (
+        <div class="no-meter" title="The card does not tell its limit" />
+      ) : (
+        <Meter
+          label={label}
+          value={`${figure}${of}`}
+          parts={[{ ratio, fill: tone === 'warning' || tone === 'critical' ? `fill-${tone}` : 'fill-7' }]}
+        />
+      )}
+    </div>
+  )
+}
+
+/** What holds the clocks back, in words. */
+export function Clocks({ sample }: { readonly sample: GpuSample | null }) {
+  if (!sample || sample.clockEventReasons === null) return <span class="faint">{NOT_AVAILABLE}</span>
+  const reasons = clockReasons(sample.clockEventReasons)
+  const worst = reasons.filter(({ words }) => words !== 'idle')
+  const [first, ...others] = worst
+  if (!first) return <span class="faint">{reasons.length > 0 ? 'idle' : 'not held back'}</span>
+  return (
+    <span class="clock-reasons" title={worst.map(({ words }) => words).join(', ')}>
+      <Badge tone={first.tone}>{first.words}</Badge>
+      {others.length > 0 && <span class="faint tiny">+{others.length}</span>}
+    </span>
+  )
+}
+
+export function Owners({ cell }: { readonly cell: GpuCell }) {
+  const sample = cell.sample.value
+  if (!sample) return <span class="faint">{NOT_AVAILABLE}</span>
+  if (sample.state !== 'ok') return <span class="faint">{NOT_AVAILABLE}</span>
+  if (sample.processes === null) return <span class="faint">the driver does not tell</span>
+  const owners = ownersOf(cell.processes.value)
+  if (owners === null) return <span class="faint">nobody</span>
+  const count = cell.processes.value.length
+  return (
+    <a
+      href={placeHash(['processes'], { gpu: cell.info.value.label })}
+      title={`${owners}: ${count} ${count === 1 ? 'process' : 'processes'}`}
+    >
+      {owners}
+    </a>
+  )
+}

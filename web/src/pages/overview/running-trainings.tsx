@@ -1,0 +1,90 @@
+/** The trainings that run now. */
+import { untracked } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import type { RunsAnswer } from '../../answers.ts'
+import { ask } from '../../api.ts'
+import { present } from '../../live/present.ts'
+import { findings, latestSteps, runs } from '../../live/store.ts'
+import { Badge, Empty, Meter, Panel } from '../../parts/parts.tsx'
+import { placeHash } from '../../place.ts'
+import { usePolled } from '../../poll.ts'
+import { figure, formatDuration, formatPercent, NOT_AVAILABLE, severityTone } from '../../words.ts'
+import { type TrainingRow, trainingRows } from './training-rows.ts'
+
+const REFRESH_MS = 15_000
+const QUIET_MS = 60_000
+const MOST_SHOWN = 12
+
+export function RunningTrainings() {
+  // The stream tells steps as they come; means over a whole run are the agent's to know.
+  const { answer } = usePolled('runs', (signal) => ask<RunsAnswer>('/api/v1/runs', {}, { signal }), REFRESH_MS).value
+  const listed = new Map((answer?.runs ?? []).map((run) => [run.id, run]))
+  const rows = trainingRows(runs.value.values(), listed, latestSteps.value, findings.value, untracked(present))
+  return (
+    <Panel title="Running trainings" aside={<a href="#/training">All runs</a>}>
+      {rows.length === 0 ? (
+        <Empty title="No training is running">
+          Start one with <code>gpuwarden run -- python train.py</code>, or report steps from your code with the SDK.
+        </Empty>
+      ) : (
+        <ul class="list">
+          {rows.slice(0, MOST_SHOWN).map((row) => (
+            <TrainingItem key={row.id} row={row} />
+          ))}
+        </ul>
+      )}
+      {rows.length > MOST_SHOWN && <a href="#/training">{rows.length - MOST_SHOWN} more</a>}
+    </Panel>
+  )
+}
+
+function TrainingItem({ row }: { readonly row: TrainingRow }) {
+  const { name, user, gpus, step, totalSteps, progress, etaSeconds, loss, throughputPerSecond, findings: own } = row
+  const [worst] = own
+  const steps = `${step ?? NOT_AVAILABLE}${totalSteps === null ? '' : ` / ${totalSteps}`}`
+  const isBroken = loss !== null && !Number.isFinite(loss)
+  return (
+    <li class="training">
+      <div class="card-line">
+        <a class="cut" href={placeHash(['training', row.id])} title={name}>
+          {name}
+        </a>
+        <span class="grow" />
+        {worst && (
+          <Badge tone={severityTone(worst.severity)} title={worst.message}>
+            {worst.detector.replaceAll('_', ' ')}
+          </Badge>
+        )}
+      </div>
+      {progress !== null && (
+        <Meter label={`Progress of ${name}`} value={`${steps}, ${formatPercent(progress)}`} parts={[{ ratio: progress, fill: 'fill-1' }]} />
+      )}
+      <dl class="training-figures">
+        <Figure label="step">{steps}</Figure>
+        <Figure label="left">{etaSeconds === null ? NOT_AVAILABLE : formatDuration(etaSeconds * 1000)}</Figure>
+        <Figure label="loss">
+          <span class={isBroken ? 'tone-critical' : ''}>{figure(loss)}</span>
+        </Figure>
+        <Figure label="per second">{figure(throughputPerSecond)}</Figure>
+      </dl>
+      <p class="tiny faint cut">
+        {[user, gpus.length === 0 ? null : `GPU ${gpus.join(', ')}`].filter(Boolean).join(' · ')}
+        <Silence lastStepAt={row.lastStepAt} />
+      </p>
+    </li>
+  )
+}
+
+function Figure({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function Silence({ lastStepAt }: { readonly lastStepAt: number | null }) {
+  const age = lastStepAt === null ? null : present() - lastStepAt
+  return age === null || age < QUIET_MS ? null : <span class="tone-warning"> · no step for {formatDuration(age)}</span>
+}

@@ -1,0 +1,98 @@
+/** The final figures of runs that are compared. */
+import { numberOf } from '../../answers.ts'
+import { now } from '../../live/agent-clock.ts'
+import { setQuery } from '../../location.ts'
+import { ScrollBox } from '../../parts/parts.tsx'
+import { figure, formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import { type Compared, nameOf } from './compared-run.ts'
+import { columnOf } from './curve.ts'
+import { metricFormat, metricName } from './metric-names.ts'
+import { keptRow } from './run-rows.ts'
+import { StateBadge } from './run-state.tsx'
+import { secondsText } from './step-time.ts'
+
+export function FinalFigures({
+  list,
+  metric,
+  ids,
+}: {
+  readonly list: readonly Compared[]
+  readonly metric: string
+  readonly ids: readonly string[]
+}) {
+  return (
+    <div class="panel flush">
+      <ScrollBox label="Final figures of the runs">
+        <table>
+          <thead>
+            <tr>
+              <th>Run</th>
+              <th>State</th>
+              <th class="number">Step</th>
+              {metric !== 'loss' && <th class="number">{metricName(metric)}</th>}
+              <th class="number">Loss</th>
+              <th class="number">Best loss</th>
+              <th class="number">Mean samples/s</th>
+              <th class="number">Mean step</th>
+              <th class="number">Tensors at most</th>
+              <th class="number">Duration</th>
+              <th>
+                <span class="visually-hidden">Remove</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {list.map((one, index) => (
+              <FinalRow key={one.id} one={one} index={index} metric={metric} ids={ids} />
+            ))}
+          </tbody>
+        </table>
+      </ScrollBox>
+    </div>
+  )
+}
+
+interface FinalRowProps {
+  readonly one: Compared
+  readonly index: number
+  readonly metric: string
+  readonly ids: readonly string[]
+}
+
+function FinalRow({ one, index, metric, ids }: FinalRowProps) {
+  const { id, run, curve } = one
+  const told = (name: string) => numberOf(run?.training?.[name])
+  const last = (field: string) => columnOf(curve, field)?.findLast((value) => value !== null) ?? null
+  const loss = run ? told('loss') : last('loss')
+  const best = columnOf(curve, 'loss')?.reduce<number | null>((least, value) => {
+    return value === null || !Number.isFinite(value) || (least !== null && least <= value) ? least : value
+  }, null)
+  const remove = () => setQuery({ runs: ids.filter((other) => other !== id).join() || null })
+  return (
+    <tr>
+      <td class="run-name">
+        <i class={`swatch series-${index + 1}`} />{' '}
+        <a class="cut" href={`#/training/${encodeURIComponent(id)}`} title={`${nameOf(one)} (${id})`}>
+          {nameOf(one)}
+        </a>
+      </td>
+      <td>{run ? <StateBadge state={keptRow(run, undefined, now.peek()).state} /> : <span class="faint">only seen</span>}</td>
+      <td class="number">{(run ? told('lastStep') : curve.steps.at(-1)) ?? NOT_AVAILABLE}</td>
+      {metric !== 'loss' && <td class="number">{metricFormat(metric)(last(metric))}</td>}
+      <td class={`number ${loss !== null && !Number.isFinite(loss) ? 'tone-critical' : ''}`}>{figure(loss)}</td>
+      <td class="number">
+        {figure(told('bestLoss') ?? best ?? null)}
+        {told('bestLossStep') !== null && <small class="faint"> at {told('bestLossStep')}</small>}
+      </td>
+      <td class="number">{figure(told('meanThroughputPerSecond'))}</td>
+      <td class="number">{secondsText(told('meanStepSeconds'))}</td>
+      <td class="number">{formatBytes(told('memoryPeakAllocatedBytes') ?? last('memoryPeakAllocatedBytes'))}</td>
+      <td class="number">{run ? formatDuration((run.endedAt ?? now.value) - run.startedAt) : NOT_AVAILABLE}</td>
+      <td>
+        <button type="button" class="quiet" onClick={remove} aria-label={`Remove ${nameOf(one)}`}>
+          Remove
+        </button>
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,120 @@
+/** The GPU of a run, over the same time and under the same crosshair. */
+import type { GpuField, Reading } from '../../../../src/model.ts'
+import { TimeChart } from '../../chart/time-chart.tsx'
+import { presentOf, useHistory } from '../../history.ts'
+import type { GpuCell } from '../../live/gpu-cell.ts'
+import { setQuery } from '../../location.ts'
+import { Fault, Panel } from '../../parts/parts.tsx'
+import type { TimeRange } from '../../time-range.ts'
+import { formatBytes, formatPercent, NOT_AVAILABLE, shortName } from '../../words.ts'
+import { SYNC } from './run-charts.tsx'
+import type { RunAxis } from './run-marks.ts'
+
+interface BesideProps {
+  readonly from: number
+  readonly to: number
+  readonly onZoom: (from: number, to: number) => void
+  readonly onReset: () => void
+  readonly cell: GpuCell
+  /** More than one: the run has several. */
+  readonly choices: readonly GpuCell[]
+  readonly isGuess: boolean
+  readonly axis: RunAxis
+  readonly isMoving: boolean
+}
+
+const FIELDS: readonly GpuField[] = ['memoryUsedBytes', 'utilizationRatio', 'powerWatts']
+const watts = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value)} W`)
+
+export function GpuBeside(props: BesideProps) {
+  const { cell, choices, isGuess, axis } = props
+  const { label, name } = cell.info.value
+  return (
+    <>
+      <div class="toolbar">
+        <h2 class="gpu-heading">
+          GPU <a href={`#/gpu/${encodeURIComponent(label)}`}>{label}</a> <span class="faint">{shortName(name)}</span>
+        </h2>
+        {choices.length > 1 && (
+          <label>
+            <span class="visually-hidden">GPU</span>
+            <select value={label} onChange={(event) => setQuery({ gpu: event.currentTarget.value })}>
+              {choices.map(({ id, info }) => (
+                <option key={id} value={info.value.label}>
+                  {info.value.label}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        {isGuess && <span class="small faint">Nobody said which GPU it is on; what it reserved fits this one.</span>}
+        {axis === 'step' && (
+          <>
+            <span class="small faint">A GPU knows no steps.</span>
+            <button type="button" onClick={() => setQuery({ x: null })}>
+              Show over time
+            </button>
+          </>
+        )}
+      </div>
+      {axis === 'time' && <Charts key={cell.id} {...props} />}
+    </>
+  )
+}
+
+function Charts({ cell, from, to, isMoving, onZoom, onReset }: BesideProps) {
+  const track = useHistory(cell, FIELDS, rangeOf(cell, from, to, isMoving)).value
+  const info = cell.info.value
+  const shared = { at: track.at, from, to, sync: SYNC, onZoom, onReset, empty: emptyWords(track.state) } as const
+  const line = (field: GpuField, label: string) => [
+    { label, values: track.columns[field] ?? [], area: true, min: track.min?.[field], max: track.max?.[field] },
+  ]
+  const total = info.memoryTotalBytes
+  const cap = info.powerLimitWatts
+  return (
+    <>
+      <Fault text={track.fault} />
+      <div class="grid columns-2">
+        <Panel>
+          <TimeChart
+            {...shared}
+            title="GPU memory in use"
+            series={line('memoryUsedBytes', 'in use')}
+            format={formatBytes}
+            unit="bytes"
+            least={0}
+            most={total}
+            limits={total === null ? [] : [{ value: total, label: `capacity ${formatBytes(total)}` }]}
+          />
+        </Panel>
+        <Panel>
+          <TimeChart {...shared} title="GPU busy" series={line('utilizationRatio', 'busy')} format={formatPercent} least={0} most={1} />
+        </Panel>
+        <Panel>
+          <TimeChart
+            {...shared}
+            title="GPU power"
+            series={line('powerWatts', 'draw')}
+            format={watts}
+            least={0}
+            limits={cap === null ? [] : [{ value: cap, label: 'cap', tone: 'warning' }]}
+          />
+        </Panel>
+      </div>
+    </>
+  )
+}
+
+function emptyWords(state: 'loading' | 'ready' | 'failed'): string {
+  return state === 'loading' ? 'Loading…' : 'The agent has no readings of this span of time.'
+}
+
+const SHORTEST_MS = 60_000
+
+/** A run that goes on: in spans that grow by a tenth, so that its past is not asked for again every second. */
+function rangeOf(cell: GpuCell, from: number, to: number, isMoving: boolean): TimeRange {
+  if (!isMoving) return { kind: 'fixed', from: Math.floor(from), to: Math.ceil(to) }
+  const span = Math.max(SHORTEST_MS, presentOf(cell) - from)
+  const ms = SHORTEST_MS * 1.1 ** Math.ceil(Math.log(span / SHORTEST_MS) / Math.log(1.1))
+  return { kind: 'last', name: `run ${Math.round(ms)}`, ms }
+}

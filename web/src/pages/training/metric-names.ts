@@ -1,0 +1,38 @@
+/** What can be compared, in words and with its unit. */
+import type { Reading } from '../../../../src/model.ts'
+import { figure, formatBytes } from '../../words.ts'
+import { CUSTOM, columnOf, PHASE, type RunCurve } from './curve.ts'
+import { secondsText } from './step-time.ts'
+
+const NAMES: Readonly<Record<string, string>> = {
+  loss: 'Loss',
+  learningRate: 'Learning rate',
+  gradientNorm: 'Gradient norm',
+  throughputPerSecond: 'Samples per second',
+  stepSeconds: 'Time of a step',
+  epoch: 'Epoch',
+  memoryAllocatedBytes: 'Allocated memory',
+  memoryReservedBytes: 'Reserved memory',
+  memoryActiveBytes: 'Active memory',
+  memoryInactiveSplitBytes: 'Memory in unusable pieces',
+  memoryPeakAllocatedBytes: 'Peak of allocated memory',
+  allocRetries: 'Times the cache had to be emptied',
+  oomCount: 'Times memory ran out',
+}
+
+export function metricName(field: string): string {
+  if (field.startsWith(PHASE)) return `Phase ${field.slice(PHASE.length)}`
+  return field.startsWith(CUSTOM) ? field.slice(CUSTOM.length) : (NAMES[field] ?? field)
+}
+
+export function metricFormat(field: string): (value: Reading) => string {
+  if (field.endsWith('Bytes')) return formatBytes
+  return field === 'stepSeconds' || field.startsWith(PHASE) ? secondsText : figure
+}
+
+/** Those that at least one of the runs tells: the usual ones first, then by name. */
+export function metricsOf(curves: readonly RunCurve[]): readonly string[] {
+  const told = new Set(curves.flatMap((curve) => [...curve.columns.keys()].filter((field) => columnOf(curve, field))))
+  const usual = Object.keys(NAMES).filter((field) => told.has(field))
+  return [...usual, ...[...told].filter((field) => !(field in NAMES)).sort()]
+}

@@ -1,0 +1,117 @@
+/** The ranks of a run side by side. */
+import type { Finding } from '../../../../src/model.ts'
+import type { RanksAnswer } from '../../answers.ts'
+import { ask } from '../../api.ts'
+import { now } from '../../live/agent-clock.ts'
+import { place, setQuery } from '../../location.ts'
+import { Badge, Choices, Fault, Panel } from '../../parts/parts.tsx'
+import { usePolled } from '../../poll.ts'
+import { formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import { type JudgedRank, judgedRanks, type RankOrder, shownRanks } from './rank-order.ts'
+import { secondsText } from './step-time.ts'
+import { runPath } from './use-run.ts'
+
+const REFRESH_MS = 5000
+
+const ORDERS = [
+  { value: 'rank', label: 'By rank' },
+  { value: 'slowest', label: 'Slowest first' },
+] as const
+
+export function RanksPanel({
+  id,
+  findings,
+  isRunning,
+}: {
+  readonly id: string
+  readonly findings: readonly Finding[]
+  readonly isRunning: boolean
+}) {
+  const polled = usePolled(
+    `ranks ${id}`,
+    (signal) => ask<RanksAnswer>(`${runPath(id)}/ranks`, {}, { signal }),
+    isRunning ? REFRESH_MS : null,
+  ).value
+  const ranks = judgedRanks(polled.answer?.ranks ?? [], findings)
+  if (ranks.length < 2) return <Fault text={polled.code === 'not_found' ? null : polled.fault} />
+  const order: RankOrder = place.value.query.ranks === 'slowest' ? 'slowest' : 'rank'
+  const { rows, leftOut } = shownRanks(ranks, order)
+  const slow = ranks.filter(({ straggles }) => straggles !== null).length
+  return (
+    <Panel
+      title={`Ranks (${ranks.length})`}
+      aside={
+        <>
+          {slow > 0 ? (
+            <Badge tone="warning">{slow === 1 ? '1 straggler' : `${slow} stragglers`}</Badge>
+          ) : (
+            <Badge tone="good">all keep up</Badge>
+          )}
+          <Choices<RankOrder>
+            label="Order of ranks"
+            options={ORDERS}
+            value={order}
+            onChoose={(value) => setQuery({ ranks: value === 'rank' ? null : value })}
+          />
+        </>
+      }
+    >
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <section class="scroll-x tall" aria-label="Ranks" tabIndex={0}>
+        <table class="ranks">
+          <thead>
+            <tr>
+              <th class="number">Rank</th>
+              <th>Time of a step</th>
+              <th class="number">Against the others</th>
+              <th class="number">Step</th>
+              <th class="number">Behind</th>
+              <th class="number">Tensors</th>
+              <th class="number">PID</th>
+              <th class="number">Last heard</th>
+              <th>Mark</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((rank) => (
+              <Row key={rank.rank} rank={rank} />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {leftOut > 0 && (
+        <p class="small faint">
+          The {rows.length} slowest are shown; {leftOut} more keep up better.
+        </p>
+      )}
+    </Panel>
+  )
+}
+
+function Row({ rank }: { readonly rank: JudgedRank }) {
+  const speed = rank.relativeSpeed
+  return (
+    <tr>
+      <td class="number">{rank.rank}</td>
+      <td>
+        <span class="rank-bar">
+          <i class={rank.straggles === null ? 'fill-1' : 'fill-warning'} style={{ width: `${Math.round(rank.share * 100)}%` }} />
+          <span>{secondsText(rank.stepSeconds)}</span>
+        </span>
+      </td>
+      <td class="number">{speed === null ? NOT_AVAILABLE : `${speed.toFixed(2)} ×`}</td>
+      <td class="number">{rank.lastStep}</td>
+      <td class="number">{rank.behindSteps === 0 ? <span class="faint">0</span> : rank.behindSteps}</td>
+      <td class="number">{formatBytes(rank.memoryAllocatedBytes)}</td>
+      <td class="number mono">{rank.pid ?? NOT_AVAILABLE}</td>
+      <td class="number">{formatDuration(now.value - rank.lastAt)}</td>
+      <td class="rank-mark">
+        {rank.straggles !== null && (
+          <Badge tone="warning" title={rank.straggles}>
+            straggler
+          </Badge>
+        )}
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,98 @@
+/** What a run is and how far it came, in figures. */
+import type { Reading } from '../../../../src/model.ts'
+import { numberOf, type RunAnswer } from '../../answers.ts'
+import { now } from '../../live/agent-clock.ts'
+import { present } from '../../live/present.ts'
+import { gpus } from '../../live/store.ts'
+import { CopyButton, Fact, Panel } from '../../parts/parts.tsx'
+import { namesGpu } from '../../run-gpu.ts'
+import { clockTime, figure, formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import type { RunRow } from './run-rows.ts'
+import { secondsText } from './step-time.ts'
+
+export function RunFacts({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | null }) {
+  const told = (name: string): Reading => numberOf(run?.training?.[name])
+  const at = run ? now.value : present()
+  const isOdd = row.loss !== null && !Number.isFinite(row.loss)
+  const odd = told('nonFiniteSteps')
+  return (
+    <Panel>
+      <div class="facts">
+        <Fact label="Step">
+          {row.step ?? NOT_AVAILABLE}
+          {row.totalSteps !== null && <small class="faint"> of {row.totalSteps}</small>}
+          {row.progress !== null && <progress value={row.progress} max={1} aria-label={`${Math.round(row.progress * 100)} % done`} />}
+        </Fact>
+        <Fact label="Time left" title="Steps left × mean time of a step">
+          {row.etaMs === null ? NOT_AVAILABLE : formatDuration(row.etaMs)}
+        </Fact>
+        <Fact label="Loss" tone={isOdd ? 'critical' : 'plain'}>
+          {figure(row.loss)}
+        </Fact>
+        {told('bestLoss') !== null && (
+          <Fact label="Best loss">
+            {figure(told('bestLoss'))} <small class="faint">at step {told('bestLossStep')}</small>
+          </Fact>
+        )}
+        <Fact label="Samples/s">{figure(row.throughputPerSecond)}</Fact>
+        {run && <Fact label="Mean time of a step">{secondsText(told('meanStepSeconds'))}</Fact>}
+        {told('memoryPeakAllocatedBytes') !== null && <Fact label="Tensors at most">{formatBytes(told('memoryPeakAllocatedBytes'))}</Fact>}
+        {odd !== null && odd > 0 && (
+          <Fact label="Not finite" tone="critical">
+            {odd} steps
+          </Fact>
+        )}
+        {row.lastStepAt !== null && (
+          <Fact label={row.state === 'silent' ? 'No step for' : 'Last step'} tone={row.state === 'silent' ? 'warning' : 'plain'}>
+            {row.state === 'silent' ? formatDuration(at - row.lastStepAt) : clockTime(row.lastStepAt, at)}
+          </Fact>
+        )}
+        {row.startedAt !== null && <Fact label="Started">{clockTime(row.startedAt, at)}</Fact>}
+        {run?.endedAt != null && <Fact label={run.endIsPresumed ? 'Ended (nobody said so)' : 'Ended'}>{clockTime(run.endedAt, at)}</Fact>}
+        {row.durationMs !== null && <Fact label="Duration">{formatDuration(row.durationMs)}</Fact>}
+        {run && (
+          <>
+            <Fact label="User">{run.user ?? NOT_AVAILABLE}</Fact>
+            <Fact label="Host">{run.host ?? NOT_AVAILABLE}</Fact>
+            <Fact label="Framework">{run.framework ?? NOT_AVAILABLE}</Fact>
+            <Fact label="GPUs">{run.gpus.length === 0 ? NOT_AVAILABLE : run.gpus.map((name) => <GpuLink key={name} name={name} />)}</Fact>
+            {run.worldSize !== null && <Fact label="Processes">{run.worldSize}</Fact>}
+            {run.pid !== null && <Fact label="PID">{run.pid}</Fact>}
+            {run.gitCommit != null && (
+              <Fact label="Commit" title={run.gitCommit}>
+                <code>{run.gitCommit.slice(0, 12)}</code>
+              </Fact>
+            )}
+          </>
+        )}
+      </div>
+      {run?.message != null && (
+        <p class={`small breakable ${row.state === 'success' ? '' : 'tone-critical'}`}>
+          <strong>Last words:</strong> {run.message}
+        </p>
+      )}
+      {run?.command != null && (
+        <div class="command-line">
+          <code class="cut" title={run.command}>
+            {run.command}
+          </code>
+          <CopyButton text={run.command} />
+        </div>
+      )}
+    </Panel>
+  )
+}
+
+function GpuLink({ name }: { readonly name: string }) {
+  const cell = gpus.value.find((one) => namesGpu(one.info.value, name))
+  const label = cell?.info.value.label
+  return label === undefined ? (
+    <span class="gpu-link" title="Not a GPU of this host">
+      {name}
+    </span>
+  ) : (
+    <a class="gpu-link" href={`#/gpu/${encodeURIComponent(label)}`}>
+      {label}
+    </a>
+  )
+}

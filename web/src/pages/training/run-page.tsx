@@ -1,0 +1,244 @@
+/** One run: what it is, how far it came, and its course beside that of its GPU. */
+import { useState } from 'preact/hooks'
+import type { Finding } from '../../../../src/model.ts'
+import type { RunAnswer } from '../../answers.ts'
+import { askFile, inWords } from '../../api.ts'
+import { save } from '../../chart/export.ts'
+import { now } from '../../live/agent-clock.ts'
+import { present } from '../../live/present.ts'
+import { gpus, isReplay, latestSteps } from '../../live/store.ts'
+import { place, setQuery } from '../../location.ts'
+import { FindingItem } from '../../parts/finding-item.tsx'
+import { Badge, Choices, CopyButton, Empty, Fault, Panel } from '../../parts/parts.tsx'
+import { PastFindings } from '../../parts/past-findings.tsx'
+import { factsOf, namesGpu, placeOfRank } from '../../run-gpu.ts'
+import { LogSwitch, SmoothingSlider } from './controls.tsx'
+import { columnOf } from './curve.ts'
+import { GpuBeside } from './gpu-beside.tsx'
+import { RanksPanel } from './ranks.tsx'
+import { RunCharts } from './run-charts.tsx'
+import { RunFacts } from './run-facts.tsx'
+import type { RunAxis } from './run-marks.ts'
+import { keptRow, type RunRow, runRows } from './run-rows.ts'
+import { StateBadge } from './run-state.tsx'
+import { parseSmoothing } from './smoothing.ts'
+import { runPath, useIsKept, useRunCurve, useRunFacts, useRunFindings } from './use-run.ts'
+
+const USUAL_SMOOTHING = 0.6
+
+const AXES = [
+  { value: 'time', label: 'Over time' },
+  { value: 'step', label: 'Over steps' },
+] as const
+
+export function RunPage({ id }: { readonly id: string }) {
+  const isKept = useIsKept(id)
+  const { answer: run, fault } = useRunFacts(id, isKept).value
+  const { query } = place.value
+  const step = latestSteps.value.get(id)
+  const wantedRank = query.rank === undefined || !/^\d+$/.test(query.rank) ? null : Number(query.rank)
+  const course = useRunCurve(id, wantedRank, isKept, run === null || run.endedAt === null)
+  const found = useRunFindings(id)
+  const [moving, setMoving] = useState<number | null>(null)
+  const axis: RunAxis = query.x === 'step' ? 'step' : 'time'
+  const smoothing = moving ?? parseSmoothing(query.smooth, USUAL_SMOOTHING)
+  const at = run ? now.value : present()
+  const row = run ? keptRow(run, step, at) : step ? (runRows([], new Map([[id, step]]), at)[0] ?? null) : null
+  if (row === null || (isKept && run === null)) return <NotHere id={id} isUnknown={isKept === false} fault={fault} />
+  const { curve } = course
+  const end = run?.endedAt ?? (row.isSeenOnly ? (curve.at.at(-1) ?? at) : at)
+  const whole = {
+    time: {
+      from: Math.min(run?.startedAt ?? Number.POSITIVE_INFINITY, curve.at[0] ?? end - 60_000),
+      to: Math.max(end, curve.at.at(-1) ?? 0),
+    },
+    step: { from: Math.min(...curve.steps.slice(0, 1), ...curve.steps), to: Math.max(1, ...curve.steps) },
+  }[axis]
+  const domain = zoomOf(query, axis) ?? whole
+  const cells = gpus.value
+  const said = cells.filter((cell) => run?.gpus.some((name) => namesGpu(cell.info.value, name)))
+  const reserved = columnOf(curve, 'memoryReservedBytes')?.findLast((value) => value !== null) ?? null
+  const where = placeOfRank(run, course.rank, reserved, cells.map(factsOf))
+  const beside = cells.find((cell) => cell.info.value.label === query.gpu) ?? cells.find((cell) => cell.id === where?.gpu) ?? null
+  const zoom = (from: number, to: number) =>
+    setQuery(
+      axis === 'time'
+        ? { from: String(Math.round(from)), to: String(Math.round(to)) }
+        : { s0: String(Math.floor(from)), s1: String(Math.ceil(to)) },
+    )
+  const reset = () => setQuery({ from: null, to: null, s0: null, s1: null })
+  return (
+    <>
+      <Head row={row} run={run} />
+      <Fault text={fault} />
+      <RunFacts row={row} run={run} />
+      <div class="toolbar">
+        <Choices<RunAxis> label="Axis" options={AXES} value={axis} onChoose={(value) => setQuery({ x: value === 'time' ? null : value })} />
+        <SmoothingSlider value={smoothing} onMove={setMoving} />
+        <LogSwitch isOn={query.log === '1'} />
+        {course.ranks.length > 1 && (
+          <label>
+            Rank
+            <select value={String(course.rank)} onChange={(event) => setQuery({ rank: event.currentTarget.value })}>
+              {course.ranks.map((rank) => (
+                <option key={rank} value={String(rank)}>
+                  {rank}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        {zoomOf(query, axis) !== null && (
+          <button type="button" onClick={reset}>
+            Show all
+          </button>
+        )}
+        <span class="small faint grow">
+          {course.isSeenOnly
+            ? 'The agent keeps no curve of simulated and replayed runs: this is what came since this page was opened.'
+            : curve.stride > 1
+              ? `One of ${curve.stride} steps is shown, and all that is not finite. Drag to zoom, double-click to go back.`
+              : 'Drag to zoom, double-click to go back.'}
+        </span>
+      </div>
+      <Fault text={course.fault} />
+      <RunCharts
+        curve={curve}
+        axis={axis}
+        smoothing={smoothing}
+        isLog={query.log === '1'}
+        findings={found}
+        from={domain.from}
+        to={domain.to}
+        isLoading={course.isLoading}
+        hasAll={query.custom === 'all'}
+        onZoom={zoom}
+        onReset={reset}
+      />
+      {beside && (
+        <GpuBeside
+          cell={beside}
+          choices={said.length > 1 ? said : []}
+          isGuess={(where?.isGuess ?? false) && query.gpu === undefined}
+          axis={axis}
+          from={domain.from}
+          to={domain.to}
+          isMoving={row.state === 'running' && zoomOf(query, 'time') === null}
+          onZoom={zoom}
+          onReset={reset}
+        />
+      )}
+      {!course.isSeenOnly && <RanksPanel id={id} findings={found} isRunning={run === null || run.endedAt === null} />}
+      <Found list={found} />
+      {run?.report && <LastWords report={run.report} />}
+    </>
+  )
+}
+
+function zoomOf(query: Readonly<Record<string, string>>, axis: RunAxis): { readonly from: number; readonly to: number } | null {
+  const [from, to] = axis === 'time' ? [Number(query.from), Number(query.to)] : [Number(query.s0), Number(query.s1)]
+  return to > from ? { from, to } : null
+}
+
+function NotHere({ id, isUnknown, fault }: { readonly id: string; readonly isUnknown: boolean; readonly fault: string | null }) {
+  return (
+    <>
+      <p class="small">
+        <a href="#/training">All runs</a>
+      </p>
+      {isUnknown ? (
+        <Panel>
+          <Empty title={`There is no run ${id} here`}>
+            It was forgotten, belongs to another agent, or is simulated and has taken no step since this page was opened.
+          </Empty>
+        </Panel>
+      ) : fault !== null ? (
+        <Fault text={fault} />
+      ) : (
+        <p class="faint">Loading…</p>
+      )}
+    </>
+  )
+}
+
+function Head({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | null }) {
+  return (
+    <div class="page-head">
+      <div class="grow run-head">
+        <p class="small">
+          <a href="#/training">Training</a> <span class="faint">/</span>
+        </p>
+        <h1 class="run-title">
+          <span class="cut" title={row.name}>
+            {row.name}
+          </span>{' '}
+          <StateBadge state={row.state} />
+          {row.isSeenOnly && <Badge tone={isReplay.value ? 'plain' : 'simulated'}>{isReplay.value ? 'REPLAY' : 'SIMULATED'}</Badge>}
+        </h1>
+        <p class="tiny faint mono cut" title={row.id}>
+          {row.id}
+        </p>
+      </div>
+      <a class="button" href={`#/training?runs=${encodeURIComponent(row.id)}`}>
+        Compare…
+      </a>
+      {run && <Report id={row.id} run={run} />}
+    </div>
+  )
+}
+
+function Report({ id, run }: { readonly id: string; readonly run: RunAnswer }) {
+  const [fault, setFault] = useState<string | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  if (run.logDir === null) return <span class="small faint">No report: the agent keeps no logs (log.enabled is off).</span>
+  const download = async () => {
+    setBusy(true)
+    setFault(null)
+    try {
+      save(await askFile(`${runPath(id)}/report.html`), `gpuwarden-${id}.html`)
+    } catch (error) {
+      setFault(inWords(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <div class="report">
+      <button type="button" disabled={isBusy} onClick={() => void download()}>
+        {isBusy ? 'Writing the report…' : 'Download report'}
+      </button>
+      <Fault text={fault} />
+    </div>
+  )
+}
+
+function Found({ list }: { readonly list: readonly Finding[] }) {
+  const active = list.filter(({ state }) => state === 'active')
+  const past = list.filter(({ state }) => state === 'resolved')
+  return (
+    <Panel title="Findings">
+      {active.length === 0 ? (
+        <Empty title={past.length === 0 ? 'No detector has said anything about this run' : 'Nothing is wrong at this moment'} />
+      ) : (
+        <ul class="list">
+          {active.map((finding) => (
+            <FindingItem key={`${finding.fingerprint}${finding.since}`} finding={finding} />
+          ))}
+        </ul>
+      )}
+      <PastFindings list={past} />
+    </Panel>
+  )
+}
+
+function LastWords({ report }: { readonly report: Readonly<Record<string, unknown>> }) {
+  const text = JSON.stringify(report, null, 2)
+  return (
+    <Panel title="What the SDK wrote down when memory ran out" aside={<CopyButton text={text} />}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre class="last-words" tabIndex={0}>
+        {text}
+      </pre>
+    </Panel>
+  )
+}

@@ -1,0 +1,124 @@
+/** Training runs as rows of a list: what the agent keeps of them, brought up to date with what the stream tells. */
+import type { Reading, TrainingStep } from '../../../../src/model.ts'
+import { numberOf, type RunListed } from '../../answers.ts'
+
+export type RunState = 'running' | 'silent' | 'success' | 'oom' | 'nan' | 'killed' | 'failed' | 'ended'
+
+export interface RunRow {
+  readonly id: string
+  readonly name: string
+  readonly user: string | null
+  readonly framework: string | null
+  readonly gpus: readonly string[]
+  readonly state: RunState
+  /** null of a run that is only heard of in the stream. */
+  readonly startedAt: Reading
+  readonly durationMs: Reading
+  readonly step: Reading
+  readonly totalSteps: Reading
+  /** 0–1 */
+  readonly progress: Reading
+  readonly etaMs: Reading
+  readonly loss: Reading
+  readonly throughputPerSecond: Reading
+  readonly lastStepAt: Reading
+  /** The agent keeps no curve of it: it is simulated or replayed. */
+  readonly isSeenOnly: boolean
+}
+
+/** A run that takes no step for this long, or for twenty of its steps, has fallen silent. */
+const SILENT_MS = 60_000
+const SILENT_STEPS = 20
+
+export function isRunning(state: RunState): boolean {
+  return state === 'running' || state === 'silent'
+}
+
+/** Running ones first, then the latest. */
+export function runRows(
+  listed: readonly RunListed[],
+  latest: ReadonlyMap<string, TrainingStep>,
+  now: number,
+  /** The present of a recording, whose runs are only seen. */
+  seenNow = now,
+): readonly RunRow[] {
+  const known = new Set(listed.map(({ id }) => id))
+  const seen = [...latest.values()].filter(({ run }) => !known.has(run))
+  const rows = [...listed.map((run) => keptRow(run, latest.get(run.id), now)), ...seen.map((step) => seenRow(step, seenNow))]
+  const begin = ({ startedAt, lastStepAt }: RunRow) => startedAt ?? lastStepAt ?? 0
+  return rows.sort((a, b) => Number(isRunning(b.state)) - Number(isRunning(a.state)) || begin(b) - begin(a) || a.id.localeCompare(b.id))
+}
+
+export function keptRow(run: RunListed, step: TrainingStep | undefined, now: number): RunRow {
+  const told = (name: string) => numberOf(run.training?.[name])
+  // What came with the stream after the end belongs to a later life of the run, of which the list will tell.
+  const isLater = step !== undefined && run.endedAt === null && step.at >= (told('lastStepAt') ?? 0)
+  const lastStep = isLater ? step.step : told('lastStep')
+  const lastStepAt = isLater ? step.at : told('lastStepAt')
+  const { totalSteps = null } = run
+  const perStep = told('meanStepSeconds') ?? step?.stepSeconds ?? null
+  const left = totalSteps === null || lastStep === null ? null : Math.max(0, totalSteps - lastStep)
+  return {
+    id: run.id,
+    name: run.name,
+    user: run.user,
+    framework: run.framework ?? null,
+    gpus: run.gpus,
+    state: run.endedAt === null ? livelyState(lastStepAt, perStep, now) : (run.outcome ?? 'ended'),
+    startedAt: run.startedAt,
+    durationMs: (run.endedAt ?? now) - run.startedAt,
+    step: lastStep,
+    totalSteps,
+    progress: totalSteps === null || lastStep === null || totalSteps <= 0 ? null : Math.min(1, lastStep / totalSteps),
+    etaMs: run.endedAt !== null || left === null || perStep === null ? null : left * perStep * 1000,
+    loss: isLater ? (step.loss ?? told('loss')) : told('loss'),
+    throughputPerSecond: isLater ? (step.throughputPerSecond ?? told('throughputPerSecond')) : told('throughputPerSecond'),
+    lastStepAt,
+    isSeenOnly: false,
+  }
+}
+
+function seenRow(step: TrainingStep, now: number): RunRow {
+  return {
+    id: step.run,
+    name: step.run,
+    user: null,
+    framework: null,
+    gpus: [],
+    state: livelyState(step.at, step.stepSeconds, now),
+    startedAt: null,
+    durationMs: null,
+    step: step.step,
+    totalSteps: null,
+    progress: null,
+    etaMs: null,
+    loss: step.loss,
+    throughputPerSecond: step.throughputPerSecond,
+    lastStepAt: step.at,
+    isSeenOnly: true,
+  }
+}
+
+function livelyState(lastStepAt: Reading, secondsPerStep: Reading, now: number): RunState {
+  if (lastStepAt === null) return 'running'
+  return now - lastStepAt > Math.max(SILENT_MS, SILENT_STEPS * 1000 * (secondsPerStep ?? 0)) ? 'silent' : 'running'
+}
+
+export type StateFilter = 'all' | 'running' | 'ended'
+
+/** Every word must occur somewhere in what the row shows. */
+export function filteredRows(rows: readonly RunRow[], text: string, state: StateFilter): readonly RunRow[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  return rows.filter((row) => {
+    if (state !== 'all' && isRunning(row.state) !== (state === 'running')) return false
+    const said = [row.id, row.name, row.user, row.framework, row.state, ...row.gpus.map((gpu) => `gpu ${gpu}`)].join(' ').toLowerCase()
+    return words.every((word) => said.includes(word))
+  })
+}
+
+export const MOST_COMPARED = 6
+
+/** Ids in an address; each once. */
+export function parseRuns(text: string | undefined): readonly string[] {
+  return [...new Set((text ?? '').split(',').filter((id) => id !== ''))].slice(0, MOST_COMPARED)
+}

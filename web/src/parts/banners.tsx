@@ -1,0 +1,38 @@
+/** What nobody may overlook: that figures are simulated or recorded, that the agent is away, that a driver does not answer. */
+import { now } from '../live/agent-clock.ts'
+import { health, isReplay, isSimulated, link } from '../live/store.ts'
+import { clockTime, formatDuration } from '../words.ts'
+
+export function Banners() {
+  const { state, since } = link.value
+  const sick = health.value.filter((one) => one.state === 'not_responding' || one.state === 'crashed' || one.state === 'failed')
+  return (
+    <section class="banners" aria-label="Notices">
+      {state === 'lost' && (
+        <p class="banner critical" role="alert">
+          <strong>No connection to the agent</strong> since {clockTime(since, now.value)}. Figures below are its last words.
+        </p>
+      )}
+      {sick.map((one) => (
+        <p class="banner critical" role="alert" key={one.source}>
+          <strong>
+            {one.source}: {one.state === 'not_responding' ? 'driver not responding' : one.state}
+          </strong>
+          <span>
+            since {clockTime(one.since, now.value)} ({formatDuration(now.value - one.since)}). {one.message}
+          </span>
+        </p>
+      ))}
+      {isSimulated.value && (
+        <p class="banner simulated">
+          <strong>SIMULATED</strong> These GPUs do not exist: no GPU was found, or the demo was asked for.
+        </p>
+      )}
+      {isReplay.value && (
+        <p class="banner info">
+          <strong>REPLAY</strong> A recording is played: times are those of the recording.
+        </p>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,29 @@
+import type { Finding } from '../../../src/model.ts'
+import { now } from '../live/agent-clock.ts'
+import { clockTime } from '../words.ts'
+
+const MOST = 20
+
+/** Troubles that are over: from when to when, and what was said last. Nothing when there are none. */
+export function PastFindings({ list }: { readonly list: readonly Finding[] }) {
+  if (list.length === 0) return null
+  const at = now.peek()
+  return (
+    <details class="small">
+      <summary>Over ({list.length})</summary>
+      <ul class="past-findings">
+        {list.slice(0, MOST).map((finding) => (
+          <li key={`${finding.fingerprint}${finding.since}`}>
+            <time class="faint nowrap">
+              {clockTime(finding.since, at)} – {clockTime(finding.at, at)}
+            </time>
+            <span>
+              <b>{finding.detector}</b> {finding.message}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {list.length > MOST && <p class="faint">The latest {MOST} are shown.</p>}
+    </details>
+  )
+}

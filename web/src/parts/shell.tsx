@@ -1,0 +1,90 @@
+/** The bar at the top and the line at the bottom of every page. */
+import { session, signOut } from '../api.ts'
+import { now } from '../live/agent-clock.ts'
+import { reconnect } from '../live/connection.ts'
+import { findings, gpus, hostname, link, version } from '../live/store.ts'
+import { place } from '../location.ts'
+import { formatDuration, zoneName } from '../words.ts'
+
+const LINKS = [
+  { name: '', label: 'Overview' },
+  { name: 'memory', label: 'Memory' },
+  { name: 'processes', label: 'Processes' },
+  { name: 'training', label: 'Training' },
+  { name: 'alerts', label: 'Alerts' },
+  { name: 'settings', label: 'Settings' },
+] as const
+
+export function TopBar() {
+  const current = place.value.parts[0] ?? ''
+  return (
+    <header class="top">
+      <a class="brand" href="#/">
+        <img src="/icon.svg" alt="" width="22" height="22" />
+        gpuwarden <span class="host cut">{hostname}</span>
+      </a>
+      <nav class="nav" aria-label="Pages">
+        {LINKS.map(({ name, label }) => (
+          <a key={name} href={`#/${name}`} aria-current={isCurrent(name, current) ? 'page' : undefined}>
+            {label}
+            {name === 'alerts' && <FindingCount />}
+          </a>
+        ))}
+      </nav>
+      <Link />
+    </header>
+  )
+}
+
+/** A GPU's page belongs to the overview, a silence to the alerts. */
+function isCurrent(name: string, current: string): boolean {
+  return name === current || (name === '' && current === 'gpu') || (name === 'alerts' && current === 'silence')
+}
+
+function FindingCount() {
+  const list = findings.value.filter(({ severity }) => severity !== 'info')
+  if (list.length === 0) return null
+  const worst = list.some(({ severity }) => severity === 'critical') ? 'critical' : 'warning'
+  return <span class={`count ${worst}`}>{list.length}</span>
+}
+
+function Link() {
+  const { state, since } = link.value
+  if (state === 'live') {
+    const ages = gpus.value.map((cell) => cell.ageMs()).filter((age) => age !== null)
+    const oldest = ages.length === 0 ? null : Math.max(...ages)
+    return (
+      <span class="linkstate live" title="Age of the oldest reading shown">
+        <i /> {oldest === null ? 'waiting' : oldest < 3000 ? 'live' : `${formatDuration(oldest)} old`}
+      </span>
+    )
+  }
+  if (state === 'lost')
+    return (
+      <span class="linkstate lost" role="status">
+        <i /> no connection for {formatDuration(now.value - since)}
+        <button type="button" class="quiet" onClick={reconnect}>
+          Retry
+        </button>
+      </span>
+    )
+  return (
+    <span class="linkstate">
+      <i /> connecting…
+    </span>
+  )
+}
+
+export function Footer() {
+  return (
+    <footer class="foot">
+      <span>gpuwarden {version}</span>
+      <span>Times in {zoneName(now.peek())}</span>
+      {session.value?.required && (
+        <button type="button" class="quiet" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      )}
+    </footer>
+  )
+}

@@ -1,0 +1,37 @@
+/** The span of time that a page shows: the last so many minutes, moving with the clock, or two fixed moments. */
+import { place, setQuery } from './location.ts'
+
+export type TimeRange =
+  | { readonly kind: 'last'; readonly name: string; readonly ms: number }
+  | { readonly kind: 'fixed'; readonly from: number; readonly to: number }
+
+const MINUTE_MS = 60_000
+
+export const RANGES: readonly (TimeRange & { readonly kind: 'last' })[] = [
+  { kind: 'last', name: '5m', ms: 5 * MINUTE_MS },
+  { kind: 'last', name: '1h', ms: 60 * MINUTE_MS },
+  { kind: 'last', name: '24h', ms: 24 * 60 * MINUTE_MS },
+]
+
+const FIRST: TimeRange = { kind: 'last', name: '5m', ms: 5 * MINUTE_MS }
+
+export function parseRange(query: Readonly<Record<string, string>>): TimeRange {
+  const from = Number(query.from)
+  const to = Number(query.to)
+  if (query.from !== undefined && query.to !== undefined && from > 0 && to > from) return { kind: 'fixed', from, to }
+  return RANGES.find(({ name }) => name === query.range) ?? FIRST
+}
+
+/** The range of the page at hand; reading it subscribes. */
+export function currentRange(): TimeRange {
+  return parseRange(place.value.query)
+}
+
+export function chooseRange(range: TimeRange): void {
+  if (range.kind === 'last') setQuery({ range: range.name, from: null, to: null })
+  else setQuery({ range: null, from: String(Math.round(range.from)), to: String(Math.round(range.to)) })
+}
+
+export function boundsOf(range: TimeRange, now: number): { readonly from: number; readonly to: number } {
+  return range.kind === 'last' ? { from: now - range.ms, to: now } : { from: range.from, to: range.to }
+}

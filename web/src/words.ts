@@ -1,0 +1,148 @@
+/** Figures and states as people read them. N/A where the device cannot tell. */
+import { NOT_AVAILABLE } from '../../src/format.ts'
+import type { GpuInfo, GpuSample, ProcessView, Reading, Severity } from '../../src/model.ts'
+
+export { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../src/format.ts'
+
+/** What a figure means for the person: colour and sign follow from it. */
+export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'
+
+const GIBIBYTE = 1024 ** 3
+
+/** `57.1 / 80.0 GiB` */
+export function usedOf(used: Reading, total: Reading): string {
+  const figure = (bytes: Reading) => (bytes === null ? NOT_AVAILABLE : (bytes / GIBIBYTE).toFixed(bytes >= 1000 * GIBIBYTE ? 0 : 1))
+  return `${figure(used)} / ${figure(total)} GiB`
+}
+
+/** Four significant digits; NaN and Infinity by name, because that is the news. */
+export function figure(value: Reading): string {
+  if (value === null) return NOT_AVAILABLE
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞'
+  if (value === 0) return '0'
+  const size = Math.abs(value)
+  if (size >= 1e6 || size < 1e-3) return value.toExponential(2).replace('e+', 'e')
+  return String(Number(value.toPrecision(4)))
+}
+
+export function rate(bytesPerSecond: Reading): string {
+  if (bytesPerSecond === null) return NOT_AVAILABLE
+  if (bytesPerSecond >= GIBIBYTE) return `${(bytesPerSecond / GIBIBYTE).toFixed(1)} GiB/s`
+  if (bytesPerSecond >= 1024 ** 2) return `${Math.round(bytesPerSecond / 1024 ** 2)} MiB/s`
+  return `${Math.round(bytesPerSecond / 1024)} KiB/s`
+}
+
+const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
+const DATE_AND_TIME = new Intl.DateTimeFormat(undefined, {
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+})
+
+/** Local time; with the date when it is another day's. */
+export function clockTime(at: number, now: number): string {
+  const isToday = new Date(at).toDateString() === new Date(now).toDateString()
+  return (isToday ? TIME_OF_DAY : DATE_AND_TIME).format(at)
+}
+
+/** The zone that all times are shown in: `Europe/Berlin (UTC+2)`. */
+export function zoneName(now: number): string {
+  const offset = -new Date(now).getTimezoneOffset()
+  const hours = Math.floor(Math.abs(offset) / 60)
+  const minutes = Math.abs(offset) % 60
+  const utc = `UTC${offset < 0 ? '−' : '+'}${hours}${minutes === 0 ? '' : `:${String(minutes).padStart(2, '0')}`}`
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone
+  return name === 'UTC' || name === undefined ? 'UTC' : `${name} (${utc})`
+}
+
+/** What the card says of its own limit counts; a common figure only where it says nothing. */
+export function temperatureTone(celsius: Reading, info: GpuInfo): Tone {
+  if (celsius === null) return 'muted'
+  const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius ?? 90
+  return celsius >= limit - 2 ? 'critical' : celsius >= limit - 10 ? 'warning' : 'plain'
+}
+
+export function memoryTone(ratio: Reading): Tone {
+  if (ratio === null) return 'muted'
+  return ratio >= 0.97 ? 'critical' : ratio >= 0.9 ? 'warning' : 'plain'
+}
+
+export function powerTone(watts: Reading, info: GpuInfo): Tone {
+  if (watts === null) return 'muted'
+  return info.powerLimitWatts !== null && watts > info.powerLimitWatts * 1.05 ? 'warning' : 'plain'
+}
+
+export function severityTone(severity: Severity): Tone {
+  return severity === 'info' ? 'muted' : severity
+}
+
+export interface ClockReason {
+  readonly bit: number
+  readonly words: string
+  readonly tone: Tone
+}
+
+const REASONS: readonly ClockReason[] = [
+  { bit: 0x40, words: 'too hot (hardware slowdown)', tone: 'critical' },
+  { bit: 0x80, words: 'power brake', tone: 'critical' },
+  { bit: 0x8, words: 'hardware slowdown', tone: 'critical' },
+  { bit: 0x20, words: 'too hot', tone: 'warning' },
+  { bit: 0x4, words: 'power cap', tone: 'muted' },
+  { bit: 0x10, words: 'sync boost', tone: 'muted' },
+  { bit: 0x2, words: 'application clocks', tone: 'muted' },
+  { bit: 0x100, words: 'display clock', tone: 'muted' },
+  { bit: 0x1, words: 'idle', tone: 'muted' },
+]
+
+/** Why clocks are where they are, worst first. */
+export function clockReasons(mask: Reading): readonly ClockReason[] {
+  return mask === null ? [] : REASONS.filter(({ bit }) => (mask & bit) !== 0)
+}
+
+/** `NVIDIA H100 80GB HBM3` → `H100 80GB HBM3`: the vendor is the least of it. */
+export function shortName(name: string | null): string {
+  return (name ?? 'unknown GPU').replace(/^(NVIDIA|AMD) (GeForce |Radeon |Instinct )?/, '')
+}
+
+const STATES: Readonly<Record<GpuSample['state'], string>> = {
+  ok: 'ok',
+  lost: 'LOST',
+  reset_required: 'RESET REQUIRED',
+  suspended: 'suspended',
+  error: 'CANNOT BE READ',
+}
+
+/** What is wrong with a card as a whole; null when nothing is. */
+export function troubleOf(sample: GpuSample): string | null {
+  if (sample.state === 'ok') return null
+  return `${STATES[sample.state]}${sample.stateReason === null ? '' : `: ${sample.stateReason}`}`
+}
+
+/** Who uses a GPU, most memory first: `ada, carl`; null when nobody does, or nobody can tell. */
+export function ownersOf(processes: readonly ProcessView[]): string | null {
+  const bytes = new Map<string, number>()
+  for (const { info, memoryUsedBytes } of processes) {
+    const user = info?.user ?? 'unknown'
+    bytes.set(user, (bytes.get(user) ?? 0) + (memoryUsedBytes ?? 0))
+  }
+  return bytes.size === 0
+    ? null
+    : [...bytes]
+        .sort((a, b) => b[1] - a[1])
+        .map(([user]) => user)
+        .join(', ')
+}
+
+/** `docker:4f1c…`, `slurm 123`, `pod 8a…`: where a process runs; null when it is a plain one. */
+export function placeOf(process: ProcessView): string | null {
+  const { info } = process
+  if (!info) return null
+  if (info.slurmJob !== null) return `slurm ${info.slurmJob}`
+  if (info.pod !== null) return `pod ${info.pod.slice(0, 12)}`
+  return info.container === null ? null : info.container.replace(/^(\w+:)(\w{12})\w*$/, '$1$2')
+}

@@ -1,0 +1,25 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vite'
+
+const agent = process.env.GPUWARDEN_DEV_AGENT ?? 'http://127.0.0.1:4780'
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+/** The dashboard, built into dist/web; the agent serves that folder. `npx vite web` serves it for development, with an agent on 4780. */
+export default defineConfig({
+  root: here,
+  publicDir: 'public',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: fileURLToPath(new URL('../dist/web', import.meta.url)),
+    emptyOutDir: true,
+    target: 'es2022',
+    // A font or picture inside the style would need data: addresses; files of their own are cached apart.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      input: { index: `${here}index.html`, sw: `${here}src/service-worker.ts` },
+      output: { entryFileNames: (chunk) => (chunk.name === 'sw' ? 'sw.js' : 'assets/[name]-[hash].js') },
+    },
+  },
+  server: { proxy: { '/api': agent, '/metrics': agent, '/openapi.json': agent } },
+})
