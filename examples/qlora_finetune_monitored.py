@@ -4,7 +4,8 @@
 
 With nothing else given it trains on a tiny model that is made on the spot: no download, a few seconds on a CPU.
 `--model-config NAME` may also be a folder or a name that transformers can load; it is then quantised to 4 bits where bitsandbytes is
-installed and there is a GPU. `--data FILE` is a text file, one example a line (or JSON lines with "text").
+installed and there is a GPU. `gemma-3n` is google/gemma-3n-E2B-it; where that cannot be had the tiny model stands in for it, and says so.
+`--data PATH` is a text file, one example a line (or JSON lines with "text"), or a folder of such files (*.txt, *.jsonl).
 """
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ import json
 import logging
 import math
 import os
-from typing import Any, Dict, List
+import sys
+from typing import Any, Dict, List, Tuple
 
 import torch
 from torch import nn
@@ -28,14 +30,16 @@ TINY_MODELS = {
     "small": dict(n_layer=4, n_head=4, n_embd=256),
     "medium": dict(n_layer=12, n_head=12, n_embd=768),
 }
+#: Short names of models on the hub. They are large, and some ask for a licence to be accepted first.
+HUB_NAMES = {"gemma-3n": "google/gemma-3n-E2B-it"}
 VOCABULARY = 257
 END = 256
 
 
 def arguments_of() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model-config", default="tiny", help="%s, or what transformers can load (default: tiny)" % ", ".join(TINY_MODELS))
-    parser.add_argument("--data", help="text file; made up when not given")
+    parser.add_argument("--model-config", default="tiny", help="%s, or what transformers can load (default: tiny)" % ", ".join([*TINY_MODELS, *HUB_NAMES]))
+    parser.add_argument("--data", help="text file, or a folder of them; made up when not given")
     parser.add_argument("--output-dir", default="./results")
     parser.add_argument("--gpu-index", type=int, default=0)
     parser.add_argument("--monitoring-log-dir", default="./gpu_logs")
@@ -47,7 +51,10 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=5e-3)
     parser.add_argument("--lora-rank", type=int, default=8)
     parser.add_argument("--logging-steps", type=int, default=5)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.data is not None and not os.path.exists(arguments.data):
+        parser.error("--data: there is no file or folder %s" % arguments.data)
+    return arguments
 
 
 class LowRank(nn.Module):
@@ -79,6 +86,21 @@ def add_adapters(model: nn.Module, rank: int) -> None:
             setattr(module, name, adapter.to(weight.device))
 
 
+def find_model(name: str) -> "Tuple[str, nn.Module]":
+    """The model, and what it is called."""
+    if name in TINY_MODELS:
+        return name, load_model(name)
+    full_name = HUB_NAMES.get(name, name)
+    try:
+        return full_name, load_model(full_name)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().split("\n")[0]
+        if name not in HUB_NAMES:
+            raise SystemExit("--model-config: %s cannot be loaded: %s" % (name, reason)) from error
+        print("%s cannot be loaded here (%s): a tiny model made on the spot stands in for it" % (full_name, reason), file=sys.stderr)
+        return "tiny", load_model("tiny")
+
+
 def load_model(name: str) -> nn.Module:
     if name in TINY_MODELS:
         torch.manual_seed(0)
@@ -100,8 +122,15 @@ def load_model(name: str) -> nn.Module:
 def texts(path: "str | None") -> List[str]:
     if path is None:
         return ["the gpu %d has %d free bytes and %d used bytes" % (n % 8, n * 7 % 101, n * 13 % 103) for n in range(512)]
-    with open(path, encoding="utf-8") as file:
-        lines = [line.strip() for line in file if line.strip()]
+    files = [path]
+    if os.path.isdir(path):
+        files = sorted(os.path.join(path, name) for name in os.listdir(path) if name.endswith((".txt", ".jsonl")))
+    lines = []
+    for name in files:
+        with open(name, encoding="utf-8") as file:
+            lines += [line.strip() for line in file if line.strip()]
+    if not lines:
+        raise SystemExit("--data: %s holds no text (*.txt, or *.jsonl with \"text\")" % path)
     return [json.loads(line)["text"] if line.startswith("{") else line for line in lines]
 
 
@@ -133,7 +162,8 @@ class Blocks(torch.utils.data.Dataset):
 def main() -> None:
     arguments = arguments_of()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    model = load_model(arguments.model_config)
+    examples = texts(arguments.data)
+    name, model = find_model(arguments.model_config)
     add_adapters(model, arguments.lora_rank)
     trainable = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     print("trainable parameters: %d of %d" % (trainable, sum(parameter.numel() for parameter in model.parameters())))
@@ -143,7 +173,7 @@ def main() -> None:
         log_dir=os.path.abspath(arguments.monitoring_log_dir),
         enable_prometheus=arguments.enable_prometheus,
         prometheus_port=arguments.prometheus_port if arguments.enable_prometheus else None,
-        run_name="qlora-%s" % os.path.basename(arguments.model_config),
+        run_name="qlora-%s" % os.path.basename(name),
     )
     callback = GPUMonitoringCallback(monitor, log_interval=10)
     trainer = Trainer(
@@ -159,7 +189,7 @@ def main() -> None:
             report_to=[],
             disable_tqdm=True,
         ),
-        train_dataset=Blocks(arguments.model_config, texts(arguments.data), arguments.sequence_length),
+        train_dataset=Blocks(name, examples, arguments.sequence_length),
         callbacks=[callback],
     )
     result = trainer.train()

@@ -178,8 +178,10 @@ export class Agent {
         else log.info({ source, result }, `source ${source}: ${result}`)
       }
       if (opened.simulatedInstead) log.warn({}, 'no GPU was found: showing SIMULATED GPUs')
+      const missing = opened.missing.map((index) => `there is no GPU ${index}, which was asked for`)
+      for (const one of missing) log.warn({}, one)
       log.info({ url, metricsUrl, gpus: this.sampling.state.devices().length }, 'gpuwarden is watching')
-      return { opened, url, metricsUrl, notes: problems }
+      return { opened, url, metricsUrl, notes: [...problems, ...missing] }
     } catch (error) {
       await this.stop('could not start')
       throw error

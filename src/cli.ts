@@ -60,7 +60,7 @@ function declare(program: Command, entry: CommandEntry, run: RunCommand): void {
   for (const key of entry.settings) {
     const setting: Setting = SETTINGS[key]
     if (setting.flag === undefined) continue
-    command.option(setting.flag, `${setting.help} (default: ${describe(setting.default)})`)
+    command.option(setting.flag, `${setting.help} (default: ${entry.defaults?.[key] ?? describe(setting.default)})`)
     keyOf.set(command.options.at(-1)?.attributeName() ?? key, key)
   }
   command.option('--config <file>', 'YAML configuration file')
@@ -75,9 +75,17 @@ function declare(program: Command, entry: CommandEntry, run: RunCommand): void {
       if (key) flags[key] = value
       else extras[name] = value
     }
-    if (extras.gpu !== undefined) flags.devices = [extras.gpu]
+    if (extras.gpu !== undefined) flags.devices = [oneGpu(extras.gpu, flags.devices)]
     await run(flags, extras, command.args)
   })
+}
+
+/** `--gpu 0` is short for `--devices 0`. */
+function oneGpu(index: unknown, devices: unknown): unknown {
+  if (devices !== undefined)
+    throw new Failure('--gpu and --devices exclude each other: give all GPUs to --devices, as in --devices 0 1', { exitCode: EXIT.usage })
+  if (typeof index === 'string' && /^\d+$/.test(index)) return index
+  throw new Failure(`--gpu: expected the index of a GPU, 0 or more; got ${JSON.stringify(index)}`, { exitCode: EXIT.usage })
 }
 
 function describe(value: unknown): string {

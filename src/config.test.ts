@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { KEYS, loadConfig, SETTINGS, variableOf } from './config.ts'
+import { describeOrigin, KEYS, loadConfig, SETTINGS, variableOf } from './config.ts'
 import { Failure } from './failure.ts'
 import type { Setting } from './setting.ts'
 
@@ -80,6 +80,13 @@ describe('loadConfig', () => {
       expect(loadConfig({ env: NOWHERE }).values.interval).toBe(1)
     })
 
+    it('are not confused with those of other tools', () => {
+      expect(loadConfig({ env: { ...NOWHERE, MLFLOW_TRACKING_TOKEN: 'x' } }).values.interval).toBe(1)
+      const { values, origins } = loadConfig({ env: { ...NOWHERE, MLFLOW_TRACKING_TOKEN: 'x', SMTP_SERVER: 'mail' } })
+      expect(values.interval).toBe(60)
+      expect(describeOrigin(origins.interval)).toMatch(/^default where only MONITORING_INTERVAL/)
+    })
+
     it('are overruled by ours', () => {
       expect(loadConfig({ env: { ...NOWHERE, MONITORING_INTERVAL: '30', GPUWARDEN_INTERVAL: '3' } }).values.interval).toBe(3)
     })
@@ -90,7 +97,9 @@ describe('loadConfig', () => {
   })
 
   it.each([
-    [{ GPUWARDEN_INTERVAL: 'often' }, /^interval \(from environment GPUWARDEN_INTERVAL\).*"often"/],
+    [{ GPUWARDEN_INTERVAL: 'often' }, /^interval \(from environment GPUWARDEN_INTERVAL\): expected number; got "often"$/],
+    [{ GPUWARDEN_DEVICES: '0,x' }, /^devices .*: expected number; got "0,x"$/],
+    [{ GPUWARDEN_REPLAY_SPEED: '0' }, /^replay\.speed .*: expected a number above 0, or max; got "0"$/],
     [{ GPUWARDEN_INTERVAL: '0.01' }, /^interval .*0\.1/],
     [{ GPUWARDEN_SERVER_PORT: '70000' }, /^server\.port /],
     [{ GPUWARDEN_SOURCE: 'matrox' }, /^source .*nvidia, amd/],
@@ -101,6 +110,14 @@ describe('loadConfig', () => {
     expect(error.message).toMatch(message)
     expect(error.exitCode).toBe(2)
     expect(error.hint).toMatch(/Default/)
+  })
+
+  it('takes a list with spaces or with commas from a flag', () => {
+    expect(loadConfig({ env: NOWHERE, flags: { devices: ['0', '1'] } }).values.devices).toEqual([0, 1])
+    expect(loadConfig({ env: NOWHERE, flags: { devices: ['0,1', '3'] } }).values.devices).toEqual([0, 1, 3])
+    expect(failure(() => loadConfig({ env: NOWHERE, flags: { devices: ['0,x'] } })).message).toMatch(
+      /^devices \(from flag --devices\): expected number; got/,
+    )
   })
 
   it('never shows a secret in an error', () => {

@@ -72,18 +72,29 @@ export function loadConfig(input: { flags?: FlagValues; env?: NodeJS.ProcessEnv;
     origins[key] = found?.origin ?? { from: 'default', name: 'default' }
     values[key] = found ? check(key, entry, found) : entry.default
   }
-  if (configuredOnlyBySeedVariables(origins)) values.interval = 60
+  if (configuredOnlyBySeedVariables(origins)) {
+    values.interval = 60
+    origins.interval = { from: 'default', name: 'default where only MONITORING_INTERVAL, THRESHOLD and the mail variables are set' }
+  }
   return { values: values as ConfigValues, origins: origins as Record<ConfigKey, Origin>, file, warnings: unknownVariables(env) }
 }
 
-/** The first of the seeds' tools was configured by these variables alone and looked once a minute. */
+/** The first of the seeds' tools was configured by these alone and looked once a minute; other tools' variables, such as MLflow's, do not count. */
+const SEED_VARIABLES = new Set([
+  'MONITORING_INTERVAL',
+  'THRESHOLD',
+  'SMTP_SERVER',
+  'SMTP_PORT',
+  'EMAIL_ADDRESS',
+  'EMAIL_PASSWORD',
+  'TO_EMAILS',
+])
+
 function configuredOnlyBySeedVariables(origins: Readonly<Record<string, Origin>>): boolean {
   const given = Object.values(origins).filter((origin) => origin.from !== 'default')
-  return (
-    given.length > 0 &&
-    given.every((origin) => origin.from === 'environment' && !origin.name.startsWith('GPUWARDEN_')) &&
-    origins.interval?.from === 'default'
-  )
+  const bySeeds = given.filter((origin) => origin.from === 'environment' && SEED_VARIABLES.has(origin.name))
+  const byOthers = given.filter((origin) => origin.from !== 'environment' || origin.name.startsWith('GPUWARDEN_'))
+  return bySeeds.length > 0 && byOthers.length === 0 && origins.interval?.from === 'default'
 }
 
 function findFlag(key: ConfigKey, entry: Setting, flags: FlagValues | undefined): Found | null {
@@ -105,7 +116,11 @@ function findInFile(key: ConfigKey, values: ReadonlyMap<string, unknown>, file: 
 
 /** Text from a flag or variable is read as what the schema wants: text, number, yes/no, or a list with commas. */
 function readings(raw: unknown): unknown[] {
-  if (Array.isArray(raw)) return [raw, raw.map((item) => readings(item).at(-1))]
+  if (Array.isArray(raw)) {
+    // `--devices 0 1` and `--devices 0,1` are the same.
+    const items = raw.flatMap((item) => (typeof item === 'string' ? item.split(',').filter((part) => part.trim() !== '') : [item]))
+    return [raw, items.map((item) => readings(item).at(-1))]
+  }
   if (typeof raw !== 'string') return [raw]
   const text = raw.trim()
   const all: unknown[] = [raw]
@@ -126,16 +141,17 @@ function check(key: ConfigKey, entry: Setting, found: Found): unknown {
   if (good?.success) return good.data
   // Of several readings the one of the right type says best what is wrong with it.
   const issues = results.flatMap((result) => result.error?.issues[0] ?? [])
-  const expected = (issues.find((issue) => issue.code !== 'invalid_type') ?? issues.at(-1))?.message ?? 'not valid'
+  const issue = issues.find((one) => one.code !== 'invalid_type') ?? issues.toSorted((a, b) => b.path.length - a.path.length)[0]
+  const expected = issue?.message.replace(/^Invalid input: (expected .*), received .*$/, '$1') ?? 'not valid'
   const shown = entry.secret ? '(hidden)' : JSON.stringify(found.raw)
   throw new Failure(`${key} (from ${describeOrigin(found.origin)}): ${expected}; got ${shown}`, {
     exitCode: EXIT.usage,
-    hint: `${key}: ${entry.help}. Default: ${JSON.stringify(entry.default)}. Other ways to set it: ${variableOf(key)}, or "${key}" in the configuration file.`,
+    hint: `${key}: ${entry.help.replace(/\.$/, '')}. Default: ${JSON.stringify(entry.default)}. Other ways to set it: ${variableOf(key)}, or "${key}" in the configuration file.`,
   })
 }
 
 export function describeOrigin(origin: Origin): string {
-  return origin.from === 'file' ? `file ${origin.name}` : origin.from === 'default' ? 'default' : `${origin.from} ${origin.name}`
+  return origin.from === 'default' ? origin.name : `${origin.from} ${origin.name}`
 }
 
 function findFile(given: string | undefined, env: NodeJS.ProcessEnv): string | null {

@@ -33,6 +33,8 @@ export class Hub {
   readonly #options: HubOptions
   readonly #sinks: { readonly sink: Sink; failures: number }[] = []
   readonly #pids = new Map<string, readonly number[]>()
+  /** Sources that last played what was simulated when it was recorded. */
+  readonly #simulated = new Set<string>()
   #watched = ''
   #seq = 0
 
@@ -115,17 +117,26 @@ export class Hub {
       else if (sample.kind === 'step') steps.push(sample)
       else host = sample
     }
+    const provenance = this.#provenanceOf(report, gpus[0])
     if (host) state.keepProcesses(host.processes)
     if (gpus.length > 0) state.addUnlisted(report.source, at, gpus)
     if (gpus.length > 0 || host || events.length > 0) {
       const processes: ProcessView[] = []
       for (const sample of gpus) state.join(sample, processes)
-      const tick: Tick = { seq: ++this.#seq, at, source: report.source, provenance: report.provenance, gpus, processes, host, events }
+      const tick: Tick = { seq: ++this.#seq, at, source: report.source, provenance, gpus, processes, host, events }
       state.keepTick(tick)
       this.#publish({ type: 'tick', tick })
       if (gpus.length > 0) this.#follow(report.source, gpus)
     }
-    this.receiveSteps(steps, report.provenance)
+    this.receiveSteps(steps, provenance)
+  }
+
+  /** Steps, events and the host's figures do not tell what they are of; the GPUs that they were recorded with do. */
+  #provenanceOf({ source, provenance }: SourceReport, gpu: GpuSample | undefined): Provenance {
+    if (provenance !== 'replay') return provenance
+    if (gpu && this.#options.state.isSimulated(gpu.gpu)) this.#simulated.add(source)
+    else if (gpu) this.#simulated.delete(source)
+    return this.#simulated.has(source) ? 'simulated' : provenance
   }
 
   /** Tells who looks processes up which ones are on the GPUs now, when that changed. */

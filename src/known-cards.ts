@@ -2,10 +2,11 @@
  * Which card is which, over a restart. A driver cannot always tell the identity of a card that is lost or asleep; its address, or else its
  * number, can be told even then. Whoever was seen there last keeps its name, so that one trouble is not two, and one card not two rows.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { Log } from './kinds.ts'
+import { makeFolderSync } from './make-folder.ts'
 import type { GpuInfo, Sample } from './model.ts'
 
 const MOST_CARDS = 256
@@ -120,7 +121,7 @@ export class KnownCards {
     const { file, log } = this.#options
     if (file === null) return
     try {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o750 })
+      makeFolderSync(dirname(file), 0o750)
       writeFileSync(`${file}.tmp`, `${JSON.stringify({ version: VERSION, cards: [...this.#cards.values()] }, null, 2)}\n`, { mode: 0o640 })
       renameSync(`${file}.tmp`, file)
       this.#hasFailed = false

@@ -1,8 +1,9 @@
 /** gpu_monitor.log: JSON lines, each with the correlation id of this process's run. */
-import { mkdirSync, renameSync, statSync } from 'node:fs'
+import { renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { destination, type Level, multistream, pino, type StreamEntry, stdTimeFunctions } from 'pino'
 import type { Log } from './kinds.ts'
+import { makeFolderSync } from './make-folder.ts'
 
 export interface OpenLog {
   readonly log: Log
@@ -51,7 +52,7 @@ function openFile(
 ): { stream: ReturnType<typeof destination>; path: string; close(): void } | null {
   const path = join(dir, 'gpu_monitor.log')
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o750 })
+    makeFolderSync(dir, 0o750)
     setAside(path, maxBytes)
     const stream = destination({ dest: path, sync: true, mode: 0o640 })
     // A disk that fills up must not end the monitor: the store reports the fault, the log loses lines.

@@ -59,6 +59,7 @@ export async function oneLook<T>(config: Config, use: (sampling: Sampling, opene
         exitCode: EXIT.noSource,
         hint: 'Run "gpuwarden doctor" for what to do.',
       })
+    for (const index of opened.missing) process.stderr.write(`gpuwarden: there is no GPU ${index}\n`)
     const timer = setTimeout(finish, (values.deadline + 1) * 1000)
     await enough
     clearTimeout(timer)

@@ -25,6 +25,8 @@ export interface Opened {
   readonly openings: readonly Opening[]
   /** True when no GPU was found and simulated ones are shown instead. */
   readonly simulatedInstead: boolean
+  /** GPUs that were asked for by index and are not there; when none of them is, opening fails. */
+  readonly missing: readonly number[]
 }
 
 export class Sampling {
@@ -65,21 +67,8 @@ export class Sampling {
 
   /** Opens what the configuration asks for. A vendor that is there but cannot be talked to is retried, and reported here. */
   async open(): Promise<Opened> {
-    const wanted = this.#options.values.source
-    if (wanted === 'auto') return this.#openAuto()
-    const names = wanted.startsWith('replay:') ? ['replay'] : wanted.split(',')
-    const openings = await Promise.all(names.map((name) => this.supervisor.open(name)))
-    const absent = openings.filter((opening) => opening.result === 'absent').map((opening) => opening.source)
-    if (absent.length === openings.length)
-      throw new Failure(`no ${absent.join(' or ')} GPU was found on this machine`, {
-        exitCode: EXIT.noSource,
-        hint: 'Run "gpuwarden doctor" to see what was looked for, or use --source demo for simulated GPUs.',
-      })
-    const failed = openings.find((opening) => opening.result === 'failed')
-    if (failed && !isVendor(failed.source))
-      throw new Failure(failed.message ?? `${failed.source} could not be opened`, { exitCode: EXIT.noSource })
-    if (names.some(isVendor)) await this.supervisor.open('host')
-    return { openings, simulatedInstead: false }
+    const opened = this.#options.values.source === 'auto' ? await this.#openAuto() : await this.#openNamed()
+    return { ...opened, missing: this.#missing(opened.openings) }
   }
 
   async stop(): Promise<void> {
@@ -98,8 +87,25 @@ export class Sampling {
     }
   }
 
+  async #openNamed(): Promise<Omit<Opened, 'missing'>> {
+    const wanted = this.#options.values.source
+    const names = wanted.startsWith('replay:') ? ['replay'] : wanted.split(',')
+    const openings = await Promise.all(names.map((name) => this.supervisor.open(name)))
+    const absent = openings.filter((opening) => opening.result === 'absent').map((opening) => opening.source)
+    if (absent.length === openings.length)
+      throw new Failure(`no ${absent.join(' or ')} GPU was found on this machine`, {
+        exitCode: EXIT.noSource,
+        hint: 'Run "gpuwarden doctor" to see what was looked for, or use --source demo for simulated GPUs.',
+      })
+    const failed = openings.find((opening) => opening.result === 'failed')
+    if (failed && !isVendor(failed.source))
+      throw new Failure(failed.message ?? `${failed.source} could not be opened`, { exitCode: EXIT.noSource })
+    if (names.some(isVendor)) await this.supervisor.open('host')
+    return { openings, simulatedInstead: false }
+  }
+
   /** `host` goes with real GPUs; simulated ones stand in only where there is none at all. */
-  async #openAuto(): Promise<Opened> {
+  async #openAuto(): Promise<Omit<Opened, 'missing'>> {
     const openings = await Promise.all(VENDOR_SOURCES.map((name) => this.supervisor.open(name)))
     if (openings.some((opening) => opening.result !== 'absent')) {
       await this.supervisor.open('host')
@@ -107,6 +113,17 @@ export class Sampling {
     }
     const demo = await this.supervisor.open('demo')
     return { openings: [...openings, demo], simulatedInstead: true }
+  }
+
+  /** A driver that cannot be talked to yet may still have them, and so may a later part of a recording. */
+  #missing(openings: readonly Opening[]): readonly number[] {
+    const { devices: wanted, source } = this.#options.values
+    if (wanted === null || source.startsWith('replay:') || openings.some((opening) => opening.result === 'failed')) return []
+    const there = this.state.indices()
+    const missing = wanted.filter((index) => !there.includes(index))
+    if (missing.length > 0 && missing.length === wanted.length)
+      throw new Failure(`there is no GPU ${missing.join(', ')}; there are: ${there.join(', ') || 'none'}`, { exitCode: EXIT.noSource })
+    return missing
   }
 }
 

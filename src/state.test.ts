@@ -185,6 +185,19 @@ describe('state and hub', () => {
     expect(state.gpus()[0]).toMatchObject({ ageMs: 500, live: true })
   })
 
+  it('keeps a recording of simulated GPUs marked as simulated, its steps and host figures too, and plays it all the same', () => {
+    const { world, state, hub, events, tick } = house()
+    world.health = [health('replay', 'ok', 'replay')]
+    hub.receiveDevices('replay', [gpu('s0', 0, { provenance: 'simulated' }), gpu('r1', 1, { provenance: 'replay' })])
+    const played = NOW - 86_400_000
+    tick('replay', [sample('s0', played)], 'replay')
+    tick('replay', [hostSample(played + 1, [])], 'replay')
+    tick('replay', [sample('r1', played + 2)], 'replay')
+    world.now += 500
+    expect(events.flatMap((event) => (event.type === 'tick' ? [event.tick.provenance] : []))).toEqual(['simulated', 'simulated', 'replay'])
+    expect(state.gpus()[0]).toMatchObject({ info: { provenance: 'simulated' }, ageMs: 500, live: true })
+  })
+
   it('joins processes with who they are, and never with a later user of the same PID', () => {
     const { state, hub, tick } = house()
     hub.receiveDevices('nvidia', [gpu('n0', 0)])

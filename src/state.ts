@@ -49,7 +49,7 @@ export class State implements AgentState {
     const now = this.now()
     const health = new Map(this.health().map((one) => [one.source, one]))
     return this.#shown().map(({ info, source, sample, arrivedAt }) => {
-      const ageMs = sample === null ? null : age(now, info.provenance === 'replay' ? arrivedAt : sample.at)
+      const ageMs = sample === null ? null : age(now, isPlayedBack(info, health.get(source)) ? arrivedAt : sample.at)
       return { info, sample, ageMs, live: isLive(health.get(source), ageMs) }
     })
   }
@@ -94,9 +94,18 @@ export class State implements AgentState {
     return this.#shown().map((gpu) => gpu.info)
   }
 
+  /** Of every GPU that is known, shown or not. */
+  indices(): readonly number[] {
+    return [...new Set([...this.#gpus.values()].map((gpu) => gpu.info.index))].sort((a, b) => a - b)
+  }
+
   shows(id: string): boolean {
     const gpu = this.#gpus.get(id)
     return gpu !== undefined && this.#isShown(gpu.info)
+  }
+
+  isSimulated(id: string): boolean {
+    return this.#gpus.get(id)?.info.provenance === 'simulated'
   }
 
   /** Adds the sample's processes, each with who it is. */
@@ -212,6 +221,11 @@ function renumber(device: GpuInfo, index: number): GpuInfo {
 
 function age(now: number, at: number): number {
   return Math.max(0, now - at)
+}
+
+/** A recording of simulated GPUs is played back as well. */
+function isPlayedBack(info: GpuInfo, health: SourceHealth | undefined): boolean {
+  return info.provenance === 'replay' || health?.provenance === 'replay'
 }
 
 /** Old enough to be doubted: two intervals and a deadline without a new sample, or a source that is known to be in trouble. */

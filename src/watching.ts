@@ -1,6 +1,6 @@
 /** The detectors in the agent: shows them what the hub publishes, and keeps what they have learned over a restart. */
-import { mkdirSync, readFileSync, renameSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { readFileSync, renameSync } from 'node:fs'
+import { rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ConfigValues } from './config.ts'
 import { createEngine, type DetectorFailure, type Engine } from './detectors/engine.ts'
@@ -9,6 +9,7 @@ import { detectorOptions } from './detectors/settings.ts'
 import { EXIT, Failure } from './failure.ts'
 import type { Hub } from './hub.ts'
 import type { DetectorKind, HubEvent, Log, Sink } from './kinds.ts'
+import { makeFolder, makeFolderSync } from './make-folder.ts'
 import type { Finding } from './model.ts'
 
 export interface WatchingOptions {
@@ -137,7 +138,7 @@ export class Watching implements Sink {
     const aside = file.replace(/\.json$/, `-${new Date(now()).toISOString().replace(/[:.]/g, '')}.corrupt`)
     const message = 'what the detectors had learned is damaged; it is set aside, and they begin anew'
     try {
-      mkdirSync(dirname(aside), { recursive: true })
+      makeFolderSync(dirname(aside))
       renameSync(file, aside)
       log.error({ err: error, file: aside }, message)
     } catch (cause) {
@@ -150,7 +151,7 @@ export class Watching implements Sink {
     const { log } = this.#options
     try {
       const text = JSON.stringify(this.#engine.snapshot())
-      await mkdir(dirname(this.#file), { recursive: true, mode: 0o750 })
+      await makeFolder(dirname(this.#file), 0o750)
       await writeFile(`${this.#file}.tmp`, text, { mode: 0o640, flush: true })
       await rename(`${this.#file}.tmp`, this.#file)
       this.#hasSaveFailed = false

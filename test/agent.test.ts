@@ -16,6 +16,7 @@ interface SourceState {
   samples: number
 }
 interface Health {
+  status: string
   sources: (SourceState & { ageMs: number | null })[]
   rooms: { store: { state: string; reason: string } | null }
 }
@@ -225,6 +226,10 @@ describe('wrong input', () => {
     [['monitor', '--interval', '0'], 2, /^gpuwarden: interval \(from flag --interval\)/m],
     [['monitor', '--duration', 'long'], 2, /--duration/],
     [['monitor', '--config', '/nonexistent.yaml'], 2, /\/nonexistent\.yaml/],
+    [['monitor', '--gpu', '-1', '--source', 'demo'], 2, /--gpu: expected the index of a GPU, 0 or more; got "-1"/],
+    [['monitor', '--gpu', '0', '--devices', '1', '--source', 'demo'], 2, /--gpu and --devices exclude each other/],
+    [['monitor', '--gpu', '7', '--source', 'demo', '--port', '0'], 3, /there is no GPU 7; there are: 0, 1/],
+    [['status', '--gpu', '7', '--source', 'demo'], 3, /there is no GPU 7; there are: 0, 1/],
     [['monitor', '--host', '0.0.0.0', '--source', 'demo'], 2, /token/],
     [['monitor', '--port', '0', '--source', 'replay:/nonexistent'], 3, /\/nonexistent/],
     [['nonsense'], 2, /unknown command 'nonsense'/],
@@ -247,6 +252,18 @@ describe('wrong input', () => {
     expect(result.stderr).toContain('--port')
   })
 
+  it('goes on with the GPUs that are there when others were asked for as well', async () => {
+    const agent = await start(['--source', 'demo', '--devices', '1', '7'])
+    expect((await agent.get<Gpus>('/api/v1/gpus')).gpus.map(({ info }) => info.label)).toEqual(['1'])
+    expect((await agent.stop()).stderr).toMatch(/there is no GPU 7, which was asked for/)
+  })
+
+  it.skipIf(!existsSync('/proc/self'))('does not try for ever to make a log folder that cannot be made', async () => {
+    const agent = await start(['--source', 'demo'], {}, '/proc/gpuwarden/logs')
+    expect((await agent.get<Gpus>('/api/v1/gpus')).gpus).toHaveLength(2)
+    expect((await agent.stop()).code).toBe(0)
+  })
+
   it('keeps monitoring when the log folder cannot be written', async () => {
     const logDir = join(temporaryFolder(), 'a-file')
     writeFileSync(logDir, '')
@@ -256,6 +273,7 @@ describe('wrong input', () => {
       return store?.state === 'degraded' ? store : null
     })
     expect(health.reason).toBeTruthy()
+    expect((await agent.get<Health>('/api/v1/health')).status).toBe('degraded')
     expect((await agent.get<Gpus>('/api/v1/gpus')).gpus[0]?.live).toBe(true)
     rmSync(logDir)
     await until('writing resumed', () => existsSync(logDir) && readdirSync(logDir).some((name) => name.startsWith('gpu_metrics_')), 60_000)

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { demoRecording } from './demo-recording.ts'
 import { BIN, FIXTURES, run, temporaryFolder } from './program.ts'
 
 const KEYS = ['at', 'detector', 'severity', 'state', 'gpu', 'pid', 'run', 'message', 'evidence', 'confidence', 'predicted_at']
@@ -55,11 +56,28 @@ describe('detect on a recording', () => {
     expect(stderr).toMatch(/843 GPU samples and 482 training steps.*0 of 1325 lines skipped/)
   })
 
+  it('says of a recording of simulated GPUs that they are, about the GPU and about the run', async () => {
+    const { lines, stderr } = await detect(await demoRecording('leak', 240), '--json')
+    expect(lines.some((one) => one.run !== null)).toBe(true)
+    for (const one of lines) expect(one).toMatchObject({ provenance: 'simulated' })
+    expect(stderr).toMatch(/the recording is of SIMULATED GPUs/)
+    expect((await detect(trace('leak_graph'))).stderr).not.toMatch(/SIMULATED/)
+  })
+
   it('says nothing loud of a healthy run, and reads one compressed file as well as a folder', async () => {
     expect((await detect(trace('healthy'))).loud).toEqual([])
     const { loud, stderr } = await detect(join(trace('leak_graph'), 'gpu_metrics.jsonl.gz'))
     expect(loud.map((one) => one.detector)).toContain('leak')
     expect(stderr).toMatch(/and 0 training steps/)
+  })
+
+  it('reads only --duration of it', async () => {
+    const { lines, stderr } = await detect(trace('leak_graph'), '--duration', '55')
+    expect(new Set(lines.map((one) => one.detector))).toEqual(new Set(['leak', 'oom']))
+    expect(lines.every((one) => one.state === 'active')).toBe(true)
+    expect(stderr).toMatch(/5\d\d GPU samples/)
+    const wrong = await run(['detect', trace('leak_graph'), '--duration', 'x'])
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/--duration: expected seconds, 0 or more; got "x"/)])
   })
 
   it('stops at --until', async () => {

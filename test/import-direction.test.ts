@@ -18,6 +18,7 @@ const GROUND_FLOOR = new Set([
   'route.ts',
   'route-errors.ts',
   'agent-file.ts',
+  'make-folder.ts',
 ])
 const isGroundFloor = (path: string) => GROUND_FLOOR.has(path) || /^(recording|chart)\//.test(path)
 

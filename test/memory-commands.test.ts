@@ -18,7 +18,26 @@ beforeAll(async () => {
     recorded[scenario] = `replay:${await demoRecording(scenario, seconds)}`
 })
 
+describe('monitor --all', () => {
+  it('prints findings as NDJSON with --json, and nothing else', async () => {
+    const args = ['--source', trace('leak_graph'), '--speed', '50', '--duration', '5', '--port', '0', '--log-dir', temporaryFolder()]
+    const { code, stdout } = await run(['monitor', '--all', '--json', ...args])
+    expect(code).toBe(0)
+    const found = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { detector: string; state: string; predicted_at: string | null })
+    expect(new Set(found.map((one) => one.detector))).toEqual(new Set(['leak', 'oom', 'memory_pressure', 'change']))
+    expect(found.some((one) => one.detector === 'oom' && one.state === 'active' && one.predicted_at !== null)).toBe(true)
+  })
+})
+
 describe('profile', () => {
+  it('tells in its help how often it looks', async () => {
+    expect((await run(['profile', '--help'])).stdout).toMatch(/--interval <seconds>[^-]*\(default:\s+0\.1\)/)
+    expect((await run(['monitor', '--help'])).stdout).toMatch(/--interval <seconds>[^-]*\(default:\s+1\)/)
+  })
+
   it('writes the report, a page and a picture', async () => {
     const folder = temporaryFolder()
     const [output, html, plot] = ['profile.json', 'profile.html', 'memory.svg'].map((name) => join(folder, name)) as [

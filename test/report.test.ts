@@ -177,6 +177,19 @@ describe('a report', () => {
     expect(summary.findings).toMatchObject([{ at: T + 90_000, until: T + 200_000, severity: 'critical', detector: 'thermal' }])
   })
 
+  it('says at its head that GPUs are simulated, or not known to be those of the run', async () => {
+    const run = { id: 'r1', name: 'r', startedAt: T, endedAt: null, outcome: null, message: null, gpus: [], report: null }
+    const { summary, html } = await buildReport({ ...request(recording()), run })
+    expect(summary.notes).toEqual([
+      expect.stringContaining('Which GPUs the run used is not known'),
+      expect.stringContaining('has not said'),
+    ])
+    expect(summary.gpus.length).toBe(2)
+    const page = html('0', T)
+    expect(page.indexOf('Which GPUs')).toBeLessThan(page.indexOf('class="tiles"'))
+    expect((await buildReport({ ...request(recording()), run: { ...run, gpus: ['GPU-1'] } })).summary.notes.length).toBe(1)
+  })
+
   it('as HTML holds the charts, the ledger, the findings and no way to the network', async () => {
     const page = (await buildReport(request(recording()))).html('0', T)
     expect(/<(?:img|link|iframe|object|embed)|<script[^>]+src|https?:\/\/|@import|url\(/.exec(page)).toBe(null)
@@ -238,6 +251,7 @@ describe('a report', () => {
       to: T + 300_000,
       gpus: [{ id: 'GPU-1' }],
     })
+    expect(summary.notes).not.toContainEqual(expect.stringContaining('Which GPUs'))
     const unknown = await run(['report', 'other.py', '--log-dir', dir])
     expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('train.py (r1)')])
     const trace = join(temporaryFolder(), 'trace')

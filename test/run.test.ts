@@ -9,7 +9,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { nameOf } from '../src/commands/run.ts'
 import { AgentLink } from '../src/training/agent-link.ts'
 import { OutputParser } from '../src/training/output-parser.ts'
+import { PrintedSteps } from '../src/training/printed-steps.ts'
 import { ProcessTree } from '../src/training/process-tree.ts'
+import { ProgressBar } from '../src/training/progress-bar.ts'
 import { RunFollower } from '../src/training/run-follow.ts'
 import { TrainingMonitorCallback } from '../src/training/training-callback.ts'
 import { BIN, RunningAgent, run, temporaryFolder, until } from './program.ts'
@@ -109,6 +111,42 @@ describe('the command', () => {
     expect(await agent.text('/metrics')).toMatch(/training_run_info\{[^}]*name="guest"/)
   })
 
+  it('has as many steps as one of its ranks took', async () => {
+    const script = `
+      const post = (path, type, body) => fetch(process.env.GPUWARDEN_URL + path, { method: 'POST', headers: { 'content-type': type }, body })
+      const id = process.env.GPUWARDEN_RUN_ID
+      await post('/api/v1/runs', 'application/json', JSON.stringify({ id, name: 'two ranks' }))
+      const lines = [0, 1].flatMap((rank) => [1, 2, 3].map((seq) => JSON.stringify({ seq, rank, step: seq, loss: 1 / seq })))
+      await post('/api/v1/runs/' + id + '/steps', 'application/x-ndjson', lines.join('\\n'))`
+    const command = [process.execPath, '--input-type=module', '-e', script]
+    const ended = await run(['run', ...OWN_AGENT, '--log-dir', temporaryFolder(), '--', ...command])
+    expect(ended.stderr).toMatch(/training {2}3 steps,/)
+  })
+
+  it('outlives its agent: the summary says what is missing, and how it ended is kept', async () => {
+    const agent = await RunningAgent.start(['--source', 'demo', '--interval', '0.2'])
+    stops.push(() => agent.stop('SIGKILL'))
+    const spool = temporaryFolder()
+    const env = { GPUWARDEN_URL: agent.url, GPUWARDEN_SPOOL: spool }
+    const go = join(spool, 'go')
+    const page = join(spool, 'report.html')
+    const script = `until [ -e ${go} ]; do sleep 0.05; done; exit 3`
+    const ending = run(['run', '--name', 'survivor', '--report', page, '--', 'bash', '-c', script], env)
+    await until('the run is known', async () => (await agent.get<{ runs: RunFile[] }>('/api/v1/runs')).runs.length === 1)
+    await agent.stop('SIGKILL')
+    writeFileSync(go, '')
+    const ended = await ending
+    expect(ended.code).toBe(3)
+    expect(ended.stderr).toContain('survivor: failed (exit code 3)')
+    expect(ended.stderr).toContain('stopped answering')
+    expect(ended.stderr).toContain('no report was written')
+    const kept = readdirSync(spool).filter((name) => name.endsWith('.jsonl'))
+    expect(kept.length).toBe(1)
+    const dir = temporaryFolder()
+    await run(['import', join(spool, kept[0] ?? ''), '--log-dir', dir, '--port', '1'])
+    expect(runsIn(dir)).toMatchObject([{ name: 'survivor', outcome: 'failed', message: 'exit code 3' }])
+  })
+
   it('with --parse-output and --report has its steps, how it ended and a page', async () => {
     const dir = temporaryFolder()
     const page = join(dir, 'report.html')
@@ -200,7 +238,9 @@ describe('what a command prints', () => {
     expect(parse("{'loss': 6.1354, 'grad_norm': 0.8609, 'learning_rate': 4.06e-05, 'epoch': 0.5}")).toMatchObject([
       { loss: 6.1354, grad_norm: 0.8609, lr: 4.06e-5, epoch: 0.5, step: 1 },
     ])
-    expect(parse("{'loss': '6.1354', 'learning_rate': '4.06e-05', 'epoch': '0.5'}")).toMatchObject([{ loss: 6.1354, lr: 4.06e-5 }])
+    expect(parse("{'loss': '6.1354', 'learning_rate': '4.06e-05', 'epoch': '0.5'}")).toMatchObject([
+      { loss: 6.1354, lr: 4.06e-5, epoch: 0.5 },
+    ])
     expect(parse('{"step": 12, "train_loss": 0.25, "lr": 0.001, "epoch": 2}')).toMatchObject([
       { step: 12, loss: 0.25, lr: 0.001, epoch: 2 },
     ])
@@ -224,6 +264,44 @@ describe('what a command prints', () => {
     expect(parser.feed(bar + bar + bar).length).toBe(1)
   })
 
+  it('counts by itself where the only bar was over long before', () => {
+    const bar = new ProgressBar()
+    bar.read('Loading weights: 100%|██| 26/26 [00:01<00:00, 9.9it/s]', Date.now() - 60_000)
+    expect(new OutputParser(bar).feed("{'loss': 1.5}\n{'loss': 1.4}\n")).toMatchObject([{ step: 1 }, { step: 2 }])
+    bar.read('  0%| | 0/40 [00:00<?, ?it/s]', Date.now() - 60_000)
+    expect(new OutputParser(bar).feed("{'loss': 1.5}\n")).toMatchObject([{ step: 0, isByBar: true }])
+  })
+
+  it('takes the step of a bar that is drawn on the other stream, also right after the line', async () => {
+    const posted: { step: number; loss: number; epoch: number; isByBar?: boolean }[] = []
+    let plan: number | null = null
+    const link = {
+      get: async () => ({ status: 200, body: { training: { steps: posted.length } } }),
+      post: async (_: string, body: { total_steps: number }) => {
+        plan = body.total_steps
+        return { status: 200, body: {} }
+      },
+      postLines: async (_: string, lines: readonly string[]) => {
+        posted.push(...lines.map((line) => JSON.parse(line)))
+        return { status: 200, body: { accepted: lines.length } }
+      },
+    } as unknown as AgentLink
+    const printed = new PrintedSteps(link, { id: 'r', name: 'r', started_at: 1 })
+    // As the Trainer of Hugging Face prints it: dicts to standard output, the bar below them to standard error, drawn late.
+    printed.feed('stderr', '  0%|          | 0/40 [00:00<?, ?it/s]\r')
+    printed.feed('stdout', "{'loss': '5.453', 'epoch': '0.1087'}\n")
+    printed.feed('stderr', '                  \r 12%|█▎  | 5/40 [00:00<00:00, 61.92it/s]\r 18%|█▊  | 7/40 [00:00<00:00, 66.65it/s]\r')
+    printed.feed('stderr', ' 25%|██▌ | 10/40 [00:00<00:00, 66.65it/s]\r')
+    printed.feed('stdout', "{'loss': '5.315', 'epoch': '0.2174'}\n{'train_runtime': '10.5', 'train_loss': '5.2'}\n")
+    await printed.close()
+    expect(posted).toMatchObject([
+      { step: 5, loss: 5.453, epoch: 0.1087 },
+      { step: 10, loss: 5.315, epoch: 0.2174 },
+    ])
+    expect(posted[0]).not.toHaveProperty('isByBar')
+    expect(plan).toBe(40)
+  })
+
   it('takes what the bar of the losses counts up to for the plan, and nothing else', () => {
     const parser = new OutputParser()
     parser.feed('100%|██| 3/3 [00:01<00:00, 9.9it/s]\rstep 7 loss 1.0\n')
@@ -244,6 +322,7 @@ describe('what a command prints', () => {
       'Using cross entropy loss',
       'test/loss 0.4',
       "{'eval_loss': 1.2}",
+      "{'train_runtime': '10.54', 'train_samples_per_second': '45.54', 'train_loss': '5.21', 'epoch': '1.304'}",
     ])
       expect(parse(text)).toEqual([])
     expect(parse('step 5 loss 1.0 val_loss 2.0')).toMatchObject([{ step: 5, loss: 1 }])

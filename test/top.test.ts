@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { DEMO, endTest, endTmux, hasTmux, nvml, Pane, plainRoot, quote, victim } from './pane.ts'
 import { FIXTURES, RunningAgent, run, temporaryFolder, until } from './program.ts'
 
@@ -11,6 +11,15 @@ const ESCAPE = '\u001b'
 
 afterEach(endTest)
 afterAll(endTmux)
+
+/** Ended with the test, however that ends. */
+async function agentOf(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<RunningAgent> {
+  const agent = await RunningAgent.start(args, env)
+  onTestFinished(async () => {
+    await agent.stop()
+  })
+  return agent
+}
 
 it('says that it needs a terminal, and what to use instead', async () => {
   for (const args of [[], ['top']]) {
@@ -191,7 +200,7 @@ describe.skipIf(!hasTmux)('in a terminal (needs tmux)', () => {
   })
 
   it('attaches to the agent of this machine, and says when it is gone', async () => {
-    const agent = await RunningAgent.start(['--source', 'demo', '--demo-gpus', '2'])
+    const agent = await agentOf(['--source', 'demo', '--demo-gpus', '2'])
     const pane = new Pane(100, 30)
     pane.top('', { GPUWARDEN_SERVER_PORT: new URL(agent.url).port })
     await pane.shows(`agent ${new URL(agent.url).host}`)
@@ -204,7 +213,7 @@ describe.skipIf(!hasTmux)('in a terminal (needs tmux)', () => {
 
   it('brings the token to an agent that wants one, and says so when it has none', async () => {
     const token = join(temporaryFolder(), 'token')
-    const agent = await RunningAgent.start(['--source', 'demo', '--token-file', token])
+    const agent = await agentOf(['--source', 'demo', '--token-file', token])
     const pane = new Pane(100, 30)
     pane.top(`--connect ${agent.url} --token-file ${token}`)
     await pane.shows('python train.py')
@@ -232,7 +241,7 @@ describe.skipIf(!hasTmux)('in a terminal (needs tmux)', () => {
     const { port } = stranger.address() as AddressInfo
     const token = join(temporaryFolder(), 'token')
     const env = { GPUWARDEN_SERVER_PORT: String(port), GPUWARDEN_SERVER_TOKEN_FILE: token, GPUWARDEN_DEMO_GPUS: '1' }
-    const agent = await RunningAgent.start(['--source', 'demo', '--token-file', token])
+    const agent = await agentOf(['--source', 'demo', '--token-file', token])
     try {
       const pane = new Pane(140, 30)
       pane.top('', env)
@@ -260,7 +269,7 @@ describe.skipIf(!hasTmux)('in a terminal (needs tmux)', () => {
   })
 
   it('shows the alerts of the agent, acknowledges one, and silences one after a question', async () => {
-    const agent = await RunningAgent.start(['--source', 'demo', '--demo-gpus', '3', '--demo-scenario', 'all'], {
+    const agent = await agentOf(['--source', 'demo', '--demo-gpus', '3', '--demo-scenario', 'all'], {
       GPUWARDEN_ALERTS_PENDING: '0',
     })
     const pane = new Pane(150, 40)

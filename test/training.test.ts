@@ -133,6 +133,24 @@ describe('steps', () => {
     expect(run.training).toMatchObject({ loss: 'NaN', nonFiniteSteps: 2, steps: 2, custom: { a: 'NaN' } })
   })
 
+  it('that are NaN to the last are no success, also where the trainer writes 0 for the loss', async () => {
+    const { url } = await start()
+    const outcomes: unknown[] = []
+    for (const [id, last] of [
+      ['a', { loss: 'NaN' }],
+      ['b', { loss: 0, grad_norm: 'NaN' }],
+      ['c', { loss: 0.5, grad_norm: 'NaN' }],
+      ['d', { loss: 0 }],
+    ] as const) {
+      await post(`${url}/api/v1/runs`, { id, name: id })
+      await postLines(`${url}/api/v1/runs/${id}/steps`, [line(1), line(2, last)].join('\n'))
+      await post(`${url}/api/v1/runs/${id}/end`, { outcome: 'success', rank: 1 })
+      await post(`${url}/api/v1/runs/${id}/end`, { outcome: 'success', rank: 0 })
+      outcomes.push(((await (await fetch(`${url}/api/v1/runs/${id}`)).json()) as { outcome: unknown }).outcome)
+    }
+    expect(outcomes).toEqual(['nan', 'nan', 'success', 'success'])
+  })
+
   it('that cannot be used are named, and the others are taken', async () => {
     const { url } = await start()
     await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })

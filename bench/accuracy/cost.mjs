@@ -1,8 +1,6 @@
-// What the memory detectors cost: microseconds per GPU sample and the size of their state, for a day of one GPU at ten samples a second, shortened.
-import { change } from '../../dist/detectors/change.js'
-import { leak } from '../../dist/detectors/leak.js'
-import { memoryPressure } from '../../dist/detectors/memory-pressure.js'
-import { oom } from '../../dist/detectors/oom.js'
+// What the detectors cost: microseconds per GPU sample and the size of their state, for one GPU with one process at ten samples a second and
+// a training run at one step a second.
+import { detectors } from '../../dist/detectors/index.js'
 import { NO_READINGS } from '../../dist/record.js'
 import { random } from './generator.mjs'
 
@@ -14,7 +12,8 @@ export function cost(samples = 400_000) {
   const info = { user: 'u', name: 'python', residentBytes: 8 * 1024 ** 3, startedAt: 1 }
   const rows = {}
   let all = 0
-  for (const kind of [leak, oom, memoryPressure, change]) {
+  let bytes = 0
+  for (const kind of detectors) {
     const detector = kind.create(kind.defaults)
     const holder = {
       pid: 7,
@@ -46,15 +45,42 @@ export function cost(samples = 400_000) {
       sample.utilizationRatio = 0.9 + 0.05 * Math.sin(i)
       sample.temperatureCelsius = 60 + (i % 3)
       sample.powerWatts = 400 + (i % 17)
-      if (i % 10 === 0 && kind === leak) detector.accept({ type: 'host', sample: { at: sample.at, memoryTotalBytes: 256 * 1024 ** 3 } })
+      if (i % 10 === 0) {
+        detector.accept({ type: 'host', sample: { kind: 'host', at: sample.at, memoryTotalBytes: 256 * 1024 ** 3, processes: [] } })
+        detector.accept({ type: 'step', step: stepOf(sample.at, i / 10, used[i], draw) })
+      }
       detector.accept(input)
     }
     const micros = Number(process.hrtime.bigint() - begin) / 1000 / samples
     all += micros
-    rows[kind.name] = {
-      'µs per sample': micros.toFixed(2),
-      'state as JSON, KB': (JSON.stringify(detector.snapshot()).length / 1024).toFixed(1),
-    }
+    const state = JSON.stringify(detector.snapshot()).length
+    bytes += state
+    rows[kind.name] = { 'µs per sample': micros.toFixed(2), 'state as JSON, KB': (state / 1024).toFixed(1) }
   }
-  return { rows, micros: all }
+  return { rows, micros: all, kilobytes: bytes / 1024 }
+}
+
+function stepOf(at, step, allocated, draw) {
+  return {
+    kind: 'step',
+    at,
+    run: 'bench',
+    rank: 0,
+    step,
+    epoch: null,
+    loss: 2 + 0.05 * draw.normal(),
+    learningRate: 1e-4,
+    gradientNorm: 0.5 + 0.05 * draw.normal(),
+    throughputPerSecond: 100,
+    stepSeconds: 1,
+    memoryAllocatedBytes: allocated,
+    memoryReservedBytes: 1.1 * allocated,
+    memoryActiveBytes: allocated,
+    memoryInactiveSplitBytes: 0.05 * allocated,
+    memoryPeakAllocatedBytes: 1.05 * allocated,
+    allocRetries: 0,
+    oomCount: 0,
+    phaseSeconds: { data: 0.05, forward: 0.4, backward: 0.5 },
+    custom: null,
+  }
 }

@@ -1,8 +1,10 @@
-// `npm run accuracy`: every figure of docs/accuracy.md. Options: --each N (days of each kind, 20), --seeds 101,102 (reporting), --json FILE.
+// `npm run accuracy`: every figure of docs/accuracy.md. Options: --each N (days of each kind, 20), --seeds 101,102 (reporting), --json FILE,
+// --only synthetic,loss,traces,cost.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { cost } from './cost.mjs'
 import { corpus, fastCorpus } from './generator.mjs'
+import { clean, troubles } from './loss.mjs'
 import { METHODS, measure } from './synthetic.mjs'
 import { itemsOf, judge, replay, traceNames, truthOf } from './traces.mjs'
 import { VARIANTS, vary } from './variants.mjs'
@@ -13,44 +15,64 @@ const { values: options } = parseArgs({
     seeds: { type: 'string', default: '101,102' },
     json: { type: 'string' },
     quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: 'synthetic,loss,traces,cost' },
   },
 })
 const each = Number(options.quick ? 4 : options.each)
 const seeds = options.seeds.split(',').map(Number)
-const report = { seeds, each, synthetic: {}, traces: [], variants: [], failed: [] }
+const report = { seeds, each, synthetic: {}, loss: {}, traces: [], variants: [], failed: [] }
 
 function check(what, good, got) {
   if (!good) report.failed.push(`${what}: ${got}`)
   return good ? '' : ' ✗'
 }
 
-console.log(`Synthetic days, seeds ${seeds.join(', ')}, ${each} of each kind and seed`)
-const series = seeds.flatMap((seed) => [...corpus(seed, each), ...fastCorpus(seed, 3 * each)])
-for (const [rate, scale] of [
-  ['every 10 s', 1],
-  ['1 Hz, time ÷ 10', 10],
-  ['10 Hz, time ÷ 100', 100],
-]) {
-  const table = {}
-  for (const method of Object.keys(METHODS)) {
-    if (scale !== 1 && method !== 'gpuwarden') continue
-    const got = measure(method, series, scale)
-    const ours = method === 'gpuwarden'
-    const mark = (name, good) => (ours ? check(`${rate}: ${name}`, good, got[name]) : '')
-    table[method] = {
-      'leak precision': got.leakPrecision.toFixed(3) + mark('leakPrecision', got.leakPrecision >= 0.97),
-      recall: got.leakRecall.toFixed(3) + mark('leakRecall', got.leakRecall >= 0.96),
-      'false/day': got.leakFalsePerDay.toFixed(3) + mark('leakFalsePerDay', got.leakFalsePerDay <= 0.05),
-      'OOM missed': got.oomMissed.toFixed(3) + mark('oomMissed', got.oomMissed <= 0.02),
-      'lead min': `${got.oomMedianLeadMinutes?.toFixed(0) ?? '–'}${mark('oomMedianLeadMinutes', got.oomMedianLeadMinutes >= 55)}`,
-      'OOM false/day': got.oomFalsePerDay.toFixed(3) + mark('oomFalsePerDay', got.oomFalsePerDay <= 0.05),
-      '90 % covers':
-        (got.intervalCoverage?.toFixed(3) ?? '–') + mark('intervalCoverage', got.intervalCoverage >= 0.87 && got.intervalCoverage <= 0.93),
+function synthetic() {
+  console.log(`Synthetic days, seeds ${seeds.join(', ')}, ${each} of each kind and seed`)
+  const series = seeds.flatMap((seed) => [...corpus(seed, each), ...fastCorpus(seed, 3 * each)])
+  for (const [rate, scale] of [
+    ['every 10 s', 1],
+    ['1 Hz, time ÷ 10', 10],
+    ['10 Hz, time ÷ 100', 100],
+  ]) {
+    const table = {}
+    for (const method of Object.keys(METHODS)) {
+      if (scale !== 1 && method !== 'gpuwarden') continue
+      const got = measure(method, series, scale)
+      const ours = method === 'gpuwarden'
+      const mark = (name, good) => (ours ? check(`${rate}: ${name}`, good, got[name]) : '')
+      table[method] = {
+        'leak precision': got.leakPrecision.toFixed(3) + mark('leakPrecision', got.leakPrecision >= 0.97),
+        recall: got.leakRecall.toFixed(3) + mark('leakRecall', got.leakRecall >= 0.96),
+        'false/day': got.leakFalsePerDay.toFixed(3) + mark('leakFalsePerDay', got.leakFalsePerDay <= 0.05),
+        'OOM missed': got.oomMissed.toFixed(3) + mark('oomMissed', got.oomMissed <= 0.02),
+        'lead min': `${got.oomMedianLeadMinutes?.toFixed(0) ?? '–'}${mark('oomMedianLeadMinutes', got.oomMedianLeadMinutes >= 55)}`,
+        'OOM false/day': got.oomFalsePerDay.toFixed(3) + mark('oomFalsePerDay', got.oomFalsePerDay <= 0.05),
+        '90 % covers':
+          (got.intervalCoverage?.toFixed(3) ?? '–') +
+          mark('intervalCoverage', got.intervalCoverage >= 0.87 && got.intervalCoverage <= 0.93),
+      }
+      report.synthetic[`${rate} ${method}`] = got
     }
-    report.synthetic[`${rate} ${method}`] = got
+    console.log(`\n${rate} (${series.length} series, ${series.filter((one) => one.fills).length} run full)`)
+    console.table(table)
   }
-  console.log(`\n${rate} (${series.length} series, ${series.filter((one) => one.fills).length} run full)`)
-  console.table(table)
+}
+
+function losses() {
+  const lossSteps = options.quick ? 10_000 : 100_000
+  console.log(`\nFalse alarms on clean training curves, seeds ${seeds.join(', ')}, ${lossSteps} steps each`)
+  const cleanRows = clean(seeds, lossSteps)
+  console.table(cleanRows)
+  const allSteps = Object.keys(cleanRows).length * seeds.length * lossSteps
+  const falseAlarms = Object.values(cleanRows).reduce((sum, row) => sum + row.gpuwarden, 0)
+  console.log(`${falseAlarms} in ${allSteps} steps`)
+  check('clean training curves: false alarms per million steps', falseAlarms <= Math.ceil((2 * allSteps) / 1e6), falseAlarms)
+  console.log('\nTraining curves that leave their course')
+  const lossRows = troubles(seeds, options.quick ? 50 : 200)
+  console.table(lossRows)
+  for (const [name, row] of Object.entries(lossRows)) check(`loss, ${name}: found in time`, row['in time'] >= 0.95, row['in time'])
+  report.loss = { clean: cleanRows, troubles: lossRows, steps: allSteps }
 }
 
 /** What the recordings ask for; from the GPU alone a filling cache may be a warning, never critical. */
@@ -58,43 +80,66 @@ function judged(name, alone, variant, got, truth, speed) {
   const what = `${name}, ${alone ? 'GPU alone' : 'with training'}, ${variant}`
   check(`${what}: not found`, got.missing.length === 0, got.missing.join())
   const cache = name === 'warmup_plateau' && alone
-  const wrong = truth.expect.length > 0 ? [] : cache ? got.unexpected.filter((one) => one.endsWith('critical')) : got.unexpected
+  const wrong = cache ? got.unexpected.filter((one) => one.endsWith('critical')) : got.unexpected
   check(`${what}: invented`, wrong.length === 0, wrong.join())
-  if (!truth.expect.includes('oom')) return
+  const asked = (detector) => truth.expect.includes(detector)
+  if (asked('stall'))
+    check(`${what}: stall late`, got.stallLateSeconds !== null && got.stallLateSeconds <= 1.9 + 0.1 / speed, got.stallLateSeconds)
+  if (asked('loss_nan')) check(`${what}: NaN late`, got.nanLateSteps === 0, got.nanLateSteps)
+  if (asked('intruder')) check(`${what}: intruder late`, got.intruderSamples !== null && got.intruderSamples <= 2, got.intruderSamples)
+  if (!asked('oom')) return
   check(`${what}: leak late`, got.leakShare !== null && got.leakShare <= 0.25, got.leakShare)
   check(`${what}: OOM lead`, got.oomLeadSeconds >= (name === 'leak_graph' ? 20 : 10) / speed, got.oomLeadSeconds)
   check(`${what}: coverage`, got.coverage >= 0.85, got.coverage)
 }
 
-const recordings = new Map()
-for (const alone of [false, true]) for (const name of traceNames()) recordings.set(`${name} ${alone}`, await itemsOf(name, alone))
-const rows = {}
-for (const variant of Object.keys(VARIANTS))
-  for (const alone of [false, true])
-    for (const name of traceNames()) {
-      const { items, truth, speed, informative } = vary(variant, 7, recordings.get(`${name} ${alone}`), truthOf(name))
-      const got = judge(replay(items), truth)
-      if (!informative) judged(name, alone, variant, got, truth, speed)
-      report.variants.push({ name, alone, variant, ...got })
-      if (variant === 'as recorded')
-        rows[`${name}${alone ? ', GPU alone' : ''}`] = {
-          expected: truth.expect.join() || '–',
-          'not found': got.missing.join() || '–',
-          'also said': got.unexpected.join() || '–',
-          'leak after': got.leakShare === null ? '–' : `${Math.round(got.leakShare * 100)} %`,
-          'OOM lead': got.oomLeadSeconds === null ? '–' : `${got.oomLeadSeconds.toFixed(0)} s`,
-          covered: got.coverage === null ? '–' : got.coverage.toFixed(2),
-          statements: got.statements,
-        }
-    }
-console.log('\nRecorded runs')
-console.table(rows)
+function soon({ stallLateSeconds, nanLateSteps, intruderSamples }) {
+  if (stallLateSeconds !== null) return `10 steps + ${stallLateSeconds.toFixed(1)} s`
+  if (nanLateSteps !== null) return `${nanLateSteps} steps`
+  return intruderSamples === null ? '–' : `${intruderSamples} samples`
+}
 
-const spent = cost(options.quick ? 60_000 : 400_000)
-console.log('\nCost')
-console.table(spent.rows)
-console.log(`${spent.micros.toFixed(2)} µs per sample for the four together`)
-report.cost = spent
+async function traces() {
+  const recordings = new Map()
+  for (const alone of [false, true]) for (const name of traceNames()) recordings.set(`${name} ${alone}`, await itemsOf(name, alone))
+  const rows = {}
+  for (const variant of Object.keys(VARIANTS))
+    for (const alone of [false, true])
+      for (const name of traceNames()) {
+        const { items, truth, speed, informative } = vary(variant, 7, recordings.get(`${name} ${alone}`), truthOf(name, alone))
+        const got = judge(replay(items), truth, items)
+        if (!informative) judged(name, alone, variant, got, truth, speed)
+        report.variants.push({ name, alone, variant, ...got })
+        if (variant === 'as recorded')
+          rows[`${name}${alone ? ', GPU alone' : ''}`] = {
+            expected: truth.expect.join() || '–',
+            'not found': got.missing.join() || '–',
+            'also said': got.unexpected.join() || '–',
+            'leak after': got.leakShare === null ? '–' : `${Math.round(got.leakShare * 100)} %`,
+            'OOM lead': got.oomLeadSeconds === null ? '–' : `${got.oomLeadSeconds.toFixed(0)} s`,
+            'found late': soon(got),
+            covered: got.coverage === null ? '–' : got.coverage.toFixed(2),
+            statements: got.statements,
+          }
+      }
+  console.log('\nRecorded runs')
+  console.table(rows)
+}
+
+function costs() {
+  const spent = cost(options.quick ? 60_000 : 400_000)
+  console.log('\nCost')
+  console.table(spent.rows)
+  console.log(`${spent.micros.toFixed(2)} µs per sample and ${spent.kilobytes.toFixed(0)} KB of state (as JSON) for all together`)
+  check('cost: state of one GPU in KB', spent.kilobytes <= 256, spent.kilobytes)
+  report.cost = spent
+}
+
+const PARTS = { synthetic, loss: losses, traces, cost: costs }
+for (const part of options.only.split(',')) {
+  if (!PARTS[part]) throw new Error(`--only: expected ${Object.keys(PARTS).join(', ')}; got "${part}"`)
+  await PARTS[part]()
+}
 if (options.json) writeFileSync(options.json, `${JSON.stringify(report, null, 1)}\n`)
 if (report.failed.length > 0) {
   console.log(`\nNot reached:\n  ${report.failed.join('\n  ')}`)

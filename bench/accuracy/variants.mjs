@@ -1,12 +1,18 @@
 // The recorded runs, changed as other machines and other jobs would change them, so that ten recordings are not all there is to go by.
 import { random } from './generator.mjs'
 
-/** Each gives a function over items; `speed` is by how much the truth's times shrink; `informative` ones are shown, not asked for. */
+/** Each gives a function over items; `speed` is by how much the truth's times shrink; `informative` ones are shown, not asked for;
+ * `hides` what cannot be found then, `accepts` what looks like more than it is. */
 export const VARIANTS = {
   'as recorded': () => ({ speed: 1, warp: (item) => item }),
   'twice as fast': () => ({ speed: 2, warp: (item, start) => atTime(item, start + (item.at - start) / 2) }),
   'half as fast': () => ({ speed: 0.5, warp: (item, start) => atTime(item, start + (item.at - start) * 2) }),
-  'ten times slower': () => ({ speed: 0.1, warp: (item, start) => atTime(item, start + (item.at - start) * 10) }),
+  // The first evaluation rests for six seconds before it begins to work.
+  'ten times slower': () => ({
+    speed: 0.1,
+    accepts: { eval_spikes: ['stall'] },
+    warp: (item, start) => atTime(item, start + (item.at - start) * 10),
+  }),
   'five samples a second': () => ({ speed: 1, warp: (item, _start, index) => (index % 2 === 0 || !isGpu(item) ? item : null) }),
   'two samples a second': () => ({
     speed: 1,
@@ -25,7 +31,7 @@ export const VARIANTS = {
       warp: (item) => withMemory(item, (used, total) => Math.min(total, Math.max(0, used + 0.002 * total * draw.normal()))),
     }
   },
-  'no process list': () => ({ speed: 1, warp: (item) => mapGpu(item, (gpu) => ({ ...gpu, processes: null })) }),
+  'no process list': () => ({ speed: 1, hides: ['intruder'], warp: (item) => mapGpu(item, (gpu) => ({ ...gpu, processes: null })) }),
   'late by up to 50 ms': (seed) => {
     const draw = random(seed)
     return { speed: 1, warp: (item) => atTime(item, item.at + Math.round(draw.between(0, 50))) }
@@ -53,9 +59,22 @@ function atTime(item, at) {
 
 /** Applies a variant to a recording and to its truth. */
 export function vary(name, seed, items, truth) {
-  const { speed, warp, informative = false } = VARIANTS[name](seed)
+  const { speed, warp, informative = false, hides = [], accepts = {} } = VARIANTS[name](seed)
   const start = items[0].at
   const at = (time) => start + (time - start) / speed
   const changed = items.map((item, index) => warp(item, start, index)).filter((item) => item !== null)
-  return { items: changed, truth: { ...truth, leakStart: at(truth.leakStart), oom: at(truth.oom) }, speed, informative }
+  return {
+    items: changed,
+    truth: {
+      ...truth,
+      expect: truth.expect.filter((one) => !hides.includes(one)),
+      alsoTrue: [...truth.alsoTrue, ...(accepts[truth.name] ?? [])],
+      leakStart: at(truth.leakStart),
+      oom: at(truth.oom),
+      stallStart: at(truth.stallStart),
+      end: at(truth.end),
+    },
+    speed,
+    informative,
+  }
 }

@@ -2,18 +2,33 @@
 import '../../web/src/style/tokens.css'
 import '../../web/src/style/parts.css'
 import { render } from 'preact'
-import { TimeChart } from '../../web/src/chart/time-chart.tsx'
+import { type ChartSeries, TimeChart } from '../../web/src/chart/time-chart.tsx'
 
 const SECONDS = 86_400
 const SERIES = 8
 
-function measure(): Promise<number> {
+interface Day {
+  readonly to: number
+  readonly at: readonly number[]
+  readonly series: readonly ChartSeries[]
+}
+
+let day: Day | null = null
+
+/** Makes up the data: not a part of what is measured. */
+function prepare(): void {
   const to = Date.now()
   const at = Array.from({ length: SECONDS }, (_, index) => to - (SECONDS - index) * 1000)
   const series = Array.from({ length: SERIES }, (_, position) => ({
     label: `series ${position + 1}`,
     values: at.map((_, index) => (index % 997 === 0 ? null : Math.sin(index / (300 + position * 70)) + Math.random() * 0.2 + position)),
   }))
+  day = { to, at, series }
+}
+
+function measure(): Promise<number> {
+  if (!day) throw new Error('prepare() comes first')
+  const { to, at, series } = day
   const root = document.createElement('div')
   document.getElementById('root')?.replaceChildren(root)
   return new Promise((resolve) => {
@@ -35,4 +50,4 @@ function measure(): Promise<number> {
   })
 }
 
-Object.assign(globalThis, { measure })
+Object.assign(globalThis, { prepare, measure })

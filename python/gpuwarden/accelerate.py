@@ -27,7 +27,9 @@ class GPUWardenTracker(GeneralTracker):  # type: ignore[misc,unused-ignore]
 
     def __init__(self, run_name: Optional[str] = None, run: Optional[Run] = None, total_steps: Optional[int] = None) -> None:
         super().__init__()
-        self.run = run if run is not None else Run(run_name, framework="accelerate", total_steps=total_steps)
+        self.run = run if run is not None else Run(
+            run_name, framework="accelerate", total_steps=total_steps, end_is_told_by="end_training was called"
+        )
 
     @property
     def tracker(self) -> Run:

@@ -18,11 +18,12 @@ _ANSWER_LIMIT_BYTES = 32 * 1024 * 1024
 
 
 class Unreachable(Exception):
-    """Nobody answered. `sent` tells whether the request may have been carried out all the same."""
+    """Nobody answered, or (`answered`) not with what was asked for. `sent`: the request may have been carried out all the same."""
 
-    def __init__(self, reason: str, sent: bool) -> None:
+    def __init__(self, reason: str, sent: bool, answered: bool = False) -> None:
         super().__init__(reason)
         self.sent = sent
+        self.answered = answered
 
 
 class Answer(NamedTuple):

@@ -11,6 +11,7 @@ import time
 from typing import List, Optional
 from urllib.parse import urlsplit
 
+from . import lifecycle
 from .agent_link import AgentLink, Unreachable
 from .ranks import read_ranks
 from .settings import Settings
@@ -62,7 +63,7 @@ def _start(program: str, settings: Settings, flags: List[str]) -> bool:
         log.warning("gpuwarden: %s could not be started: %s", program, error)
         return False
     if _starter_pid != os.getpid():
-        atexit.register(stop_agent)
+        atexit.register(_at_exit)
     _started, _starter_pid = child, os.getpid()
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and child.poll() is None:
@@ -73,6 +74,12 @@ def _start(program: str, settings: Settings, flags: List[str]) -> bool:
         return True  # Another process was quicker, and ours gave way to it.
     log.warning("gpuwarden: the agent that was started does not answer at %s (exit code %s)", settings.url, child.poll())
     return False
+
+
+def _at_exit() -> None:
+    # What is registered last is called first: the agent must hear the end of the runs before its own.
+    lifecycle.end_with_program()
+    stop_agent()
 
 
 def stop_agent() -> None:

@@ -36,14 +36,14 @@ class GPUMetrics(NamedTuple):
 def read_gpus(link: AgentLink) -> List[GPUMetrics]:
     answer = link.get("/api/v1/gpus")
     if not answer.ok or not isinstance(answer.body, dict):
-        raise Unreachable("HTTP %d %s" % (answer.status, answer.message), sent=True)
+        raise Unreachable("HTTP %d %s" % (answer.status, answer.message), sent=True, answered=True)
     return [metrics for metrics in map(_metrics, answer.body.get("gpus", [])) if metrics is not None]
 
 
 def read_findings(link: AgentLink) -> List[Dict[str, Any]]:
     answer = link.get("/api/v1/findings")
     if not answer.ok or not isinstance(answer.body, dict):
-        raise Unreachable("HTTP %d %s" % (answer.status, answer.message), sent=True)
+        raise Unreachable("HTTP %d %s" % (answer.status, answer.message), sent=True, answered=True)
     return [finding for finding in answer.body.get("findings", []) if isinstance(finding, dict)]
 
 

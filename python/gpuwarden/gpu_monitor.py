@@ -1,16 +1,20 @@
 """`GPUMonitor` and `TrainingMonitorCallback`. `python -m gpuwarden.gpu_monitor …` is `gpuwarden monitor …`."""
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
 
 from .agent_link import AgentLink, Unreachable
+from .agent_process import started_pid
 from .gpu_metrics import GPUMetrics, read_gpus
 from .training_run import Run
 from .settings import Settings, read_settings
 from .watch import Watch
+
+log = logging.getLogger("gpuwarden")
 
 
 class GPUMonitor:
@@ -46,6 +50,7 @@ class GPUMonitor:
             flags += ["--log-dir", log_dir]
         if prometheus_port is not None or enable_prometheus:
             flags += ["--prometheus-port", str(9090 if prometheus_port is None else prometheus_port)]
+        self._for_new_agent = " ".join(flags[2:])
         self._watch = Watch(self.settings, self.sample_interval, self._look, flags)
         self._samples = 0
         self._sums: Dict[str, float] = {}
@@ -89,7 +94,14 @@ class GPUMonitor:
         figures = {
             name: {"mean": self._sums[name] / self._counts[name], "max": self._peaks[name]} for name in sorted(self._counts) if self._counts[name]
         }
-        return {"gpu_index": self.gpu_index, "samples": self._samples, "figures": figures, "reason": self.reason}
+        latest = self.get_current_metrics()
+        return {
+            "gpu_index": self.gpu_index,
+            "simulated": None if latest is None else latest.simulated,
+            "samples": self._samples,
+            "figures": figures,
+            "reason": self.reason,
+        }
 
     def __enter__(self) -> "GPUMonitor":
         self.start_monitoring()
@@ -100,9 +112,12 @@ class GPUMonitor:
 
     def _look(self, link: AgentLink) -> None:
         all_gpus = read_gpus(link)
+        if self._for_new_agent and started_pid() is None:
+            log.warning("gpuwarden: an agent is running at %s already, and has settings of its own: not used: %s", self.settings.url, self._for_new_agent)
+        self._for_new_agent = ""
         mine = [gpu for gpu in all_gpus if gpu.gpu_index == self.gpu_index]
         if not mine:
-            raise Unreachable("there is no GPU %d; there are %s" % (self.gpu_index, [gpu.gpu_index for gpu in all_gpus]), sent=True)
+            raise Unreachable("there is no GPU %d; there are %s" % (self.gpu_index, [gpu.gpu_index for gpu in all_gpus]), sent=True, answered=True)
         metrics = mine[0]
         if not metrics.live or (self._kept and self._kept[-1].at_ms == metrics.at_ms):
             return
@@ -145,6 +160,7 @@ class TrainingMonitorCallback:
                 gpu_hint=monitor.gpu_index if monitor else None,
                 total_steps=total_steps,
                 settings=monitor.settings if monitor else None,
+                end_is_told_by="on_train_end was called",
             )
         self._ended = 0.0
 
@@ -159,8 +175,12 @@ class TrainingMonitorCallback:
         lr: Any = None,
         grad_norm: Any = None,
         throughput: Any = None,
+        *,
+        step_seconds: Optional[float] = None,
+        phases: Optional[Mapping[str, float]] = None,
         **custom: Any,
     ) -> None:
+        """`step_seconds` and `phases` where you measure them yourself; else they are taken from the calls."""
         run = self.run
         if run is None:
             self.on_train_begin()
@@ -168,16 +188,17 @@ class TrainingMonitorCallback:
         if run is None:
             return
         now = time.perf_counter()
-        seconds = phases = None
         if self._began:
             seconds = now - self._began
-            if self._ended and self._began > self._ended:
+            waited = self._began - self._ended if self._ended and self._began > self._ended else 0.0
+            if waited and phases is None:
                 # From the end of one step to the begin of the next: waiting for data, mostly.
-                phases = {"data": self._began - self._ended, "step": seconds}
-                seconds += self._began - self._ended
+                phases = {"data": waited, "step": seconds}
+            if step_seconds is None:
+                step_seconds = seconds + waited
         self._ended = now
         self._began = 0.0
-        run.log(step, epoch, loss, lr, grad_norm, throughput, seconds, phases, **custom)
+        run.log(step, epoch, loss, lr, grad_norm, throughput, step_seconds, phases, **custom)
 
     def on_train_end(self, outcome: str = "success", **_: Any) -> None:
         if self.run is not None:

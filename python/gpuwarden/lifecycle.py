@@ -52,21 +52,23 @@ def end_all(outcome: str, message: Optional[str] = None) -> None:
         run.finish(outcome, message, timeout=max(0.1, deadline - time.monotonic()))
 
 
+def end_with_program() -> None:
+    """At exit, for runs that nobody has ended; a second call finds none."""
+    deadline = time.monotonic() + EXIT_SECONDS
+    for run in list(_open_runs.values()):
+        run.finish_with_program(max(0.1, deadline - time.monotonic()))
+
+
 def _install() -> None:
     global _is_installed, _previous_hook
     if _is_installed:
         return
     _is_installed = True
-    atexit.register(_at_exit)
+    atexit.register(end_with_program)
     _previous_hook = sys.excepthook
     sys.excepthook = _on_uncaught
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_in_child)
-
-
-def _at_exit() -> None:
-    if _open_runs:
-        end_all("success")
 
 
 def _on_uncaught(kind: "Type[BaseException]", error: BaseException, trace: "Optional[TracebackType]") -> None:

@@ -48,6 +48,7 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
                 gpu_hint=monitor.gpu_index if monitor else None,
                 total_steps=total_steps,
                 settings=monitor.settings if monitor else None,
+                end_is_told_by="the Trainer came to its end",
             )
         self._ended = 0.0
         self._step = int(trainer.global_step)

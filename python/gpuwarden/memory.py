@@ -114,6 +114,7 @@ class MemoryProfiler:
                 "total_devices": len(devices),
                 "total_memory_gb": round(total_all / 1024.0**3, 1),
                 "overall_utilization": round(100.0 * used_all / total_all, 1) if total_all else None,
+                "simulated": any(device["simulated"] for device in devices.values()),
             },
             "reason": self.reason,
         }
@@ -189,6 +190,7 @@ class MemoryDebugger:
                 "predicted_time": one.predicted_time,
                 "confidence": one.confidence,
                 "recommendations": list(one.recommendations),
+                "simulated": one.simulated,
             }
             for one in self.oom_detector.predictions
         ]

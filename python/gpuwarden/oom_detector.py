@@ -44,13 +44,16 @@ class OOMPrediction(NamedTuple):
     recommendations: Tuple[str, ...]
     message: str
     run_id: Optional[str]
+    #: There is no such GPU: the agent plays one.
+    simulated: bool = False
 
     @property
     def predicted_oom_time(self) -> Optional[float]:
         return self.predicted_time
 
     def __str__(self) -> str:
-        lines = ["[WARNING] OOM Warning: GPU %d" % self.device_id, "   Risk Level: %s" % self.risk_level.value]
+        where = "%d (SIMULATED)" % self.device_id if self.simulated else str(self.device_id)
+        lines = ["[WARNING] OOM Warning: GPU %s" % where, "   Risk Level: %s" % self.risk_level.value]
         if self.current_usage is not None:
             lines.append("   Current Usage: %.1f%%" % self.current_usage)
         if self.predicted_time is not None:
@@ -117,7 +120,8 @@ class OOMDetector:
             # Forecasts come first in the list: a bare level only counts where it is more serious.
             if known is None or _ORDER.index(prediction.risk_level) > _ORDER.index(known.risk_level):
                 found[prediction.device_id] = prediction
-        return list(found.values())
+        simulated = {gpu.gpu_index for gpu in gpus if gpu.simulated}
+        return [one._replace(simulated=one.device_id in simulated) for one in found.values()]
 
     def _forecast(self, finding: Dict[str, Any], usage: Dict[int, Optional[float]], now_ms: float) -> Optional[OOMPrediction]:
         subject = finding.get("subject") or {}

@@ -29,6 +29,8 @@ HELD_LINES = 20_000
 #: A number that is still on the GPU after this long is sent without.
 DEFERRED_SECONDS = 10.0
 _FIRST_PAUSE = 0.5
+#: An agent that is starting takes a moment: only what lasts longer, or to the end, is worth a line.
+_QUIET_SECONDS = 5.0
 _LEFTOVER_SECONDS = 300.0
 #: Encoding holds the interpreter's lock: after this many lines others get a turn.
 _TURN_LINES = 50
@@ -55,6 +57,7 @@ class Sender:
         self._next_seq = first_seq
         self._pause = 0.0
         self._retry_at = 0.0
+        self._offline_since: Optional[float] = None
         self._leftovers_at = 0.0
         self._wake = threading.Event()
         self._thread: Optional[threading.Thread] = None
@@ -149,7 +152,10 @@ class Sender:
         try:
             self._deliver()
         except (Unreachable, Stopped) as error:
-            log.debug("gpuwarden: the rest goes to the spool: %s", error)
+            if isinstance(error, Unreachable):
+                self._say_offline(str(error))
+            else:
+                log.debug("gpuwarden: the rest goes to the spool: %s", error)
         self._store()
         tail = self._tail()
         if tail:
@@ -210,17 +216,25 @@ class Sender:
             self._delivery.once(self.run, "end", self._end)
             self._end = None
         self._pause = 0.0
+        self._offline_since = None
 
     # --- when nobody answers
 
     def _offline(self, reason: str) -> None:
         self._pause = min(LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2, self._delivery.asked_pause))
         self._delivery.asked_pause = 0.0
-        self._retry_at = time.monotonic() + self._pause
+        now = time.monotonic()
+        self._retry_at = now + self._pause
         self._announced = False
+        if self._offline_since is None:
+            self._offline_since = now
+        if now - self._offline_since >= _QUIET_SECONDS:
+            self._say_offline(reason)
+        self._store()
+
+    def _say_offline(self, reason: str) -> None:
         place = self._spool.path or "memory"
         self._delivery.say("offline", "no agent takes steps at %s (%s); they are kept in %s" % (self._settings.url, reason, place), 3600)
-        self._store()
 
     def _store(self) -> None:
         if not self._held:

@@ -189,7 +189,7 @@ def _is_written(head: Dict[str, Any]) -> bool:
         return False
     try:
         with open("/proc/%d/stat" % process["pid"], encoding="utf-8", errors="replace") as file:
-            return int(file.read().rpartition(")")[2].split()[19]) == process["start"]
+            return bool(int(file.read().rpartition(")")[2].split()[19]) == process["start"])
     except (OSError, KeyError, TypeError, ValueError, IndexError):
         return False
 

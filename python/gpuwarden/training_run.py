@@ -42,6 +42,7 @@ class Run:
         gpu_hint: Optional[int] = None,
         total_steps: Optional[int] = None,
         settings: Optional[Settings] = None,
+        end_is_told_by: Optional[str] = None,
     ) -> None:
         settings = settings or read_settings()
         self.name = (name or settings.run_name or provenance.script_name()).strip()[:200] or "run"
@@ -52,6 +53,9 @@ class Run:
         self.id = _safe_id(given) if given else shared_run_id(self.name, nth) or uuid.uuid4().hex
         self.correlation_id = (correlation_id or settings.correlation_id or "")[:200] or None
         self.outcome: Optional[str] = None
+        # Under `gpuwarden run` the exit code says it, and `gpuwarden run` passes it on.
+        self._end_is_told_by = None if settings.run_id else end_is_told_by
+        self._planned = whole_steps(total_steps)
         self._off = settings.disabled
         # An id from outside may be used again, by a resumed training or a second process: numbers must never start anew there.
         first_seq = int(time.time() * 1000) * 1000 + 1 if given else 1
@@ -76,7 +80,7 @@ class Run:
             "git_commit": provenance.git_commit(),
             "framework": framework,
             "world_size": self.world_size,
-            "total_steps": whole_steps(total_steps),
+            "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),
             "started_at": int(time.time() * 1000),
             "correlation_id": self.correlation_id,
@@ -85,7 +89,14 @@ class Run:
         body = {key: value for key, value in described.items() if value is not None}
         spool_name = "%s.rank%d.%d" % (self.id, self.rank, os.getpid())
         self._sender = Sender(settings, body, fixed, self._queue, first_seq, spool_name)
-        self._sender.start()
+        try:
+            self._sender.start()
+        except RuntimeError as error:
+            # No thread can be had: the training may still do without.
+            self._off = True
+            self._sender = None
+            self._fault("nothing is sent, no thread could be started", error)
+            return
         lifecycle.opened(self)
 
     @property
@@ -149,6 +160,7 @@ class Run:
         """Tells how many steps there will be, once it is known."""
         total = whole_steps(total_steps)
         if total is not None and self._sender is not None and not self._off:
+            self._planned = total
             self._sender.describe({"total_steps": total})
 
     def fail(self, error: BaseException) -> None:
@@ -195,6 +207,14 @@ class Run:
             self._fault("the end of the run was not reported", error)
         finally:
             lifecycle.closed(self)
+
+    def finish_with_program(self, timeout: float) -> None:
+        """The program ends and nobody ended the run. Where a callback should have, the training did not come to its end."""
+        told_by = self._end_is_told_by
+        if told_by is None or (self._planned is not None and self._last_step + 1 >= self._planned):
+            self.finish("success", timeout=timeout)
+        else:
+            self.finish("failed", "the program ended before %s" % told_by, timeout)
 
     def go_silent(self) -> None:
         """In the child of a fork: this run belongs to the parent."""

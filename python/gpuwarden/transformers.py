@@ -48,6 +48,7 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
                 gpu_hint=monitor.gpu_index if monitor else None,
                 total_steps=total_steps,
                 settings=monitor.settings if monitor else None,
+                end_is_told_by="the Trainer came to its end",
             )
         self._ended = 0.0
 
@@ -124,10 +125,11 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
         gpu = self.monitor.get_current_metrics() if self.monitor is not None else None
         if gpu is not None and log.isEnabledFor(logging.INFO):
             log.info(
-                "step %d: loss %s, GPU %d at %s %%, %s of %s MB, %s C, %s W",
+                "step %d: loss %s, GPU %d%s at %s %%, %s of %s MB, %s C, %s W",
                 held["step"],
                 held.get("loss"),
                 gpu.gpu_index,
+                " (SIMULATED)" if gpu.simulated else "",
                 _whole(gpu.utilization_percent),
                 _whole(gpu.memory_used_mb),
                 _whole(gpu.memory_total_mb),

@@ -14,6 +14,8 @@ from .settings import Settings
 log = logging.getLogger("gpuwarden")
 
 _LONGEST_PAUSE = 10.0
+#: An agent that is starting takes a moment: only what lasts longer is worth a line.
+_QUIET_SECONDS = 5.0
 
 
 class Watch:
@@ -29,6 +31,8 @@ class Watch:
         self._pid = 0
         self.looks = 0
         self.reason: Optional[str] = None
+        self._failing_since: Optional[float] = None
+        self._is_told = False
 
     @property
     def is_running(self) -> bool:
@@ -41,7 +45,12 @@ class Watch:
         self._stop = threading.Event()
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._work, args=(self._stop,), name="gpuwarden-watch", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            # No thread can be had: the program goes on without.
+            self.reason = "no thread could be started: %s" % error
+            log.warning("gpuwarden: %s", self.reason)
 
     def stop(self, seconds: float = 1.0) -> None:
         if not self.is_running or self._thread is None:
@@ -69,10 +78,11 @@ class Watch:
                     is_first = False
                 self._look(link)
                 self.looks += 1
-                self.reason = None
+                self.reason = self._failing_since = None
+                self._is_told = False
                 pause = 0.0
             except Unreachable as error:
-                self._note("no agent answers at %s: %s" % (self._settings.url, error))
+                self._note("%s at %s: %s" % ("the agent" if error.answered else "no agent answers", self._settings.url, error))
                 pause = min(_LONGEST_PAUSE, max(0.5, pause * 2))
             except Exception as error:  # A fault here must not end the watching for good.
                 self._note("%s: %s" % (type(error).__name__, error))
@@ -81,6 +91,10 @@ class Watch:
         link.close()
 
     def _note(self, reason: str) -> None:
-        if self.reason is None:
-            log.warning("gpuwarden: %s", reason)
         self.reason = reason
+        now = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        if not self._is_told and now - self._failing_since >= _QUIET_SECONDS:
+            self._is_told = True
+            log.warning("gpuwarden: %s", reason)

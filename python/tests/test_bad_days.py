@@ -297,6 +297,46 @@ class EndsOfPrograms(World):
         self.assertEqual(self.outcomes()[-1], "failed")
         self.assertIn("not in a with", self.stand.ends[-1]["message"])
 
+    def test_a_callback_that_never_came_to_its_end_is_no_success(self) -> None:
+        code = """
+            import sys
+            from gpuwarden import TrainingMonitorCallback
+            callback = TrainingMonitorCallback(run_name="cut short")
+            callback.on_train_begin(total_steps=%d)
+            for step in range(5):
+                callback.on_step_begin()
+                callback.on_step_end(step=step, loss=1.0)
+            try:
+                raise RuntimeError("caught, as a command line tool does")
+            except RuntimeError:
+                sys.exit(2)
+        """
+        self.run_script(code % 100, self.stand.url)
+        self.assertEqual(self.outcomes(), ["failed"])
+        self.assertIn("before on_train_end", self.stand.ends[-1]["message"])
+        self.run_script(code % 5, self.stand.url)
+        self.assertEqual(self.outcomes(), ["failed", "success"])
+        # The exit code is known to whoever launched it.
+        self.run_script(code % 100, self.stand.url, GPUWARDEN_RUN_ID="launched")
+        self.assertEqual(self.outcomes(), ["failed", "success", "success"])
+
+    def test_without_a_thread_the_training_goes_on(self) -> None:
+        done = self.run_script(
+            """
+            import threading
+            def refuse(self): raise RuntimeError("can't start new thread")
+            threading.Thread.start = refuse
+            import gpuwarden
+            callback = gpuwarden.TrainingMonitorCallback(gpuwarden.GPUMonitor())
+            callback.on_train_begin()
+            callback.on_step_end(step=1, loss=1.0)
+            callback.on_train_end()
+            print("trained", callback.run.statistics()["faults"])
+            """,
+            self.stand.url,
+        )
+        self.assertEqual((done.returncode, done.stdout.split()), (0, ["trained", "1"]), done.stderr)
+
     def test_sigterm_ends_it_as_it_would_without_us_and_keeps_the_last_steps(self) -> None:
         child = self.start_script(
             """

@@ -142,7 +142,7 @@ class Steps(WithRuns):
             [NODE, BIN, "import", "--port", str(self.agent.port), self.spool], env=self.environment(self.agent.url), check=True, stdout=subprocess.DEVNULL
         )
         run = self.the_run()
-        self.assertEqual((run["name"], run["outcome"]), ("by hand", "success"))
+        self.assertEqual((run["name"], run["outcome"]), ("by hand", "nan"))
         self.assertEqual(self.spooled(), [])
         self.assertEqual(self.logged(), list(range(50)))
 
@@ -241,6 +241,21 @@ class Steps(WithRuns):
         self.assertGreater(run["training"]["meanStepSeconds"], 0.009)
         self.assertEqual(self.logged(), list(range(20)))
 
+    def test_times_that_the_caller_measured_are_taken(self) -> None:
+        done = self.run_script(
+            """
+            from gpuwarden import TrainingMonitorCallback
+            callback = TrainingMonitorCallback()
+            callback.on_train_begin()
+            for step in range(4):
+                callback.on_step_begin()
+                callback.on_step_end(step, 0, 1.0, step_seconds=0.5, phases={"forward": 0.3})
+            callback.on_train_end()
+            """,
+            self.agent.url,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.the_run()["training"]["meanStepSeconds"], 0.5)
 
     def test_a_plan_that_is_known_late(self) -> None:
         done = self.run_script(
@@ -320,10 +335,10 @@ class Figures(WorldWithAgent):
         self.assertEqual(sorted(said["one"]["current_usage"]), ["allocated", "free", "total", "utilization_percent"])
         self.assertEqual(sorted(said["one"]["statistics"]), ["avg_utilization", "max_utilization", "samples_count"])
         self.assertGreaterEqual(len(said["one"]["timeline"]["at"]), 1)
-        self.assertEqual(said["summary"]["total_devices"], 2)
+        self.assertEqual((said["summary"]["total_devices"], said["summary"]["simulated"]), (2, True))
         self.assertIn(said["risk"], ("low", "medium", "high", "critical"))
         self.assertGreaterEqual(said["advice"], 1)
-        self.assertIn("OOM Warning: GPU", said["words"])
+        self.assertRegex(said["words"], r"OOM Warning: GPU \d \(SIMULATED\)")
         self.assertLessEqual({"devices", "summary", "predictions", "leaks", "findings", "python_memory"}, set(said["debugger"]))
 
     def test_an_agent_is_started_on_demand_and_ends_with_the_program(self) -> None:
@@ -344,6 +359,10 @@ class Figures(WorldWithAgent):
             monitor.start_monitoring()
             sample = monitor.wait_for_sample(40)
             print(sample.gpu_index, sample.simulated, started_pid(), os.path.isdir("agent_logs"))
+            assert monitor.get_summary()["simulated"] is True
+            import gpuwarden
+            run = gpuwarden.run("ends with the program")
+            run.log(step=1, loss=0.5)
             """,
             "http://127.0.0.1:%d" % port,
             PATH=folder + os.pathsep + os.environ.get("PATH", ""),
@@ -354,6 +373,9 @@ class Figures(WorldWithAgent):
         index, simulated, pid, has_logs = done.stdout.split()
         self.assertEqual((index, simulated, has_logs), ("1", "True", "True"))
         until("the agent that was started has ended", lambda: not _is_running(int(pid)))
+        # It heard the end of the run before its own.
+        self.assertEqual(self.spooled(), [])
+        self.assertNotIn("no agent", done.stderr)
 
     def test_without_a_gpu_of_that_number_there_is_a_reason(self) -> None:
         done = self.run_script(
@@ -369,6 +391,22 @@ class Figures(WorldWithAgent):
             self.agent.url,
         )
         self.assertIn("there is no GPU 77", done.stdout, done.stderr)
+        self.assertNotIn("no agent answers", done.stdout)
+
+    def test_settings_for_a_new_agent_are_not_dropped_in_silence(self) -> None:
+        done = self.run_script(
+            """
+            from gpuwarden import GPUMonitor
+            with GPUMonitor(gpu_index=0, log_dir="mine", enable_prometheus=True) as monitor:
+                assert monitor.wait_for_sample(20)
+            with GPUMonitor(gpu_index=0) as monitor:
+                assert monitor.wait_for_sample(20)
+            """,
+            self.agent.url,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("running"), 1, done.stderr)
+        self.assertIn("--log-dir mine --prometheus-port 9090", done.stderr)
 
 
 def _is_running(pid: int) -> bool:

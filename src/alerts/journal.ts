@@ -7,9 +7,10 @@
  * before anything else happens; commit() before anybody relies on it. The file is written anew, beside the old one and renamed, when most
  * of it is history, at the start, and after a fault.
  */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../kinds.ts'
+import { makeFolderSync } from '../make-folder.ts'
 import { setAside } from './corrupt-file.ts'
 import { FolderLock } from './folder-lock.ts'
 import { JournalFile } from './journal-file.ts'
@@ -212,7 +213,7 @@ export class Journal {
   }
 
   #enter(dir: string): void {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    makeFolderSync(dir, 0o700)
     const holder = this.#lock?.acquire() ?? null
     if (holder !== null) {
       this.#isLockedOut = true

@@ -1,7 +1,8 @@
 /** Browsers that asked for pushes, and the key pair they know this agent by: two small files in the alerts' folder. */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { makeFolderSync } from '../make-folder.ts'
 import { isPrivateHost } from './public-host.ts'
 import { generatePushKeys, type PushKeys } from './webpush-encryption.ts'
 
@@ -100,7 +101,7 @@ export class PushSubscriptions {
 
   /** Whole or not at all, and for the owner's eyes only. */
   #write(name: string, value: unknown): void {
-    mkdirSync(this.#dir, { recursive: true })
+    makeFolderSync(this.#dir)
     const path = join(this.#dir, name)
     writeFileSync(`${path}.tmp`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600, flush: true })
     renameSync(`${path}.tmp`, path)

@@ -2,13 +2,26 @@
 import { createEngine, type EngineOptions } from '../detectors/engine.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Tick } from '../kinds.ts'
-import type { Finding, GpuEvent, GpuInfo, GpuProcess, GpuSample, HostSample, ProcessInfo, ProcessView, TrainingStep } from '../model.ts'
+import type {
+  Finding,
+  GpuEvent,
+  GpuInfo,
+  GpuProcess,
+  GpuSample,
+  HostSample,
+  ProcessInfo,
+  ProcessView,
+  Provenance,
+  TrainingStep,
+} from '../model.ts'
 import { openRecording, type Recording, type RecordingItem, type RecordingStats } from '../recording/recording.ts'
 
 export interface DetectionOptions {
   readonly engine: EngineOptions
   /** Nothing later than this is shown. */
   readonly until: number | null
+  /** Nor anything more than this much recorded time after the first moment. */
+  readonly durationMs: number | null
   /** Only findings about these GPUs, by index; null for all. */
   readonly devices: ReadonlySet<number> | null
   readonly onFindings: (findings: readonly Finding[]) => void
@@ -21,6 +34,8 @@ export interface Detection {
   readonly memorySamples: number
   readonly steps: number
   readonly findings: number
+  /** Some of it was simulated when it was recorded. */
+  readonly isSimulated: boolean
 }
 
 export async function openForReading(path: string): Promise<Recording> {
@@ -33,7 +48,7 @@ export async function openForReading(path: string): Promise<Recording> {
 
 export async function detectRecording(recording: Recording, options: DetectionOptions): Promise<Detection> {
   const engine = createEngine(options.engine)
-  const counts = { gpuSamples: 0, memorySamples: 0, steps: 0, findings: 0 }
+  const counts = { gpuSamples: 0, memorySamples: 0, steps: 0, findings: 0, isSimulated: false }
   const moments = new Moments()
   const say = (found: readonly Finding[]) => {
     const shown = options.devices === null ? found : found.filter((finding) => isAbout(finding, options.devices))
@@ -42,10 +57,15 @@ export async function detectRecording(recording: Recording, options: DetectionOp
     options.onFindings(shown)
   }
   let known: readonly GpuInfo[] | null = null
+  let firstAt: number | null = null
   for await (const item of recording) {
+    firstAt ??= item.at
     if (options.until !== null && item.at > options.until) break
+    if (options.durationMs !== null && item.at > firstAt + options.durationMs) break
     if (item.devices !== known) {
       known = item.devices
+      moments.devices = known
+      counts.isSimulated ||= known.some((device) => device.provenance === 'simulated')
       say(engine.accept({ type: 'devices', devices: known }))
     }
     const { tick, steps } = moments.read(item)
@@ -56,7 +76,7 @@ export async function detectRecording(recording: Recording, options: DetectionOp
     }
     if (steps.length > 0) {
       counts.steps += steps.length
-      say(engine.accept({ type: 'steps', steps, provenance: 'replay' }))
+      say(engine.accept({ type: 'steps', steps, provenance: moments.provenance }))
     }
   }
   return { stats: recording.stats(), ...counts }
@@ -73,6 +93,9 @@ const NO_EVENTS: readonly GpuEvent[] = []
 /** What was recorded of one moment, as the hub would publish it. */
 class Moments {
   readonly #infos = new Map<number, ProcessInfo>()
+  devices: readonly GpuInfo[] = []
+  /** Of the GPUs of the last moment: steps do not tell theirs. */
+  provenance: Provenance = 'replay'
   #seq = 0
 
   read({ at, samples }: RecordingItem): { tick: Tick | null; steps: readonly TrainingStep[] } {
@@ -90,6 +113,8 @@ class Moments {
         events.push(sample)
       } else host = sample
     }
+    const first = gpus[0]
+    if (first) this.provenance = this.devices.find((device) => device.id === first.gpu)?.provenance ?? 'replay'
     if (host !== null) this.#learn(host)
     const isTick = gpus.length > 0 || events !== null || host !== null
     const tick: Tick | null = isTick
@@ -97,7 +122,7 @@ class Moments {
           seq: ++this.#seq,
           at,
           source: 'replay',
-          provenance: 'replay',
+          provenance: this.provenance,
           gpus,
           processes: this.#join(gpus),
           host,

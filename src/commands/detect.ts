@@ -9,6 +9,7 @@ import { parseClock } from '../recording/csv.ts'
 import { describeSkipped, parseTimestamp } from '../recording/recording.ts'
 import { scoreCsv, scoresAsCsv, scoresAsNdjson } from './csv-scores.ts'
 import { type Detection, detectRecording, openForReading } from './detect-recording.ts'
+import { findingLine, iso } from './finding-ndjson.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 
 export async function detect(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
@@ -21,6 +22,7 @@ export async function detect(config: Config, options: Record<string, unknown>, a
   const { values } = config
   const isTable = options.json !== true && process.stdout.isTTY === true
   const until = options.until === undefined ? null : readTime(String(options.until))
+  const durationMs = readDuration(options.duration)
   const recording = await openForReading(path)
   let isFirst = true
   const detection = await detectRecording(recording, {
@@ -35,6 +37,7 @@ export async function detect(config: Config, options: Record<string, unknown>, a
         ),
     },
     until,
+    durationMs,
     devices: values.devices === null ? null : new Set(values.devices),
     onFindings: (findings) => {
       if (isTable && isFirst) writeOut(`${TABLE_HEAD}\n`)
@@ -43,7 +46,7 @@ export async function detect(config: Config, options: Record<string, unknown>, a
     },
   })
   if (isTable && isFirst) writeOut('Nothing was found.\n')
-  for (const line of summary(path, detection, until)) process.stderr.write(`gpuwarden: ${line}\n`)
+  for (const line of summary(path, detection, lastShown(detection, until, durationMs))) process.stderr.write(`gpuwarden: ${line}\n`)
   if (detection.stats.firstAt === null)
     throw new Failure(`${path} has no usable line`, {
       exitCode: EXIT.noSource,
@@ -52,32 +55,9 @@ export async function detect(config: Config, options: Record<string, unknown>, a
   return EXIT.ok
 }
 
-/** One finding as a line of NDJSON; these keys, in this order. */
-export function findingLine(finding: Finding): string {
-  const { subject } = finding
-  return JSON.stringify({
-    at: iso(finding.at),
-    detector: finding.detector,
-    severity: finding.severity,
-    state: finding.state,
-    gpu: subject.gpuIndex,
-    pid: subject.pid,
-    run: subject.run,
-    message: finding.message,
-    evidence: finding.evidence,
-    confidence: finding.confidence,
-    predicted_at: finding.predictedAt === null ? null : iso(finding.predictedAt),
-  })
-}
-
-function iso(at: Reading): string | null {
-  // A forecast may lie beyond the last date there is.
-  return at === null || Math.abs(at) > 8.64e15 ? null : new Date(at).toISOString()
-}
-
 const TABLE_HEAD = 'TIME (UTC)               SEVERITY  STATE     DETECTOR         GPU  PID      MESSAGE'
 
-function tableRow({ at, severity, state, detector, subject, message }: Finding): string {
+function tableRow({ at, severity, state, detector, subject, message, provenance }: Finding): string {
   return [
     (iso(at) ?? '').replace('T', ' ').replace('Z', '').padEnd(23),
     severity.padEnd(8),
@@ -85,11 +65,16 @@ function tableRow({ at, severity, state, detector, subject, message }: Finding):
     detector.padEnd(15),
     String(subject.gpuIndex ?? '-').padEnd(3),
     String(subject.pid ?? '-').padEnd(7),
-    printable(message),
+    `${provenance === 'simulated' ? 'SIMULATED ' : ''}${printable(message)}`,
   ].join('  ')
 }
 
-function summary(path: string, { stats, gpuSamples, memorySamples, steps, findings }: Detection, until: Reading): string[] {
+function lastShown({ stats }: Detection, until: Reading, durationMs: Reading): Reading {
+  const end = durationMs === null || stats.firstAt === null ? null : stats.firstAt + durationMs
+  return until === null || end === null ? (until ?? end) : Math.min(until, end)
+}
+
+function summary(path: string, { stats, gpuSamples, memorySamples, steps, findings, isSimulated }: Detection, until: Reading): string[] {
   const range =
     stats.firstAt === null
       ? ''
@@ -98,6 +83,7 @@ function summary(path: string, { stats, gpuSamples, memorySamples, steps, findin
   const lines = [
     `${path}: ${gpuSamples} GPU samples and ${steps} training steps${range}; ${findings} statements; ${skipped} of ${stats.lines} lines skipped, ${stats.late} out of order`,
   ]
+  if (isSimulated) lines.push('the recording is of SIMULATED GPUs')
   const reasons = describeSkipped(stats)
   if (reasons !== null) lines.push(`skipped: ${reasons}`)
   if (gpuSamples > 0 && memorySamples === 0)
@@ -130,6 +116,13 @@ function readTime(text: string): number {
   const at = parseClock(text) ?? parseTimestamp(text) ?? (text.trim() === '' ? null : parseTimestamp(Number(text)))
   if (at === null) throw usage(`--until: expected a time such as 2026-11-15T06:34:10Z or seconds since 1970; got "${text}"`)
   return at
+}
+
+/** 0 is all of it, as for a live watch it is without end. */
+function readDuration(given: unknown): number | null {
+  const seconds = given === undefined ? 0 : Number(given)
+  if (!Number.isFinite(seconds) || seconds < 0) throw usage(`--duration: expected seconds, 0 or more; got "${String(given)}"`)
+  return seconds === 0 ? null : seconds * 1000
 }
 
 function usage(message: string): Failure {

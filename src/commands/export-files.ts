@@ -1,8 +1,9 @@
 /** Copies what comes with the package to where its reader wants it. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { EXIT, Failure } from '../failure.ts'
+import { makeFolderSync } from '../make-folder.ts'
 
 const PACKAGE = new URL('../../', import.meta.url)
 
@@ -19,7 +20,7 @@ export function copyFiles({ from, ending, to, change = (text) => text }: Copy): 
   const source = fileURLToPath(new URL(from, PACKAGE))
   const target = resolve(to)
   try {
-    mkdirSync(target, { recursive: true })
+    makeFolderSync(target)
     return readdirSync(source)
       .filter((name) => name.endsWith(ending))
       .sort()

@@ -8,6 +8,8 @@ export interface CommandEntry {
   readonly summary: string
   /** Which settings are flags of this command. */
   readonly settings: readonly ConfigKey[]
+  /** Where this command does otherwise than the setting's default says: what its help shows. */
+  readonly defaults?: Readonly<Partial<Record<ConfigKey, string>>>
   readonly options: readonly { readonly flag: string; readonly help: string }[]
   /** Positional ones in commander's notation: `<path>`, `[action]`, `[what...]`. */
   readonly arguments?: readonly { readonly notation: string; readonly help: string }[]
@@ -74,6 +76,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flag: '--duration <seconds>', help: 'stop after this long (0: until Ctrl-C)' },
       { flag: '--quiet', help: 'print nothing but errors' },
       { flag: '--all', help: 'every feature: what monitor does anyway' },
+      { flag: '--json', help: 'print findings as they come, as NDJSON, and nothing else' },
     ],
     examples: [
       'gpuwarden monitor --gpu 0 --interval 1.0',

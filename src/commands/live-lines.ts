@@ -4,46 +4,72 @@ import type { AgentState, GpuView } from '../kinds.ts'
 import type { Finding, SourceHealth } from '../model.ts'
 
 const BAR_CELLS = 10
+const MOST_NAME_CELLS = 22
+const MEMORY_CELLS = '139.8 GiB/139.8 GiB'.length
 /** On a small screen the rest is summed up in one line. */
 const MOST_TROUBLES = 6
 const FALLBACK_ROWS = 24
 const FALLBACK_COLUMNS = 80
 
-export function liveLines(state: AgentState, columns: number, rows: number): string[] {
+/** `faults`: what else is wrong with the agent, in words. */
+export function liveLines(state: AgentState, columns: number, rows: number, faults: readonly string[] = []): string[] {
   const now = state.now()
   const troubles = state
     .health()
     .filter((source) => source.state !== 'ok' && source.state !== 'starting')
     .map((source) => troubleLine(source, now))
-    .concat(state.findings().map(findingLine))
+    .concat(
+      faults.map((fault) => `! ${printable(fault)}`),
+      state.findings().map(findingLine),
+    )
   const gpus = state.gpus()
   const room = Math.max(1, rows - Math.min(troubles.length, MOST_TROUBLES) - 2)
-  const shown = gpus.slice(0, gpus.length > room ? room - 1 : room).map((view) => gpuLine(view, now))
+  const width = Math.max(1, columns - 1)
+  const nameCells = Math.max(0, ...gpus.map((view) => nameOf(view).length))
+  const shown = gpus.slice(0, gpus.length > room ? room - 1 : room).map((view) => gpuLine(view, now, nameCells, width))
   if (shown.length < gpus.length) shown.push(`… and ${gpus.length - shown.length} more GPUs (gpuwarden status shows all)`)
   if (gpus.length === 0 && troubles.length === 0) shown.push('waiting for the first sample …')
-  return [...shown, ...troubles.slice(0, MOST_TROUBLES)].map((line) => line.slice(0, Math.max(1, columns - 1)))
+  return [...shown, ...troubles.slice(0, MOST_TROUBLES)].map((line) => line.slice(0, width))
 }
 
-function gpuLine({ info, sample, ageMs, live }: GpuView, now: number): string {
-  const mark = info.provenance === 'simulated' ? ' SIMULATED' : info.provenance === 'replay' ? ' REPLAY' : ''
-  const name = `GPU ${info.label.padEnd(3)}${printable(info.name ?? 'unknown')
+function nameOf({ info }: GpuView): string {
+  return printable(info.name ?? 'unknown')
     .replace(/^NVIDIA /, '')
-    .slice(0, 22)
-    .padEnd(22)}${mark}`
+    .slice(0, MOST_NAME_CELLS)
+}
+
+function gpuLine(view: GpuView, now: number, nameCells: number, width: number): string {
+  const { info, sample, ageMs, live } = view
+  const mark = info.provenance === 'simulated' ? ' SIMULATED' : info.provenance === 'replay' ? ' REPLAY' : ''
+  const name = `GPU ${info.label.padEnd(3)}${nameOf(view).padEnd(nameCells)}${mark}`
   if (sample === null) return `${name}  no sample yet`
   if (sample.state !== 'ok') return `${name}  ${sample.state.toUpperCase().replace('_', ' ')}: ${sample.stateReason ?? 'no reason given'}`
   if (!live) return `${name}  last sample ${formatDuration(ageMs ?? 0)} ago (${formatClock(sample.at, now)}), not live`
   const { memoryUsedBytes: used, memoryTotalBytes: total } = sample
   const share = used === null || !total ? null : used / total
   const processes = sample.processes === null ? NOT_AVAILABLE : String(sample.processes.length)
-  return [
+  const fields = (memoryBar: string) => [
     name,
     `util ${formatPercent(sample.utilizationRatio).padStart(4)}`,
-    `mem ${bar(share)} ${formatPercent(share).padStart(4)} ${formatBytes(used)}/${formatBytes(total)}`,
+    `mem ${memoryBar}${formatPercent(share).padStart(4)} ${`${formatBytes(used)}/${formatBytes(total)}`.padEnd(MEMORY_CELLS)}`,
     formatWhole(sample.temperatureCelsius, '°C').padStart(5),
     formatWhole(sample.powerWatts, ' W').padStart(6),
     `proc ${processes}`,
-  ].join('  ')
+  ]
+  const whole = fields(`${bar(share)} `).join('  ')
+  return whole.length <= width ? whole : fitting(fields(''), width)
+}
+
+/** As many fields as there is room for, each of them whole: half a number is another number. */
+function fitting(fields: readonly string[], width: number): string {
+  const shown = fields.slice(0, 1)
+  let cells = shown[0]?.length ?? 0
+  for (const field of fields.slice(1)) {
+    cells += 2 + field.length
+    if (cells > width) break
+    shown.push(field)
+  }
+  return shown.join('  ')
 }
 
 function bar(share: number | null): string {
@@ -68,11 +94,13 @@ export class LiveLines {
   readonly #state: AgentState
   readonly #out: NodeJS.WriteStream
   readonly #timer: NodeJS.Timeout
+  readonly #faults: () => readonly string[]
   #drawn: string[] = []
 
-  constructor(state: AgentState, out: NodeJS.WriteStream, everyMs: number) {
+  constructor(state: AgentState, out: NodeJS.WriteStream, everyMs: number, faults: () => readonly string[]) {
     this.#state = state
     this.#out = out
+    this.#faults = faults
     this.#timer = setInterval(() => this.draw(), everyMs)
     this.#timer.unref()
   }
@@ -82,6 +110,7 @@ export class LiveLines {
       this.#state,
       this.#out.columns || Number(process.env.COLUMNS) || FALLBACK_COLUMNS,
       this.#out.rows || Number(process.env.LINES) || FALLBACK_ROWS,
+      this.#faults(),
     )
     if (lines.length === this.#drawn.length && lines.every((line, index) => line === this.#drawn[index])) return
     const up = this.#drawn.length > 0 ? `\u001b[${this.#drawn.length}A` : ''

@@ -13,6 +13,9 @@ const WATCH_FLAGS = [
   'deadline',
   'wake',
 ] as const satisfies readonly ConfigKey[]
+/** The memory tools look more often than the agent, and read recordings as fast as they can. */
+export const FAST_INTERVAL_SECONDS = 0.1
+const WATCH_DEFAULTS = { interval: String(FAST_INTERVAL_SECONDS), 'replay.speed': 'max' } as const
 const JSON_OPTION = { flag: '--json', help: 'as JSON' }
 const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
 const duration = (seconds: number, otherwise = '') => ({
@@ -25,6 +28,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
     name: 'profile',
     summary: 'what GPU memory does in a stretch of time: a report, a page, a picture (samples every 0.1 s)',
     settings: WATCH_FLAGS,
+    defaults: WATCH_DEFAULTS,
     options: [
       ONE_GPU,
       duration(60),
@@ -44,6 +48,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
     name: 'oom',
     summary: 'how near GPU memory is to its end; exit code 1 when the risk is high or critical',
     settings: WATCH_FLAGS,
+    defaults: WATCH_DEFAULTS,
     options: [
       ONE_GPU,
       { flag: '--threshold <percent>', help: 'share of memory in use from which its level alone is a warning (default: 85)' },
@@ -58,6 +63,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
     name: 'leak',
     summary: 'whether memory leaks, per GPU, process and run; exit code 1 when it does',
     settings: WATCH_FLAGS,
+    defaults: WATCH_DEFAULTS,
     options: [
       ONE_GPU,
       { flag: '--check', help: 'one verdict at the end (default)' },
@@ -77,6 +83,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
     name: 'frag',
     summary: 'where the memory of each GPU is, and what training runs lose to fragmentation',
     settings: WATCH_FLAGS,
+    defaults: WATCH_DEFAULTS,
     options: [ONE_GPU, { flag: '--run <id>', help: 'only this run' }, duration(10), JSON_OPTION],
     examples: ['gpuwarden frag', 'gpuwarden frag --source replay:./gpu_logs --run my-run --json'],
     run: async (config, options) => (await import('./frag.ts')).frag(config, options),
@@ -88,6 +95,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
     arguments: [{ notation: '[path]', help: 'a log folder, a .jsonl or .jsonl.gz, or a CSV log of nvidia-smi' }],
     options: [
       ONE_GPU,
+      { flag: '--duration <seconds>', help: 'only so much recorded time from its beginning (default: 0, all of it)' },
       { flag: '--until <time>', help: 'stop there: 2026-11-15T06:34:10Z, or seconds since 1970' },
       { flag: '--csv <file>', help: 'score a column of this CSV instead' },
       { flag: '--time <column>', help: 'its column with the times' },

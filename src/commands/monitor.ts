@@ -2,8 +2,11 @@
 import { Agent, type Started } from '../app.ts'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
+import { formatClock } from '../format.ts'
 import { VERSION } from '../version.ts'
+import { findingLine } from './finding-ndjson.ts'
 import { LiveLines } from './live-lines.ts'
+import { writeOut } from './output.ts'
 
 const SHORTEST_REDRAW_MS = 500
 const SUMMARY_EVERY_MS = 60_000
@@ -12,10 +15,12 @@ const STUCK_DISK_MS = 3000
 export async function monitor(config: Config, options: Record<string, unknown>): Promise<number> {
   const durationMs = readDuration(options.duration)
   const isQuiet = options.quiet === true
-  const isTerminal = process.stdout.isTTY === true && !isQuiet
+  const isJson = options.json === true
+  const isTerminal = process.stdout.isTTY === true && !isQuiet && !isJson
   const agent = new Agent({ config, logToStderr: !isTerminal && !isQuiet })
   // Before start(): a Ctrl-C while a cold driver opens must end as cleanly as a later one.
   const ended = waitForEnd(durationMs)
+  if (isJson) printFindings(agent)
   const started = await agent.start()
   const stopShowing = isTerminal ? showLive(agent, started, config) : isQuiet ? () => undefined : logSummaries(agent)
   const reason = await ended
@@ -25,6 +30,18 @@ export async function monitor(config: Config, options: Record<string, unknown>):
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), STUCK_DISK_MS).unref()
   if (isTerminal) process.stdout.write(`Stopped (${reason}).${agent.store ? ` Logs: ${config.values['log.dir']}` : ''}\n`)
   return EXIT.ok
+}
+
+/** Findings as they come and end, one JSON object a line. */
+function printFindings(agent: Agent): void {
+  agent.sampling.hub.addSink({
+    name: 'json',
+    accept: (event) => {
+      if (event.type === 'finding') writeOut(`${findingLine(event.finding)}\n`)
+    },
+    dropped: () => ({ count: 0, reason: null }),
+    close: async () => undefined,
+  })
 }
 
 function readDuration(given: unknown): number {
@@ -50,7 +67,8 @@ function showLive(agent: Agent, { url, metricsUrl, opened, notes }: Started, con
   if (opened.simulatedInstead) lines.push('No GPU was found: these are SIMULATED GPUs ("gpuwarden doctor" says what was looked for).')
   for (const note of [...config.warnings, ...notes]) lines.push(`note: ${note}`)
   out.write(`${lines.join('\n')}\nCtrl-C ends.\n`)
-  const live = new LiveLines(agent.sampling.state, out, Math.max(SHORTEST_REDRAW_MS, config.values.interval * 1000))
+  const redrawMs = Math.max(SHORTEST_REDRAW_MS, config.values.interval * 1000)
+  const live = new LiveLines(agent.sampling.state, out, redrawMs, () => logFaults(agent))
   // The first sample is wanted on the screen at once, not at the next redraw.
   agent.sampling.hub.addSink({
     name: 'screen',
@@ -60,6 +78,12 @@ function showLive(agent: Agent, { url, metricsUrl, opened, notes }: Started, con
   })
   live.draw()
   return () => live.stop()
+}
+
+/** gpu_monitor.log may be on the very disk that cannot be written, so the screen has to say it. */
+function logFaults({ store }: Agent): string[] {
+  const health = store?.health()
+  return health?.state === 'degraded' ? [`log not written since ${formatClock(health.since, Date.now())}: ${health.reason}`] : []
 }
 
 function drawOnce(live: LiveLines): (event: { type: string }) => void {

@@ -1,11 +1,13 @@
 /** What `gpuwarden run` knows of its command: tells the agent of the run, follows it, and sums it up. */
-import type { Finding, GpuSample, Reading } from '../model.ts'
+import type { Finding, GpuSample } from '../model.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
 import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'
 import { numberOf } from '../training/json-text.ts'
+import { ownStart } from '../training/process-start.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
-import type { Outcome } from '../training/run-record.ts'
+import { endsInNan, type Outcome } from '../training/run-record.ts'
+import { StepSpool, spoolFolder } from '../training/step-spool.ts'
 import type { Watcher } from './run-agent.ts'
 import type { Ending } from './run-command.ts'
 
@@ -21,11 +23,19 @@ export interface AnnouncedRun {
 interface RunAnswer extends ReportRun {
   readonly logDir: string | null
   readonly training: Readonly<Record<string, unknown>>
+  readonly ranks: readonly { readonly rank: number; readonly steps: number }[]
 }
 
 export interface Finished {
   readonly summary: Summary
+  /** null: the agent knows nothing of the run any more. */
   readonly record: RunAnswer | null
+}
+
+interface End {
+  readonly outcome: Outcome
+  readonly message: string | null
+  readonly ended_at: number
 }
 
 export class RunWatch {
@@ -64,12 +74,35 @@ export class RunWatch {
     await this.#follower.stop()
     const path = `/api/v1/runs/${this.#run.id}`
     const before = (await link.get(path)).body as RunAnswer | null
-    const loss = numberOf(before?.training?.loss)
-    const end = { outcome: outcomeOf(ending, sawOutOfMemory, loss), message: messageOf(ending), ended_at: ending.at }
-    await link.post(`${path}/end`, end, 10_000)
+    const { loss, gradientNorm } = before?.training ?? {}
+    const isNan = endsInNan({ loss: numberOf(loss), gradientNorm: numberOf(gradientNorm) })
+    const end: End = { outcome: outcomeOf(ending, sawOutOfMemory, isNan), message: messageOf(ending), ended_at: ending.at }
+    const notes = await this.#tell(path, end)
     const answer = await link.get(path)
     const record = answer.status === 200 ? (answer.body as RunAnswer) : null
-    return { summary: this.#summary(ending, record, end.outcome, price), record }
+    return { summary: this.#summary(ending, record, end, price, notes), record }
+  }
+
+  /** What the reader of the summary has to know when the agent could not be told. */
+  async #tell(path: string, end: End): Promise<string[]> {
+    const { link } = this.#watcher
+    let told = await link.post(`${path}/end`, end, 10_000)
+    if (told.status === 404) {
+      // Another agent is there now than at the start.
+      await link.post('/api/v1/runs', this.#run)
+      told = await link.post(`${path}/end`, end, 10_000)
+    }
+    if (told.status === 200) return []
+    const head = { run: this.#run, url: link.url, format: 1, process: { pid: process.pid, start: ownStart() } }
+    const spool = new StepSpool(spoolFolder(process.env), `${this.#run.id}.run.${process.pid}`, head)
+    const { reason } = spool.append([JSON.stringify({ end })])
+    spool.close()
+    return [
+      `The agent at ${link.url} stopped answering (${told.message}): figures of the GPUs end there, and what was told of steps is not known here.`,
+      reason === null
+        ? `How the run ended is kept in ${spool.path}; gpuwarden import delivers it.`
+        : `How the run ended is not kept: ${reason}`,
+    ]
   }
 
   #take(sample: GpuSample): void {
@@ -81,19 +114,20 @@ export class RunWatch {
     use.accept(sample.at, sample)
   }
 
-  #summary(ending: Ending, record: RunAnswer | null, outcome: Outcome, price: number | null): Summary {
-    const notes: string[] = []
+  #summary(ending: Ending, record: RunAnswer | null, end: End, price: number | null, notes: string[]): Summary {
     const shown = this.#shownGpus(notes)
     const gpuIndices = new Set(shown.map(({ info }) => info.index))
     const seconds = (ending.at - this.#run.started_at) / 1000
     const figures = record?.training ?? {}
-    const steps = numberOf(figures.steps) ?? 0
+    // Every rank counts the same steps.
+    const [leader] = [...(record?.ranks ?? [])].sort((a, b) => a.rank - b.rank)
+    const steps = leader?.steps ?? 0
     return summarize(
       {
         title: this.#run.name,
         runId: this.#run.id,
-        outcome: record?.outcome ?? outcome,
-        message: record?.message ?? null,
+        outcome: record?.outcome ?? end.outcome,
+        message: record ? record.message : end.message,
         from: this.#run.started_at,
         to: ending.at,
         gpus: shown.map((gpu) => this.#summaryGpu(gpu)),
@@ -144,10 +178,10 @@ export class RunWatch {
   }
 }
 
-function outcomeOf({ code, signal }: Ending, sawOutOfMemory: boolean, loss: Reading): Outcome {
+function outcomeOf({ code, signal }: Ending, sawOutOfMemory: boolean, isNan: boolean): Outcome {
   if (code !== 0 && sawOutOfMemory) return 'oom'
   if (signal !== null) return 'killed'
-  if (loss !== null && Number.isNaN(loss)) return 'nan'
+  if (isNan) return 'nan'
   return code === 0 ? 'success' : 'failed'
 }
 

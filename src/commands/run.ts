@@ -78,7 +78,7 @@ async function writeReport(
 ): Promise<void> {
   try {
     const dir = record?.logDir ?? config.values['log.dir']
-    if (!record) throw new Failure(`the agent at ${watcher.link.url} does not know the run any more`)
+    if (!record) throw new Failure(`the agent at ${watcher.link.url} does not answer, or does not know the run any more`)
     await writeHtml(await reportOf(dir, record, price), file)
     say(`wrote ${file}`)
   } catch (error) {

@@ -5,10 +5,9 @@ import { formatPercent } from '../format.ts'
 import type { DetectorKind } from '../kinds.ts'
 import { type MemoryObserver, MemoryWatch } from '../memory-watch.ts'
 import { AgentSteps } from './agent-steps.ts'
+import { FAST_INTERVAL_SECONDS } from './memory-commands.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 import { ProgressLine } from './progress-line.ts'
-
-const FAST_INTERVAL_SECONDS = 0.1
 
 export interface MemoryCommand {
   readonly config: Config

@@ -33,6 +33,30 @@ describe('change', () => {
     expect(alarms(found)).toEqual([])
   })
 
+  it('does not call what is different after a day without samples sudden, and ends what it had said before', () => {
+    const apart = jump().map((input) =>
+      input.type === 'gpu' && input.sample.at >= START + 400_000
+        ? gpu(input.sample.at + 86_400_000, { memoryUsedBytes: input.sample.memoryUsedBytes })
+        : input,
+    )
+    const found = feed(change.create(change.defaults), apart)
+    expect(alarms(found.filter((finding) => finding.at < START + 86_400_000 + 599_000))).toEqual([])
+    const during = jump().map((input) =>
+      input.type === 'gpu' && input.sample.at >= START + 500_000
+        ? gpu(input.sample.at + 86_400_000, { memoryUsedBytes: input.sample.memoryUsedBytes })
+        : input,
+    )
+    const ended = feed(change.create(change.defaults), during).find((finding) => finding.state === 'resolved')
+    expect(ended?.message).toMatch(/memory in use was not watched for/)
+  })
+
+  it('does not take another size of the device for a change of what is in use', () => {
+    const inputs: DetectorInput[] = [device()]
+    for (let i = 0; i < 900; i++)
+      inputs.push(gpu(START + i * 1000, { memoryTotalBytes: (i < 400 ? 80 : 10) * GIB, memoryUsedBytes: (8 + 0.1 * Math.sin(i)) * GIB }))
+    expect(feed(change.create(change.defaults), inputs)).toEqual([])
+  })
+
   it('takes a change that stays for the new normal', () => {
     const inputs: DetectorInput[] = [device()]
     for (let i = 0; i < 1500; i++) inputs.push(gpu(START + i * 1000, { powerWatts: i < 500 ? 100 : 600 }))

@@ -16,6 +16,9 @@ export interface ChangeOptions {
 const DEFAULTS: ChangeOptions = { inform: 1.25, alert: 2, settleMinutes: 10 }
 const GPU_CAP = 64
 const LATE_MS = 5000
+/** Nobody looked for so long, and for so many intervals: what is different then did not change suddenly. */
+const HOLE_MS = 600_000
+const HOLE_INTERVALS = 10
 /** A reading is back when this share of the change is left. */
 const BACK = 0.15
 
@@ -60,6 +63,9 @@ interface Watched {
   label: string
   index: number
   lastAt: number
+  /** Between samples, usually; 0 before the second. */
+  intervalMs: number
+  totalBytes: Reading
   /** Null until the list was read once. */
   pids: readonly number[] | null
   /** When a process last came or went. */
@@ -131,6 +137,8 @@ class ChangeDetector implements Detector {
       label: id,
       index: -1,
       lastAt: -1,
+      intervalMs: 0,
+      totalBytes: null,
       pids: null,
       turnoverAt: -1,
       ratios: newRatios(),
@@ -145,9 +153,9 @@ class ChangeDetector implements Detector {
     const { at } = sample
     if (gpu === null || (at <= gpu.lastAt && gpu.lastAt - at <= LATE_MS)) return NO_FINDINGS
     if (at < gpu.lastAt) gpu.turnoverAt = Math.min(gpu.turnoverAt, at)
-    gpu.lastAt = at
     this.#noteProcesses(gpu, sample)
-    let findings = NO_FINDINGS
+    let findings = this.#rebase(gpu, sample)
+    gpu.lastAt = at
     for (let i = 0; i < FIELDS.length; i++) {
       const field = FIELDS[i]
       const ratio = gpu.ratios[i]
@@ -159,6 +167,29 @@ class ChangeDetector implements Detector {
       if (stated !== null && stated >= this.#options.inform)
         findings = both(findings, this.#begin(gpu, sample, i, field, stated, value, past))
       else if (open !== null) findings = both(findings, this.#mayEnd(gpu, sample, i, field, open, ratio.present))
+    }
+    return findings
+  }
+
+  /** After a hole in the samples all readings begin anew, and shares of the memory when its size has changed (MIG). */
+  #rebase(gpu: Watched, sample: GpuSample): readonly Finding[] {
+    const passed = gpu.lastAt < 0 ? 0 : sample.at - gpu.lastAt
+    const isHole = gpu.intervalMs > 0 && passed > Math.max(HOLE_MS, HOLE_INTERVALS * gpu.intervalMs)
+    if (passed > 0 && !isHole) gpu.intervalMs += (passed - gpu.intervalMs) / (gpu.intervalMs === 0 ? 1 : 8)
+    const total = sample.memoryTotalBytes
+    const isResized = total !== null && gpu.totalBytes !== null && total !== gpu.totalBytes
+    gpu.totalBytes = total ?? gpu.totalBytes
+    if (!isHole && !isResized) return NO_FINDINGS
+    let findings = NO_FINDINGS
+    for (let i = 0; i < FIELDS.length; i++) {
+      const field = FIELDS[i]
+      if (field === undefined || (!isHole && field.name !== 'memory')) continue
+      gpu.ratios[i]?.rebase()
+      if ((gpu.abnormal[i] ?? null) === null) continue
+      gpu.abnormal[i] = null
+      const why = isHole ? `was not watched for ${duration(passed)}` : 'is a share of another size now'
+      const key = this.#book.key(subjectOf({ gpu: sample.gpu }), field.name)
+      findings = both(findings, this.#book.resolve(key, sample.at, `GPU ${gpu.label}: ${field.title} ${why}`))
     }
     return findings
   }

@@ -4,6 +4,10 @@
  *
  * Batches differ: a curve at 0.1 may see one of 1.5 every thirty steps and be well (the recorded runs do). So a value is far out only
  * beyond what the curve has done before, and the CUSUM adds the smaller of two neighbouring z, since a drift lasts and a hard batch does not.
+ * Where the past has hard batches, three far ones in a row make a jump: two of three come together by chance once in some ten thousand steps.
+ *
+ * A smoothed or correlated curve wanders: what the CUSUM adds is scaled down by how much less neighbours differ than all values do.
+ * And a rise that nobody would act on (a schedule's restart) is none, however sure.
  */
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 
@@ -19,6 +23,11 @@ export interface CurveOptions {
 export interface Curve {
   readonly level: RollingMedian
   readonly noise: RollingMedian
+  /** How far neighbours, and values eight steps apart, differ. */
+  readonly near: RollingMedian
+  readonly apart: RollingMedian
+  /** What the curve has done before by itself; fades. */
+  record: number
   /** Deviations that are too young to be part of the noise: a drift must not raise the scale it is measured with. */
   readonly young: number[]
   /** Whether the last three values were far out, newest in bit 0. */
@@ -37,17 +46,27 @@ export interface CurveVerdict {
 }
 
 const CALM_Z = 3
+/** Below this the neighbours of an uncorrelated curve may seem to be correlated by chance. */
+const LEAST_CORRELATION = 0.5
+const MOST_CORRELATION = 0.98
+/** How correlated a curve is, is an estimate: where it is, the CUSUM has to be that much surer. */
+const WANDERING_FACTOR = 1.5
 /** What a value within the usual range may add to the CUSUM. */
 const USUAL_CLIP = 2
 /** The third largest deviation so far is the curve's own extreme; a jump goes beyond this multiple of it. */
 const RECORD_FACTOR = 1.5
 const RECORD_RANK = 3
+/** Half of it is forgotten in 500 steps: hard batches may stay away for longer than the noise is remembered. */
+const RECORD_FADE = 0.5 ** (1 / 500)
 const YOUNG_STEPS = 8
 
 export function curve(options: CurveOptions): Curve {
   return {
     level: rollingMedian(options.medianSteps),
     noise: rollingMedian(options.scaleSteps),
+    near: rollingMedian(2 * options.medianSteps),
+    apart: rollingMedian(2 * options.medianSteps),
+    record: 0,
     young: [],
     far: 0,
     cusum: 0,
@@ -56,34 +75,65 @@ export function curve(options: CurveOptions): Curve {
   }
 }
 
-/** Takes the next value; null until there is enough of a past. `floor`: the least noise that is believed, at a level. */
-export function follow(state: Curve, value: number, options: CurveOptions, floor: (level: number) => number): CurveVerdict | null {
+/** At a level: the least noise that is believed, and the least rise that matters. */
+export interface Floors {
+  noise(level: number): number
+  rise(level: number): number
+}
+
+/** Takes the next value; null until there is enough of a past. */
+export function follow(state: Curve, value: number, options: CurveOptions, floors: Floors): CurveVerdict | null {
   const ready = state.level.ring.length >= options.medianSteps && state.noise.ring.length >= options.medianSteps
   const level = median(state.level)
   let verdict: CurveVerdict | null = null
   if (ready) {
-    const scale = 1.4826 * median(state.noise) + floor(level)
+    const scale = 1.4826 * median(state.noise) + floors.noise(level)
     const z = scale > 0 ? (value - level) / scale : 0
-    const record = state.noise.sorted[state.noise.sorted.length - RECORD_RANK] ?? 0
+    const record = Math.max(state.noise.sorted[state.noise.sorted.length - RECORD_RANK] ?? 0, RECORD_FADE * state.record)
+    state.record = record
     const far = z > options.z && value - level > RECORD_FACTOR * record
     state.far = ((state.far << 1) | (far ? 1 : 0)) & 0b111
-    const clip = value - level > record ? options.cusumClip : USUAL_CLIP
-    state.cusum = Math.max(0, state.cusum + Math.min(z, state.lastZ, clip) - options.cusumSlack)
+    const hasHardBatches = record > options.z * scale
+    const clip = value - level > (hasHardBatches ? RECORD_FACTOR : 1) * record ? options.cusumClip : USUAL_CLIP
+    const share = independence(state)
+    state.cusum = Math.max(0, state.cusum + Math.min(z, state.lastZ, clip) * share - options.cusumSlack)
+    const rise = scale * Math.min(z, state.lastZ)
     state.lastZ = z
     state.calm = z < CALM_Z ? state.calm + 1 : 0
-    const jump = state.far === 0b011 || state.far === 0b101 || state.far === 0b111
-    verdict = { level, scale, z, alarm: jump ? 'jump' : state.cusum > options.cusumLimit ? 'drift' : null }
+    const isTwice = state.far === 0b011 || state.far === 0b101
+    const jump = state.far === 0b111 || (isTwice && !hasHardBatches)
+    const drift = state.cusum > (share < 1 ? WANDERING_FACTOR : 1) * options.cusumLimit
+    const least = floors.rise(level)
+    verdict = { level, scale, z, alarm: jump && value - level > least ? 'jump' : drift && rise > least ? 'drift' : null }
     if (verdict.alarm !== null) state.cusum = 0
   }
   if (state.level.ring.length > 0) state.young.push(Math.abs(value - level))
   if (state.young.length > YOUNG_STEPS) push(state.noise, state.young.shift() ?? 0)
+  noteDistances(state, value)
   push(state.level, value)
   return verdict
+}
+
+function noteDistances({ level: { ring, next }, near, apart }: Curve, value: number): void {
+  const { length } = ring
+  if (length < YOUNG_STEPS) return
+  push(near, Math.abs(value - (ring[(next + length - 1) % length] ?? value)))
+  push(apart, Math.abs(value - (ring[(next + length - YOUNG_STEPS) % length] ?? value)))
+}
+
+/** 1 for a curve whose values know nothing of each other; near 0 for one that wanders. */
+function independence({ near, apart }: Curve): number {
+  const spread = median(apart)
+  const correlation = spread > 0 ? Math.min(MOST_CORRELATION, 1 - (median(near) / spread) ** 2) : 0
+  return correlation < LEAST_CORRELATION ? 1 : Math.sqrt((1 - correlation) / (1 + correlation))
 }
 
 export function restart(state: Curve): void {
   clear(state.level)
   clear(state.noise)
+  clear(state.near)
+  clear(state.apart)
+  state.record = 0
   state.young.length = 0
   state.far = 0
   state.cusum = 0

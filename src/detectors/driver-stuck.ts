@@ -80,7 +80,7 @@ function statement(health: SourceHealth): string {
     case 'not_responding':
       return `The ${health.source} driver has not been responding since ${clockTime(health.since)}.`
     case 'crashed':
-      return `Reading the ${health.source} driver has killed the sampler (${health.restarts} restarts so far).`
+      return `The sampler process died while it was reading the ${health.source} driver (${health.restarts} restarts so far).`
     default:
       return `The ${health.source} source cannot be read since ${clockTime(health.since)}.`
   }

@@ -1,6 +1,6 @@
 /** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
 import type { DetectorKind } from '../kinds.ts'
-import { type Curve, type CurveOptions, curve, follow, restart } from './curve.ts'
+import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
@@ -23,8 +23,8 @@ interface GradState {
   quiet: number
 }
 
-/** A norm that doubles is nothing; noise below this share of it is not believed. */
-const LOG_FLOOR = 0.05
+/** On the scale of logarithms: noise below this is not believed, and a norm that doubles is nothing. */
+const FLOORS: Floors = { noise: () => 0.05, rise: () => Math.LN2 }
 
 export const gradExplosion: DetectorKind<GradExplosionOptions> = {
   name: 'grad_explosion',
@@ -43,7 +43,7 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
         const norm = step.gradientNorm
         if (norm === null || !Number.isFinite(norm) || norm < 0) return NO_FINDINGS
         const usual = state.curve.level.ring.length === 0 ? null : Math.exp(median(state.curve.level))
-        const verdict = follow(state.curve, Math.log(Math.max(norm, 1e-12)), options, () => LOG_FLOOR)
+        const verdict = follow(state.curve, Math.log(Math.max(norm, 1e-12)), options, FLOORS)
         state.above = ((state.above << 1) | (norm > options.norm ? 1 : 0)) & 0b111
         const twice = (state.above & 0b001) !== 0 && (state.above & 0b110) !== 0
         // A run whose norm lives above the level is not exploding for that: then only its own course counts.

@@ -1,6 +1,6 @@
 /** The loss leaves its course upwards: a spike, or a divergence that has begun. */
 import type { DetectorKind } from '../kinds.ts'
-import { type Curve, type CurveOptions, curve, follow, restart } from './curve.ts'
+import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -9,6 +9,9 @@ import { evidenceNumber, figure } from './words.ts'
 export interface LossSpikeOptions extends CurveOptions {
   /** Of the level: noise below this share of it is not believed. */
   readonly scaleFloorRatio: number
+  /** A rise below this share of the level, and below this much, is not worth a warning. */
+  readonly leastRiseRatio: number
+  readonly leastRise: number
   /** Quiet steps in a row after which it is over. */
   readonly clearSteps: number
 }
@@ -23,7 +26,10 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
   name: 'loss_spike',
   defaults: THRESHOLDS.lossSpike,
   create(options) {
-    const floor = (level: number) => options.scaleFloorRatio * Math.abs(level)
+    const floors: Floors = {
+      noise: (level) => options.scaleFloorRatio * Math.abs(level),
+      rise: (level) => Math.min(options.leastRise, options.leastRiseRatio * Math.abs(level)),
+    }
     return watchRuns<SpikeState>('loss_spike', {
       initial: () => ({ curve: curve(options), open: false, before: 0 }),
       rewind(run, book, at) {
@@ -34,7 +40,7 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
       step(run, step, book) {
         const { state } = run
         if (step.loss === null || !Number.isFinite(step.loss)) return NO_FINDINGS
-        const verdict = follow(state.curve, step.loss, options, floor)
+        const verdict = follow(state.curve, step.loss, options, floors)
         if (verdict === null) return NO_FINDINGS
         const subject = subjectOfRun(run.id)
         if (verdict.alarm === null) {

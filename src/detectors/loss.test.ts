@@ -78,6 +78,8 @@ const CURVES: Readonly<Record<string, (index: number, chance: Random) => number>
     0.2 + 6 * Math.exp(-index / 800) + 0.03 * chance.normal() + (chance.uniform() < 0.05 ? 1 + chance.uniform() : 0),
   'warm restarts of the schedule': (index, chance) => 2.5 + 0.15 * Math.cos((2 * Math.PI * index) / 5000) + 0.04 * chance.normal(),
   'epochs that drop': (index, chance) => 3 - 0.3 * Math.floor(index / 4000) + 0.05 * chance.student(6),
+  'restarts of the schedule that raise the loss': (index, chance) =>
+    2.4 + 0.12 * (1 - (index % 2500) / 2500) * Math.min(1, (index % 2500) / 50) + 0.04 * chance.normal(),
   'steps with a constant loss': () => 0.25,
   'loss near zero': (_, chance) => 1e-4 * Math.exp(0.3 * chance.normal()),
 }
@@ -96,6 +98,28 @@ describe('loss_spike', () => {
         ),
       ).toEqual([])
     })
+
+  it(`is silent on ${CLEAN_STEPS} steps of a curve that wanders`, () => {
+    const chance = random(12)
+    let drift = 0
+    const wandering = losses(CLEAN_STEPS, () => {
+      drift = 0.9 * drift + 0.02 * chance.normal()
+      return 2.4 + drift + 0.02 * chance.normal()
+    })
+    expect(alarms(feedTo(lossSpike, wandering))).toEqual([])
+  })
+
+  it('is silent on hard batches that come together by chance, also after a quiet time', () => {
+    const found = [1, 2, 3, 4].flatMap((seed) => {
+      const chance = random(seed)
+      const curve = (index: number) => 2.4 + 3 / (1 + index / 80) + 0.03 * chance.normal()
+      return feedTo(
+        lossSpike,
+        losses(CLEAN_STEPS, (index) => curve(index) + (chance.uniform() < 0.04 ? 0.5 + 1.5 * chance.uniform() : 0)),
+      )
+    })
+    expect(alarms(found)).toEqual([])
+  })
 
   it('finds half a nat more within six steps', () => {
     const late: number[] = []

@@ -1,5 +1,5 @@
 /** The pace of a run as its steps show it, and how long a silence has to be to mean something. */
-import type { TrainingStep } from '../model.ts'
+import type { Severity, TrainingStep } from '../model.ts'
 import type { ObservedTime } from './observed-time.ts'
 import { median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 
@@ -19,7 +19,15 @@ export interface Pace {
   pids: number[]
   pidsVersion: number
   user: string | null
-  stalled: boolean
+  /** GpuInfo.id; empty when nobody said. */
+  gpus: readonly string[]
+  /** How severe its present silence was called; null while there is none. */
+  said: Severity | null
+}
+
+export interface RunFacts {
+  readonly user: string | null
+  readonly gpus: readonly string[]
 }
 
 const GAPS = 33
@@ -27,20 +35,24 @@ const MIN_GAPS = 5
 const PAUSES = 8
 const MAX_LAG_MS = 60_000
 const HABIT_FACTOR = 1.5
+/** So many step times after the last one, or half a second, a run may be taken to be at its next. */
+const STEPPING_TIMES = 3
+const STEPPING_MS = 500
 
-export function pace(step: TrainingStep, time: ObservedTime): Pace {
+export function pace(step: TrainingStep, time: ObservedTime, facts?: RunFacts): Pace {
   return {
     run: step.run,
     gaps: rollingMedian(GAPS),
     lastStep: step.step,
     lastAt: step.at,
-    progressMs: time.ms - lateness(step, time),
+    progressMs: momentOf(step, time),
     lagMs: 0,
     pauses: [],
     pids: [],
     pidsVersion: -1,
-    user: null,
-    stalled: false,
+    user: facts?.user ?? null,
+    gpus: facts?.gpus ?? [],
+    said: null,
   }
 }
 
@@ -59,8 +71,13 @@ export function moveOn(state: Pace, step: TrainingStep, time: ObservedTime, limi
   }
   state.lastStep = step.step
   state.lastAt = step.at
-  state.progressMs = time.ms - late
+  state.progressMs = momentOf(step, time)
   return true
+}
+
+export function isStepping(state: Pace, time: ObservedTime): boolean {
+  if (state.gaps.ring.length < MIN_GAPS) return false
+  return time.ms - state.progressMs <= Math.max(STEPPING_MS, STEPPING_TIMES * median(state.gaps)) + state.lagMs
 }
 
 /** How long without a step is a stall, in ms; Infinity while the pace is not known. */
@@ -70,6 +87,11 @@ export function limitOf(state: Pace, options: { readonly stepTimes: number; read
   // Once may be an accident; what happened twice is a habit.
   const habit = state.pauses.length < 2 ? 0 : (state.pauses.toSorted((a, b) => b - a)[1] ?? 0)
   return Math.max(byPace, HABIT_FACTOR * habit) + state.lagMs
+}
+
+/** Observed ms of a step. Between two samples, which may be a minute apart, it lies ahead of the last one. */
+function momentOf(step: TrainingStep, time: ObservedTime): number {
+  return time.lastAt < 0 ? time.ms : time.ms + Math.max(-MAX_LAG_MS, step.at - time.lastAt)
 }
 
 function lateness(step: TrainingStep, time: ObservedTime): number {

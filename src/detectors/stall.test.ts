@@ -8,7 +8,13 @@ import { stall } from './stall.ts'
 function training(
   seconds: number,
   pauses: [from: number, to: number][] = [],
-  options: { gone?: number; stepsUntil?: number; utilization?: (second: number) => number } = {},
+  options: {
+    gone?: number
+    stepsUntil?: number
+    utilization?: (second: number) => number
+    watts?: (second: number) => number
+    sent?: (second: number) => number
+  } = {},
 ) {
   const inputs: DetectorInput[] = [device()]
   let number = 0
@@ -17,7 +23,11 @@ function training(
     const at = START + second * 1000
     const paused = pauses.some(([from, to]) => second >= from && second < to)
     const processes = options.gone !== undefined && second >= options.gone ? [] : [process(1001)]
-    inputs.push(gpu(at, { processes, utilizationRatio: options.utilization?.(second) ?? (paused ? 0 : 0.9) }))
+    const powerWatts = options.watts?.(second) ?? 400
+    const pcieTxBytesPerSecond = options.sent?.(second) ?? null
+    inputs.push(
+      gpu(at, { processes, powerWatts, pcieTxBytesPerSecond, utilizationRatio: options.utilization?.(second) ?? (paused ? 0 : 0.9) }),
+    )
     if (half % 2 === 0 && !paused && second < (options.stepsUntil ?? 1e9)) inputs.push(step(at + 100, number++))
   }
   return inputs
@@ -56,6 +66,58 @@ describe('stall', () => {
     const pauses: [number, number][] = [100, 200, 300, 400, 500].map((from) => [from, from + 30])
     const found = run(training(600, pauses)).filter((finding) => finding.state === 'active')
     expect(found.length).toBe(2)
+  })
+
+  describe('while the GPU works on', () => {
+    const evaluation = (second: number) => (second >= 62 && second < 63.5 ? 0 : 1)
+    const severities = (inputs: DetectorInput[]) => run(inputs).map((finding) => [finding.state, finding.severity])
+
+    it('takes the first long pause for an evaluation, also one with short rests', () => {
+      expect(severities(training(120, [[60, 90]], { utilization: evaluation }))).toEqual([
+        ['active', 'info'],
+        ['resolved', 'info'],
+      ])
+      expect(run(training(120, [[60, 90]], { utilization: evaluation }))[0]?.message).toMatch(/as in an evaluation: no step for 12 s/)
+    })
+
+    it('warns when the work stops as well, and after ten minutes in any case', () => {
+      const stopped = run(training(150, [[60, 140]], { utilization: (second) => (second < 80 || second >= 140 ? 0.9 : 0) }))
+      expect(alarms(stopped).map((finding) => Math.round((finding.at - START) / 1000))).toEqual([92])
+      const endless = run(training(900, [[60, 890]], { utilization: () => 0.9 }))
+      expect(alarms(endless).map((finding) => Math.round((finding.at - START) / 1000))).toEqual([660])
+    })
+
+    it('is not deceived by a collective that waits at full use and little power', () => {
+      const inputs = training(120, [[60, 90]], { utilization: () => 1, watts: (second) => (second >= 60 && second < 90 ? 150 : 600) })
+      expect(severities(inputs)).toEqual([
+        ['active', 'warning'],
+        ['resolved', 'warning'],
+      ])
+    })
+
+    it('nor by another GPU, when the run has said which are its own', () => {
+      const both = training(120, [[60, 90]]).flatMap((input) =>
+        input.type === 'gpu' ? [input, gpu(input.sample.at + 1, { gpu: 'GPU-1', processes: [process(2002)] })] : [input],
+      )
+      expect(severities([runInput({ gpus: ['GPU-0'] }), ...both])[0]).toEqual(['active', 'warning'])
+      expect(severities(both)[0]).toEqual(['active', 'warning'])
+      expect(severities([runInput({ gpus: ['GPU-1'] }), ...both])[0]).toEqual(['active', 'info'])
+    })
+
+    it('takes a copy to the host at its beginning for a checkpoint, for half a minute', () => {
+      const sent = (second: number) => (second === 60.5 ? 1e9 : 1e7)
+      expect(severities(training(120, [[60, 85]], { sent }))).toEqual([
+        ['active', 'info'],
+        ['resolved', 'info'],
+      ])
+      const hung = run(training(150, [[60, 140]], { sent }))
+      expect(alarms(hung).map((finding) => (finding.at - START) / 1000)).toEqual([90.5])
+      expect(severities(training(120, [[60, 85]], { sent: () => 1e9 }))[0]).toEqual(['active', 'warning'])
+    })
+
+    it('knows whose run it is though it was announced before its first step', () => {
+      expect(run([runInput({ user: 'alice' }), ...training(120, [[60, 90]])])[0]?.subject.user).toBe('alice')
+    })
   })
 
   it('knows the end of a run from a stall: the process is gone', () => {

@@ -5,15 +5,19 @@ import { BoundedMap } from './bounded-map.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, observedTime } from './observed-time.ts'
-import { median } from './rolling-median.ts'
 import { type GpuPace, type GpuPaceOptions, gpuPace, largest, quietness } from './stall-gpu.ts'
-import { limitOf, moveOn, type Pace, pace } from './stall-steps.ts'
+import { gpuDraft, runDraft } from './stall-message.ts'
+import { isStepping, limitOf, moveOn, type Pace, pace, type RunFacts } from './stall-steps.ts'
+import { isBusy, noteWork, type Work, work } from './stall-work.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { bytes, duration } from './words.ts'
 
 export interface StallOptions extends GpuPaceOptions {
   readonly stepTimes: number
   readonly graceSeconds: number
+  /** A GPU that works on without steps evaluates, for so long. */
+  readonly evaluationSeconds: number
+  /** So long a checkpoint may take after the GPU has sent it to the host. */
+  readonly checkpointSeconds: number
 }
 
 interface Gpu {
@@ -21,6 +25,7 @@ interface Gpu {
   label: string
   index: number | null
   readonly pace: GpuPace
+  readonly work: Work
   pids: number[]
   memoryUsedBytes: Reading
 }
@@ -32,6 +37,8 @@ const PID_CAP = 64
 const FORGET_MS = 3_600_000
 /** A hole in the samples is not a silence of the run. */
 const HOLE_MS = 10_000
+/** A driver's utilisation is a mean over up to a second: so long it may still tell of the last step. */
+const LAG_MS = 1000
 /** A process that holds less is about to go, or has only looked in. */
 const HELD_BYTES = 256 * 1024 * 1024
 
@@ -45,6 +52,8 @@ class StallDetector implements Detector {
   readonly #options: StallOptions
   readonly #book = new FindingBook('stall')
   readonly #runs = new BoundedMap<string, Pace>(RUN_CAP)
+  /** A run is announced before its first step. */
+  readonly #facts = new BoundedMap<string, RunFacts>(RUN_CAP)
   readonly #gpus = new BoundedMap<string, Gpu>(GPU_CAP)
   readonly #past = new EndedRuns()
   readonly #time = observedTime()
@@ -79,6 +88,7 @@ class StallDetector implements Detector {
     return {
       findings: this.#book.snapshot(),
       runs: this.#runs.entries(),
+      facts: this.#facts.entries(),
       past: this.#past.snapshot(),
       gpus: this.#gpus.entries(),
       time: { ...this.#time },
@@ -91,6 +101,7 @@ class StallDetector implements Detector {
     const saved = state as {
       findings: unknown
       runs: unknown
+      facts: unknown
       past: unknown
       gpus: unknown
       time: object
@@ -99,6 +110,7 @@ class StallDetector implements Detector {
     }
     this.#book.restore(saved.findings)
     this.#runs.load(saved.runs)
+    this.#facts.load(saved.facts)
     this.#past.restore(saved.past)
     this.#gpus.load(saved.gpus)
     Object.assign(this.#time, saved.time)
@@ -107,7 +119,10 @@ class StallDetector implements Detector {
   }
 
   #gpu(id: string): Gpu {
-    return this.#gpus.get(id) ?? this.#gpus.set(id, { id, label: id, index: null, pace: gpuPace(), pids: [], memoryUsedBytes: null })
+    return (
+      this.#gpus.get(id) ??
+      this.#gpus.set(id, { id, label: id, index: null, pace: gpuPace(), work: work(), pids: [], memoryUsedBytes: null })
+    )
   }
 
   #sample(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
@@ -118,6 +133,7 @@ class StallDetector implements Detector {
     const gpu = this.#gpu(sample.gpu)
     gpu.memoryUsedBytes = sample.memoryUsedBytes
     this.#notePids(gpu, processes)
+    if (this.#runs.size > 0) noteWork(gpu.work, sample, this.#time.ms, this.#areStepping())
     let findings: readonly Finding[] = NO_FINDINGS
     for (const run of this.#runs.values()) findings = both(findings, this.#judge(run, sample))
     return both(findings, this.#judgeGpu(gpu, sample, processes))
@@ -145,21 +161,26 @@ class StallDetector implements Detector {
     if (!run) {
       // Steps that were spooled and come hours later tell nothing about now.
       if (this.#time.lastAt - step.at > FORGET_MS) return NO_FINDINGS
-      run = this.#runs.set(step.run, pace(step, this.#time))
+      run = this.#runs.set(step.run, pace(step, this.#time, this.#facts.get(step.run)))
     } else if (!moveOn(run, step, this.#time, limitOf(run, this.#options))) return NO_FINDINGS
     if (run.pidsVersion !== this.#pidsVersion) {
       run.pidsVersion = this.#pidsVersion
       run.pids = [...this.#gpus.values()].flatMap((gpu) => gpu.pids).slice(0, PID_CAP)
     }
-    if (!run.stalled) return NO_FINDINGS
-    run.stalled = false
+    if (run.said === null) return NO_FINDINGS
+    run.said = null
     return this.#book.resolve(this.#book.key(subjectOf({ run: run.run })), step.at, `Run ${run.run} moves again: step ${step.step}.`)
   }
 
   #run(run: Run): readonly Finding[] {
     this.#past.note(run)
     const known = this.#runs.get(run.id)
-    if (known) known.user = run.user
+    if (known) {
+      known.user = run.user
+      known.gpus = [...run.gpus]
+    }
+    if (run.endedAt === null) this.#facts.set(run.id, { user: run.user, gpus: [...run.gpus] })
+    else this.#facts.delete(run.id)
     return run.endedAt === null ? NO_FINDINGS : this.#drop(run.id, run.endedAt, 'has ended')
   }
 
@@ -169,34 +190,60 @@ class StallDetector implements Detector {
   }
 
   #judge(run: Pace, sample: GpuSample): readonly Finding[] {
+    // What a step's clock says beyond now is its error.
+    run.progressMs = Math.min(run.progressMs, this.#time.ms)
     const silentMs = this.#time.ms - run.progressMs
-    const limitMs = run.stalled ? 0 : limitOf(run, this.#options)
-    if (silentMs <= limitMs) return NO_FINDINGS
+    const limitMs = limitOf(run, this.#options)
+    if (run.said === null && silentMs <= limitMs) return NO_FINDINGS
     if (silentMs > FORGET_MS) return this.#drop(run.run, sample.at, 'has been silent for an hour')
     const left = this.#left(run)
     if (left === 0 && (run.pids.length > 0 || !this.#anyMemoryHeld())) return this.#drop(run.run, sample.at, 'has left its GPUs')
-    run.stalled = true
+    // What was called a stall is one until a step comes: a little work in between is no news.
+    const excuse = run.said === 'warning' ? null : this.#excuse(run, silentMs, limitMs)
+    const severity = excuse === null ? 'warning' : 'info'
+    run.said = severity
     const subject = subjectOf({ run: run.run, user: run.user })
-    if (!this.#book.due(this.#book.key(subject), sample.at, 'warning')) return NO_FINDINGS
-    const usualMs = median(run.gaps)
-    return this.#book.raise(subject, sample.at, {
-      severity: 'warning',
-      since: sample.at - silentMs,
-      message: `Run ${run.run} stands still: no step for ${duration(silentMs)} after step ${run.lastStep}; usually there is one every ${duration(usualMs)}.`,
-      evidence: {
-        silent_seconds: Math.round(silentMs / 10) / 100,
-        usual_step_seconds: Math.round(usualMs) / 1000,
-        last_step: run.lastStep,
-        utilization_ratio: sample.utilizationRatio,
-        processes_left: run.pids.length === 0 ? null : left,
-        processes_before: run.pids.length,
-      },
-      confidence: run.pids.length === 0 ? 0.7 : 0.9,
-      advice: [
-        'See where it hangs: py-spy dump --pid PID; a collective that waits for a lost rank looks like this.',
-        'A slow disk, a data loader without workers, or a long checkpoint are the harmless causes.',
-      ],
-    })
+    if (!this.#book.due(this.#book.key(subject), sample.at, severity)) return NO_FINDINGS
+    return this.#book.raise(subject, sample.at, runDraft(run, sample, silentMs, left, excuse))
+  }
+
+  /** What the run may be at instead of hanging, in words; null when nothing points to it. */
+  #excuse(run: Pace, silentMs: number, limitMs: number): string | null {
+    const { evaluationSeconds, checkpointSeconds } = this.#options
+    const now = this.#time.ms
+    if (now - this.#workedMs(run) <= limitMs && silentMs < evaluationSeconds * 1000)
+      return 'makes no steps while its GPU works on, as in an evaluation'
+    const copiedMs = this.#copiedMs(run)
+    if (copiedMs > run.progressMs && now - copiedMs < checkpointSeconds * 1000)
+      return 'makes no steps since its GPU has sent much to the host, as for a checkpoint'
+    return null
+  }
+
+  #areStepping(): boolean {
+    for (const run of this.#runs.values()) if (!isStepping(run, this.#time)) return false
+    return true
+  }
+
+  /** Observed ms of the last moment at which all its GPUs worked without a step; -Infinity when they did not. */
+  #workedMs(run: Pace): number {
+    let earliest = Number.POSITIVE_INFINITY
+    for (const gpu of this.#gpus.values()) {
+      if (!isBusy(gpu.work) || !this.#isUsedBy(gpu, run)) continue
+      earliest = Math.min(earliest, gpu.work.workedMs)
+    }
+    return Number.isFinite(earliest) && earliest > run.progressMs + LAG_MS ? earliest : Number.NEGATIVE_INFINITY
+  }
+
+  #copiedMs(run: Pace): number {
+    let latest = -1
+    for (const gpu of this.#gpus.values()) if (this.#isUsedBy(gpu, run)) latest = Math.max(latest, gpu.work.copiedMs)
+    return latest
+  }
+
+  /** Where it is not known which GPUs the run has, it may be any that a process of that time holds. */
+  #isUsedBy(gpu: Gpu, run: Pace): boolean {
+    if (run.gpus.length > 0) return run.gpus.includes(gpu.id)
+    return run.pids.length === 0 || gpu.pids.some((pid) => run.pids.includes(pid))
   }
 
   /** How many of the run's processes are still on a GPU. */
@@ -231,18 +278,6 @@ class StallDetector implements Detector {
     const subject = subjectOf({ gpu: gpu.id, gpuIndex: gpu.index, pid: state.pid, user: holder?.info?.user ?? null })
     if (!this.#book.due(this.#book.key(subject), sample.at, raised)) return NO_FINDINGS
     const memoryBytes = holder?.memoryUsedBytes ?? sample.memoryUsedBytes ?? 0
-    return this.#book.raise(subject, sample.at, {
-      severity: raised,
-      since: sample.at - quietMs,
-      message: `GPU ${gpu.label} has been silent for ${duration(quietMs)} after ${duration(state.busyMs)} of work, with ${bytes(memoryBytes)} still held${state.pid === null ? '' : ` by process ${state.pid}`}.`,
-      evidence: {
-        quiet_seconds: Math.round(quietMs / 100) / 10,
-        busy_seconds: Math.round(state.busyMs / 100) / 10,
-        longest_pause_seconds: Math.round(state.longestPauseMs / 100) / 10,
-        memory_used_bytes: memoryBytes,
-      },
-      confidence: raised === 'warning' ? 0.7 : 0.5,
-      advice: ['If it is a training run, see where it hangs (py-spy dump). With the SDK its steps would tell at once.'],
-    })
+    return this.#book.raise(subject, sample.at, gpuDraft(gpu.label, state, raised, sample.at, quietMs, memoryBytes))
   }
 }

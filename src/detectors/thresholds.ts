@@ -8,13 +8,17 @@ export const THRESHOLDS = {
     /** A process owns its GPU from this size … */
     holderMemoryBytes: GIB,
     /** … and age on: what starts together belongs together. */
-    holderSeconds: 10,
+    holderSeconds: 5,
   },
   zombie: { seconds: 60, memoryBytes: 64 * 1024 * 1024 },
   stall: {
     stepTimes: 10,
     /** With a sample every 100 ms a stall is so known within ten step times and two seconds. */
     graceSeconds: 1.8,
+    /** A GPU that works on without steps evaluates; for longer than this it is a warning all the same. */
+    evaluationSeconds: 600,
+    /** A GPU that has just sent its state to the host writes a checkpoint; so long it may take. */
+    checkpointSeconds: 30,
     /** Without training figures: how long a GPU must have worked, how hard, and then rested. */
     busyRatio: 0.5,
     busySeconds: 10,
@@ -47,11 +51,13 @@ export const THRESHOLDS = {
   lossSpike: {
     z: 8,
     cusumSlack: 0.7,
-    cusumLimit: 13,
+    cusumLimit: 9,
     cusumClip: 6,
     medianSteps: 65,
     scaleSteps: 257,
     scaleFloorRatio: 0.002,
+    leastRiseRatio: 0.08,
+    leastRise: 0.25,
     clearSteps: 20,
   },
   lossPlateau: { blockSteps: 100, blocks: 16, minImprovementRatio: 0.005 },

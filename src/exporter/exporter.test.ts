@@ -52,6 +52,17 @@ describe('what is shown', () => {
     }
   })
 
+  it.each([
+    ['simulated', { simulated: 'true' }],
+    ['replay', { replay: 'true' }],
+    ['live', {}],
+  ] as const)('marks the figures of a host that is %s', (provenance, labels) => {
+    const series = scrape(agentState({ host: FIXED_STATE.host, health: () => [sourceHealth({ provenance })] }), ['native'])
+    const host = series.filter(({ name }) => name.startsWith('host_'))
+    expect(host.length).toBeGreaterThan(5)
+    for (const one of host) expect(one.labels).toEqual(labels)
+  })
+
   it('shows a real 0 as 0', () => {
     const series = scrape(agentState({ gpus: () => [gpuView(gpuInfo({}), { utilizationRatio: 0 })] }), ALL)
     expect(value(series, 'gpu_utilization_percent')).toBe(0)

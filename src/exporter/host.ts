@@ -1,13 +1,22 @@
 /** The machine around the GPUs; nothing of it is shown when the sample is old. */
 import type { AgentState } from '../kinds.ts'
-import type { HostSample, Reading } from '../model.ts'
+import type { HostSample, Provenance, Reading } from '../model.ts'
+import { provenancePairs } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 
 function gauge(name: string, unit: string, help: string, of: (sample: HostSample) => Reading): Metric<AgentState> {
   return metric('gauge', name, unit, help, [], (state, emit) => {
     const host = state.host()
-    if (host?.live) emit('', of(host.sample))
+    if (host?.live) emit(provenancePairs(provenanceOf(state)), of(host.sample))
   })
+}
+
+/** The host is simulated or recorded together with the GPUs. */
+function provenanceOf(state: AgentState): Provenance {
+  const sources = state.health().map((source) => source.provenance)
+  if (sources.includes('simulated')) return 'simulated'
+  if (!sources.includes('replay')) return 'live'
+  return state.gpus().some(({ info }) => info.provenance === 'simulated') ? 'simulated' : 'replay'
 }
 
 export const HOST_METRICS: readonly Metric<AgentState>[] = [

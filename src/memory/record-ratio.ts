@@ -88,6 +88,16 @@ export class RecordRatio {
     return ratio > -1 && this.#isNews(number, Math.min(TOP, ratio)) ? Math.min(TOP, ratio) : null
   }
 
+  /** Begins at a new level, without a change to it: what came before is no neighbour of what comes. Records stay. */
+  rebase(): void {
+    this.#ring.fill(0)
+    this.#count = 0
+    this.#newer = 0
+    this.#older = 0
+    this.#level = Number.NaN
+    this.#peaks = []
+  }
+
   /** Mean of the newest window: the level as it is now. */
   get present(): number {
     return this.#count === 0 ? Number.NaN : this.#newer / Math.min(this.#count, this.#options.window)

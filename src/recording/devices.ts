@@ -13,7 +13,8 @@ export class DeviceRoster {
   }
 
   set(device: GpuInfo): void {
-    const shown: GpuInfo = { ...device, provenance: 'replay' }
+    // What was simulated when it was recorded does not become a measurement by being played back.
+    const shown: GpuInfo = { ...device, provenance: device.provenance === 'simulated' ? 'simulated' : 'replay' }
     const known = this.#byId.get(device.id)
     if (known !== undefined && JSON.stringify(known) === JSON.stringify(shown)) return
     this.#byId.set(device.id, shown)
@@ -33,7 +34,7 @@ function deviceOf(line: GpuLine, position: number): GpuInfo {
     index,
     label: line.label ?? String(index),
     vendor: vendorOf(line.name),
-    provenance: 'replay',
+    provenance: line.isSimulated ? 'simulated' : 'replay',
     name: line.name,
     memoryTotalBytes: line.sample.memoryTotalBytes,
   }

@@ -12,6 +12,7 @@ export interface GpuLine {
   readonly index: number | null
   readonly name: string | null
   readonly label: string | null
+  readonly isSimulated: boolean
   /** Processes of which the line says more than the driver does. */
   readonly infos: readonly ProcessInfo[]
 }
@@ -59,7 +60,8 @@ export function parseGpuLine(line: LineInput): Parsed<GpuLine> {
   }
   const name = fields.text('gpu_name')
   const label = fields.text('gpu_label')
-  return fields.bad ? 'wrong_type' : { kind: 'gpu_line', at, sample, index, name, label, infos }
+  const isSimulated = record.provenance === 'simulated'
+  return fields.bad ? 'wrong_type' : { kind: 'gpu_line', at, sample, index, name, label, isSimulated, infos }
 }
 
 /** Walks the keys that are there instead of the table: a line holds about half of the columns. */

@@ -160,7 +160,7 @@ function readRow(cells: readonly string[], header: Header): Parsed<GpuLine> {
   sample.gpu = texts.uuid ?? texts.bus ?? replayGpuId(index ?? 0)
   if (isSlow) sample.slowAt = at
   if (index === null && texts.uuid === undefined && texts.bus === undefined) index = 0
-  return { kind: 'gpu_line', at, sample, index, name: texts.name ?? null, label: null, infos: [] }
+  return { kind: 'gpu_line', at, sample, index, name: texts.name ?? null, label: null, isSimulated: false, infos: [] }
 }
 
 function isUnknown(cell: string): boolean {

@@ -277,6 +277,7 @@ describe('devices', () => {
     expect(items.map((item) => item.devices.length)).toEqual([1, 1, 1, 2])
     expect(items[2]?.devices).toBe(items[0]?.devices)
     expect(items[0]?.devices[0]).toMatchObject({ id: 'GPU-a', provenance: 'replay', powerLimitWatts: 700 })
+    expect(items[3]?.devices[1]?.provenance).toBe('replay')
     expect(items[3]?.devices[1]).toMatchObject({
       id: 'GPU-b',
       index: 1,
@@ -289,6 +290,20 @@ describe('devices', () => {
 
 describe('processes', () => {
   const row = { pid: 7, memory_used_mb: 10, user: 'alice', name: 'python', started_at: time(-60), host_memory_mb: 512 }
+
+  it('stay simulated when they were, with and without lines of their own', async () => {
+    const own = { timestamp: time(0), gpu_index: 0, id: 'GPU-a', index: 0, vendor: 'nvidia', provenance: 'simulated' }
+    const folder = await folderOf({
+      'gpu_devices.jsonl': `${JSON.stringify(own)}\n`,
+      'gpu_metrics.jsonl': [
+        gpuLine(0, { gpu_uuid: 'GPU-a', provenance: 'simulated' }),
+        gpuLine(1, { gpu_index: 1, gpu_uuid: 'GPU-b', provenance: 'simulated' }),
+        gpuLine(2, { gpu_index: 2, gpu_uuid: 'GPU-c' }),
+      ].join(''),
+    })
+    const { items } = await readAll(folder)
+    expect(items.at(-1)?.devices.map((device) => device.provenance)).toEqual(['simulated', 'simulated', 'replay'])
+  })
 
   it('that the GPU lines describe come as a host sample ahead of them, when they change', async () => {
     const folder = await folderOf({

@@ -29,6 +29,7 @@ table{border-collapse:collapse;width:100%}
 th,td{text-align:left;padding:4px 10px 4px 0;border-bottom:1px solid var(--grid);vertical-align:top}
 th{color:var(--faint);font-weight:500}
 .scroll{overflow-x:auto}
+.note{margin:10px 0 0;padding:4px 12px;border-left:4px solid var(--mark)}
 tr[data-at]{cursor:pointer}tr[data-at]:hover{background:var(--grid)}
 .critical{color:var(--limit)}.warning{color:var(--mark)}
 figure{margin:18px 0 0}figcaption{font-weight:600;display:flex;gap:10px;flex-wrap:wrap;align-items:baseline}

@@ -37,6 +37,7 @@ export function htmlReport(report: HtmlReport): string {
 <main>
 <header><h1>${escapeHtml(summary.title)}</h1>${badge(summary)}<span class="faint">${utcTime(summary.from)} – ${utcTime(summary.to)}</span><button id="theme" type="button">light / dark</button></header>
 ${summary.message === null ? '' : `<pre>${escapeHtml(summary.message)}</pre>`}
+${summary.notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join('')}
 ${tiles(summary)}
 ${gpuTable(summary.gpus)}
 ${findingTable(summary)}
@@ -44,7 +45,6 @@ ${report.lastReport === null ? '' : `<h2>Last report before the end</h2><pre>${e
 <h2>Over time <span class="faint" id="zoomed">drag to zoom</span></h2>
 <noscript>The charts need JavaScript; the tables above do not.</noscript>
 <div id="charts"></div>
-${summary.notes.length === 0 ? '' : `<h2>Notes</h2><ul>${summary.notes.map((note) => `<li>${escapeHtml(note)}</li>`).join('')}</ul>`}
 <p class="faint">gpuwarden ${escapeHtml(report.version)}, ${utcTime(report.generatedAt)}. Times are UTC in the tables and your own in the charts. Bands show the least and the most within ${digits(report.bucketMs / 1000)} s.</p>
 </main>
 <div id="tip"></div>

@@ -40,13 +40,14 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
   const { path, run, ledgerOf, pidOf, onProgress } = request
   const range = run ? { from: run.startedAt, ...(run.endedAt === null ? {} : { to: run.endedAt + AFTER_END_MS }) } : {}
   const recorded = await readForReport(path, { ...range, ...(onProgress ? { onProgress } : {}) })
-  const shown = run ? ofRun(recorded, run) : recorded
+  const own = run ? gpusOf(recorded, run) : []
+  const shown = run ? ofRun(recorded, run, own) : recorded
   if (shown.gpus.length === 0 && shown.ranks.length === 0)
     throw new Failure(`${path} holds no sample${run ? ` of the time of run ${run.name}` : ''}`, {
       exitCode: EXIT.noSource,
       hint: 'Each line must be a JSON object with a timestamp, as gpuwarden writes it; see docs/cli.md.',
     })
-  const summary = summaryOf(request, shown)
+  const summary = summaryOf(request, shown, run !== null && own.length === 0)
   return {
     summary,
     html: (version, generatedAt) => {
@@ -64,10 +65,13 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
   }
 }
 
-/** Other runs and GPUs are left out where the run says which are its own. */
-function ofRun(recorded: Recorded, run: ReportRun): Recorded {
+function gpusOf({ gpus }: Recorded, run: ReportRun): Recorded['gpus'] {
   const own = new Set(run.gpus)
-  const gpus = recorded.gpus.filter(({ id, index, label }) => own.has(id) || own.has(String(index)) || own.has(label))
+  return gpus.filter(({ id, index, label }) => own.has(id) || own.has(String(index)) || own.has(label))
+}
+
+/** Other runs and GPUs are left out where the run says which are its own. */
+function ofRun(recorded: Recorded, run: ReportRun, gpus: Recorded['gpus']): Recorded {
   const kept = gpus.length > 0 ? gpus : recorded.gpus
   const indices = new Set(kept.map(({ index }) => index))
   return {
@@ -80,9 +84,11 @@ function ofRun(recorded: Recorded, run: ReportRun): Recorded {
   }
 }
 
-function summaryOf({ path, run, pricePerGpuHour }: ReportRequest, shown: Recorded): Summary {
+function summaryOf({ path, run, pricePerGpuHour }: ReportRequest, shown: Recorded, isOfAllGpus: boolean): Summary {
   const notes: string[] = []
   if (shown.gpus.some(({ isSimulated }) => isSimulated)) notes.push('The GPUs are SIMULATED.')
+  if (isOfAllGpus && shown.gpus.length > 0)
+    notes.push('Which GPUs the run used is not known: figures of GPUs, energy and cost are those of all GPUs of the recording.')
   if (shown.skipped > 0) notes.push(`${shown.skipped} of ${shown.lines} lines could not be read.`)
   for (const fault of shown.faults) notes.push(fault)
   if (run && run.endedAt === null) notes.push('The run has not said that it ended.')

@@ -70,7 +70,7 @@ export const samplerSettings = {
   }),
   'demo.seed': setting({ schema: z.number().int(), default: 1, flag: '--seed <number>', help: 'the same seed gives the same simulation' }),
   'replay.speed': setting<number | 'max'>({
-    schema: z.union([z.literal('max'), z.number().positive()]),
+    schema: z.union([z.literal('max'), z.number().positive()], 'expected a number above 0, or max'),
     default: 1,
     flag: '--speed <factor>',
     help: 'how fast a recording is played: 1, 10, …, or max',

@@ -296,8 +296,9 @@ export class Supervisor {
       record.skippedBefore += record.skippedTicks
       record.skippedTicks = 0
       if (source !== failure.culprit) continue
-      const what = failure.kind === 'crashed' ? 'crashed' : 'is not responding'
-      this.#retry(record, failure.kind, `the ${source} driver ${what}: ${failure.detail}`, failure.since)
+      // A crash may be the driver's doing, or that of whoever ended the process: its signal tells.
+      const what = failure.kind === 'crashed' ? `the ${source} source crashed` : `the ${source} driver is not responding`
+      this.#retry(record, failure.kind, `${what}: ${failure.detail}`, failure.since)
       this.#answer(record, 'failed', record.message)
     }
     const innocent = sources.filter((source) => source !== failure.culprit)

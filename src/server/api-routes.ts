@@ -152,12 +152,17 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
   ]
 }
 
+/** A room says so of itself: the store while it cannot write, for instance. */
+function isDegraded(room: unknown): boolean {
+  return typeof room === 'object' && room !== null && 'state' in room && room.state === 'degraded'
+}
+
 function health(state: AgentState, stream: Stream, rooms: Readonly<Record<string, unknown>>): Health {
   const at = state.now()
   const sources = state.health()
-  const degraded = sources.length === 0 || sources.some((source) => source.state !== 'ended' && reasonOf(source, at) !== null)
+  const isSilent = sources.length === 0 || sources.some((source) => source.state !== 'ended' && reasonOf(source, at) !== null)
   return {
-    status: degraded ? 'degraded' : 'ok',
+    status: isSilent || Object.values(rooms).some(isDegraded) ? 'degraded' : 'ok',
     at,
     hostname: state.hostname,
     sources: sources.map((source) => ({

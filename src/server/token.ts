@@ -1,9 +1,10 @@
 /** Where the token comes from: the configuration, or a file that only its owner can read. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { EXIT, Failure } from '../failure.ts'
 import type { Log } from '../kinds.ts'
+import { makeFolder } from '../make-folder.ts'
 import { isLoopback } from './host-check.ts'
 import type { ServerSettings } from './settings.ts'
 
@@ -35,7 +36,7 @@ async function readOrMake(file: string, log: Log): Promise<string> {
 
 async function makeFile(file: string): Promise<string | null> {
   try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await makeFolder(dirname(file), 0o700)
     // `wx` fails on whatever is there already, links too, so that nobody can have put a file in our way.
     const handle = await open(file, 'wx', 0o600)
     try {

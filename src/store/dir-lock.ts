@@ -3,9 +3,10 @@
  * but puts its PID into its file names and leaves housekeeping to the holder. The lock is advice, not the safety:
  * every file is opened exclusively, so that no two writers ever share one.
  */
-import { mkdir, open, readFile, readlink, rename, rm, stat, utimes } from 'node:fs/promises'
+import { open, readFile, readlink, rename, rm, stat, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { makeFolder } from '../make-folder.ts'
 
 export const LOCK_NAME = 'gpuwarden.lock'
 export const HEARTBEAT_MS = 30_000
@@ -46,7 +47,7 @@ export class DirLock {
   /** Takes the lock when it is free or its holder is dead. `leftFiles` are those the dead one was writing. */
   async acquire(): Promise<LockOutcome> {
     if (this.held) return { held: true, leftFiles: [] }
-    await mkdir(this.#dir, { recursive: true, mode: 0o750 })
+    await makeFolder(this.#dir, 0o750)
     const text = await this.#describe([])
     if (await createExclusively(this.#path, text)) {
       this.#text = text

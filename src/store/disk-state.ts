@@ -92,6 +92,7 @@ export function explainFault(fault: NodeJS.ErrnoException, dir: string): string 
     case 'EDQUOT':
       return `no space left for ${dir} (${fault.code}): free some, or lower log.keep_total_mb`
     case 'EROFS':
+      return `${dir} is on a read-only file system (${fault.code}): make it writable, or set log.dir to another folder`
     case 'EACCES':
     case 'EPERM':
       return `${dir} may not be written by this user (${fault.code}): change its owner, or set log.dir to another folder`

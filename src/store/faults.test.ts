@@ -5,6 +5,7 @@ import { mkdir, open as openFile, readdir, readFile, rename, rm, symlink, writeF
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { explainFault } from './disk-state.ts'
 import {
   eventually,
   filesOf,
@@ -36,6 +37,17 @@ function feed(store: Store, from: number, count: number): void {
     store.accept(tickEvent(NOON + second * SECOND, [gpuSample(NOON + second * SECOND, { powerWatts: second })]))
   }
 }
+
+describe('the reason of a fault', () => {
+  it.each([
+    ['ENOSPC', /no space left/],
+    ['EROFS', /read-only file system .*make it writable/],
+    ['EACCES', /may not be written by this user .*owner/],
+    ['ENOTDIR', /is not a folder/],
+  ])('%s says what to do', (code, words) => {
+    expect(explainFault(Object.assign(new Error('fault'), { code }), '/logs')).toMatch(words)
+  })
+})
 
 const levels = (log: RecordedLog) => log.messages.map(({ level }) => level)
 

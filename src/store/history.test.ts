@@ -73,6 +73,27 @@ describe('at full rate', () => {
     expect(answer.max).toEqual([[2, 3, null, 9]])
   })
 
+  it('holds the last five minutes also at ten samples a second, and no more than that', () => {
+    const target = history()
+    for (let tenth = 0; tenth < 6000; tenth++) feed(target, NOON + tenth * 100, { powerWatts: tenth })
+    const end = NOON + 10 * MINUTE - 100
+    const answer = ask(target, { from: end - 5 * MINUTE, to: end })
+    expect(answer.stepMs).toBe(0)
+    expect(answer.data[1]).toEqual(Array.from({ length: 3001 }, (_, index) => 2999 + index))
+    expect(ask(target, { from: NOON, to: end }).stepMs).toBe(MINUTE)
+    expect(target.bytes()).toBeLessThan(500_000)
+  })
+
+  it('holds the last five minutes at one sample a second wherever the minute begins', () => {
+    for (let second = 0; second < 60; second += 7) {
+      const target = history()
+      const end = NOON + 20 * MINUTE + second * SECOND
+      for (let at = NOON; at <= end; at += SECOND) feed(target, at, { powerWatts: 1 })
+      expect(ask(target, { from: end + 900 - 5 * MINUTE, to: end + 900 }).stepMs, `second ${second}`).toBe(0)
+      expect(ask(target, { from: end - 5 * MINUTE, to: end }).data[0]).toHaveLength(301)
+    }
+  })
+
   it('follows a clock that is set back', () => {
     const target = history(10)
     for (const second of [0, 1, 2, 3600, 3601, 3, 4]) feed(target, NOON + second * SECOND, { powerWatts: second })
@@ -103,6 +124,14 @@ describe('by the minute', () => {
     expect(answer.data[1]).toEqual([80 * 2 ** 30 + 29.5])
     expect(answer.min).toEqual([[80 * 2 ** 30]])
     expect(answer.max).toEqual([[80 * 2 ** 30 + 59]])
+  })
+
+  it('does not make less than nothing of a zero', () => {
+    const idle = history(2)
+    feed(idle, NOON, { memoryUsedBytes: 0 })
+    for (let second = 1; second < 60; second++) feed(idle, NOON + second * SECOND, { memoryUsedBytes: 82_083_166_221 + second })
+    feed(idle, NOON + MINUTE, { memoryUsedBytes: 1 })
+    expect(ask(idle, { fields: ['memoryUsedBytes'], to: NOON, stepMs: MINUTE }).min).toEqual([[0]])
   })
 
   it('sums minutes up to a longer step and includes the minute in the making', () => {

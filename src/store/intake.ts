@@ -4,13 +4,18 @@ import { deviceRecord, eventRecord, gpuRecord, hostRecord, type JsonRecord, step
 import type { StreamName } from './file-name.ts'
 import { findingRecord } from './lines.ts'
 
-/** Turns what the hub publishes into lines. */
+/** Ticks that wait to become lines; no more, so that what waits for a disk is bounded by its bytes. */
+const MOST_WAITING = 64
+
+/** Turns what the hub publishes into lines: ticks several at a time, which costs a fraction of one by one. */
 export class Intake {
   readonly #push: (stream: StreamName, record: JsonRecord, at: number) => void
   readonly #now: () => number
   readonly #devices = new Map<string, GpuInfo>()
   /** What the current file says of each device. */
   readonly #said = new Map<string, string>()
+  readonly #waiting: Tick[] = []
+  #fault: unknown = null
   #gpuTicks = 0
 
   constructor(push: (stream: StreamName, record: JsonRecord, at: number) => void, now: () => number) {
@@ -27,12 +32,39 @@ export class Intake {
     this.#gpuTicks = 0
   }
 
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0
+  }
+
+  /** Makes lines of all that waits. */
+  settle(): void {
+    for (const tick of this.#waiting.splice(0)) {
+      try {
+        this.#acceptTick(tick)
+      } catch (error) {
+        this.#fault ??= error
+      }
+    }
+  }
+
+  /** Throws when something of this, or of what was accepted before, could not become a line; the hub counts and logs that. */
   accept(event: HubEvent): void {
+    this.#accept(event)
+    const fault = this.#fault
+    this.#fault = null
+    if (fault !== null) throw fault
+  }
+
+  #accept(event: HubEvent): void {
     switch (event.type) {
       case 'tick':
-        this.#acceptTick(event.tick)
+        if (event.tick.gpus.length > 0) this.#gpuTicks += 1
+        this.#waiting.push(event.tick)
+        if (this.#waiting.length >= MOST_WAITING) this.settle()
         break
       case 'devices':
+        // A line says what was known of its GPU at the time.
+        this.settle()
         this.#devices.clear()
         for (const device of event.devices) this.#devices.set(device.id, device)
         this.#sayDevices()
@@ -58,7 +90,6 @@ export class Intake {
       const own = gpus.length === 1 || processes.length === 0 ? processes : processes.filter((process) => process.gpu === sample.gpu)
       this.#push('gpu_metrics', gpuRecord(sample, this.#devices.get(sample.gpu), own), sample.at)
     }
-    if (gpus.length > 0) this.#gpuTicks += 1
     if (host) this.#push('host_metrics', hostRecord(host, provenance), host.at)
     for (const event of events) this.#push('gpu_events', eventRecord(event, provenance), event.at)
   }

@@ -1,5 +1,6 @@
-import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../make-folder.ts'
 import { fileName, type StreamName } from './file-name.ts'
 import type { Line } from './line-queue.ts'
 
@@ -36,7 +37,7 @@ export class LogFile {
   }
 
   static async create(dir: string, stream: StreamName, at: number, pid: number | null): Promise<LogFile> {
-    await mkdir(dir, { recursive: true, mode: 0o750 })
+    await makeFolder(dir, 0o750)
     for (let attempt = 1; attempt <= NAMES_TO_TRY; attempt++) {
       const name = fileName(stream, at, pid, attempt)
       const handle = await open(join(dir, name), 'ax', 0o640).catch((error: NodeJS.ErrnoException) => {

@@ -112,7 +112,7 @@ export class MinuteRing {
     const count = column?.counts[slot] ?? 0
     if (!column || count === 0 || this.#minutes[slot] !== minute) return null
     const mean = column.means[slot] ?? 0
-    return { count, sum: mean * count, min: mean - (column.below[slot] ?? 0), max: mean + (column.above[slot] ?? 0) }
+    return { count, sum: mean * count, min: extreme(mean, -(column.below[slot] ?? 0)), max: extreme(mean, column.above[slot] ?? 0) }
   }
 
   /** After the clock was set back: minutes that are yet to come. */
@@ -148,4 +148,10 @@ export class MinuteRing {
 
 export function combine(a: Summary, b: Summary): Summary {
   return { count: a.count + b.count, sum: a.sum + b.sum, min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) }
+}
+
+/** What single precision leaves of a zero is a zero: no card uses minus two kilobytes. */
+function extreme(mean: number, distance: number): number {
+  const value = mean + distance
+  return Math.abs(value) <= Math.abs(mean) * 2 ** -23 ? 0 : value
 }

@@ -5,13 +5,18 @@ export type FieldIndex = number
 
 export const FIELD_INDEX: ReadonlyMap<GpuField, FieldIndex> = new Map(GPU_FIELDS.map((field, index) => [field, index]))
 
+/** Five minutes, which is the shortest span that the screens offer, and a little for clocks that differ. */
+const KEPT_MS = 330_000
+/** That long at ten samples a second. */
+const MOST_SAMPLES = 3300
+
 /**
  * The newest samples of one GPU as they were taken, in ascending time. A column exists once its field had a value;
- * NaN stands for null inside.
+ * NaN stands for null inside. It grows where its samples would be too few for five minutes.
  */
 export class SampleRing {
-  readonly #capacity: number
-  readonly #times: Float64Array
+  #capacity: number
+  #times: Float64Array
   readonly #columns: (Float64Array | undefined)[] = new Array<Float64Array | undefined>(GPU_FIELDS.length).fill(undefined)
   #start = 0
   #length = 0
@@ -52,8 +57,8 @@ export class SampleRing {
   /** A clock that was set back takes the samples of the time that is yet to come with it. */
   push(at: number, values: Float64Array): void {
     while (this.#length > 0 && this.lastAt >= at) this.#length -= 1
-    if (this.#length === this.#capacity) this.#start = (this.#start + 1) % this.#capacity
-    else this.#length += 1
+    if (this.#length < this.#capacity || this.#hasGrown(at - this.firstAt)) this.#length += 1
+    else this.#start = (this.#start + 1) % this.#capacity
     const slot = this.#slot(this.#length - 1)
     this.#times[slot] = at
     for (let field = 0; field < GPU_FIELDS.length; field++) this.#put(field, slot, values[field] ?? Number.NaN)
@@ -61,9 +66,10 @@ export class SampleRing {
 
   /** Puts the newest of `older` in front, as many as there is room for, and only what is before our first. */
   prepend(older: SampleRing): void {
-    for (let index = older.length - 1; index >= 0 && this.#length < this.#capacity; index--) {
+    for (let index = older.length - 1; index >= 0; index--) {
       const at = older.timeAt(index)
       if (at >= this.firstAt) continue
+      if (this.#length >= this.#capacity && !this.#hasGrown(this.lastAt - at)) return
       this.#start = (this.#start - 1 + this.#capacity) % this.#capacity
       this.#length += 1
       this.#times[this.#start] = at
@@ -81,6 +87,25 @@ export class SampleRing {
       else high = middle
     }
     return low
+  }
+
+  /** Whether there is room for one more sample now, with which the ring would span this long. */
+  #hasGrown(spanMs: number): boolean {
+    if (!(spanMs < KEPT_MS) || this.#capacity >= MOST_SAMPLES) return false
+    const capacity = Math.min(MOST_SAMPLES, this.#capacity * 2)
+    const grown = (column: Float64Array) => {
+      const larger = new Float64Array(capacity).fill(Number.NaN)
+      larger.set(column.subarray(this.#start))
+      larger.set(column.subarray(0, this.#start), this.#capacity - this.#start)
+      return larger
+    }
+    this.#times = grown(this.#times)
+    this.#columns.forEach((column, field) => {
+      if (column) this.#columns[field] = grown(column)
+    })
+    this.#capacity = capacity
+    this.#start = 0
+    return true
   }
 
   #slot(index: number): number {

@@ -32,7 +32,7 @@ export const storeSettings = {
   'history.samples': setting({
     schema: z.number().int().min(2).max(100_000),
     default: 300,
-    help: 'Samples of each GPU kept in memory at full rate.',
+    help: 'Samples of each GPU kept in memory at full rate; up to 3300 where these would be less than five minutes.',
   }),
   'history.hours': setting({
     schema: z.number().min(1).max(168),

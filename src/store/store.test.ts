@@ -61,6 +61,29 @@ describe('files', () => {
     expect((await stat(dir)).mode & 0o777).toBe(0o750)
   })
 
+  it('goes on past a sample that cannot be a line, and says so with the next', async () => {
+    const dir = await temporaryDir()
+    const store = open(dir)
+    store.accept(tickEvent(NOON, [gpuSample(Number.NaN)]))
+    store.accept(tickEvent(NOON, [gpuSample(NOON)]))
+    await store.flush()
+    expect(() => store.accept(tickEvent(NOON, [gpuSample(NOON + 1000)]))).toThrow(RangeError)
+    store.accept(tickEvent(NOON, [gpuSample(NOON + 2000)]))
+    await store.flush()
+    expect(await textLines(dir, 'gpu_metrics')).toHaveLength(3)
+  })
+
+  it('says of a GPU what was known when it was measured', async () => {
+    const dir = await temporaryDir()
+    const store = open(dir)
+    store.accept({ type: 'devices', devices: [gpuInfo()] })
+    store.accept(tickEvent(NOON, [gpuSample(NOON)]))
+    store.accept({ type: 'devices', devices: [{ ...gpuInfo(), index: 5 }] })
+    store.accept(tickEvent(NOON + 1000, [gpuSample(NOON + 1000)]))
+    await store.flush()
+    expect(await records(dir, 'gpu_metrics')).toMatchObject([{ gpu_index: 0 }, { gpu_index: 5 }])
+  })
+
   it('writes after so many samples, not before', async () => {
     const dir = await temporaryDir()
     const store = open(dir, { 'log.batch_samples': 3 })

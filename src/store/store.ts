@@ -113,7 +113,8 @@ class JsonlStore implements Store {
     if (this.#disk.reason === null && this.#intake.gpuTicks >= this.#options.settings['log.batch_samples']) {
       this.#intake.resetGpuTicks()
       void this.flush()
-    } else if (!this.#timer && !this.#outbox.isEmpty()) this.#startTimer(this.#options.settings['log.batch_seconds'] * 1000)
+    } else if (!this.#timer && (this.#intake.isWaiting || !this.#outbox.isEmpty()))
+      this.#startTimer(this.#options.settings['log.batch_seconds'] * 1000)
   }
 
   dropped(): { readonly count: number; readonly reason: string | null } {
@@ -122,6 +123,7 @@ class JsonlStore implements Store {
 
   health(): StoreHealth {
     this.#noticeStuckDisk()
+    this.#intake.settle()
     return {
       state: this.#disk.reason === null ? 'ok' : 'degraded',
       since: this.#disk.since,
@@ -166,6 +168,7 @@ class JsonlStore implements Store {
     if (this.#timer) clearTimeout(this.#timer)
     this.#timer = null
     this.#intake.resetGpuTicks()
+    this.#intake.settle()
     this.#passStartedAt = this.#options.now()
     const fault = await this.#tryToWriteAll()
     this.#passStartedAt = null

@@ -1,9 +1,10 @@
 /** What makes a write outlast a power cut. */
-import { mkdir, open, readdir, stat } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolder } from '../make-folder.ts'
 
 export async function ensureFolder(path: string): Promise<void> {
-  const firstMade = await mkdir(path, { recursive: true, mode: 0o750 })
+  const firstMade = await makeFolder(path, 0o750)
   if (firstMade === undefined) return
   for (let folder = path; folder.length >= firstMade.length; folder = dirname(folder)) await syncFolder(dirname(folder))
 }

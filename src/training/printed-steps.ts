@@ -1,10 +1,13 @@
 /** Sends what a command printed of its steps, as long as the command does not report steps itself. */
 import type { AgentLink } from './agent-link.ts'
 import { toJson } from './json-text.ts'
-import { OutputParser, type PrintedStep } from './output-parser.ts'
+import { type FoundStep, OutputParser } from './output-parser.ts'
+import { ProgressBar } from './progress-bar.ts'
 
 const SEND_EVERY_MS = 1000
 const MOST_WAITING = 10_000
+/** tqdm draws its bar anew right below a line that was written above it, and not again for a tenth of a second. */
+const BAR_FOLLOWS_MS = 90
 /** Far from where SDKs count. */
 const FIRST_SEQ = 2 ** 40
 
@@ -12,7 +15,9 @@ export class PrintedSteps {
   readonly #link: AgentLink
   readonly #run: string
   readonly #announced: Readonly<Record<string, unknown>>
+  readonly #bar = new ProgressBar()
   readonly #parsers = new Map<string, OutputParser>()
+  #unplaced: { readonly found: FoundStep; readonly at: number; readonly timer: NodeJS.Timeout } | null = null
   readonly #timer: NodeJS.Timeout
   #waiting: string[] = []
   #seq = FIRST_SEQ
@@ -26,6 +31,7 @@ export class PrintedSteps {
     this.#link = link
     this.#run = announced.id
     this.#announced = announced
+    this.#bar.onDraw = (step) => this.#place(step)
     this.#timer = setInterval(() => void this.send(), SEND_EVERY_MS)
     this.#timer.unref()
   }
@@ -36,14 +42,15 @@ export class PrintedSteps {
 
   /** `stream`: standard output and standard error are read apart, because each may break off in the middle of a line. */
   feed(stream: string, text: string): void {
-    const parser = this.#parsers.get(stream) ?? new OutputParser()
+    const parser = this.#parsers.get(stream) ?? new OutputParser(this.#bar)
     this.#parsers.set(stream, parser)
-    for (const step of parser.feed(text)) this.#take(step)
+    for (const step of parser.read(text)) this.#take(step)
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
     for (const stream of this.#parsers.keys()) this.feed(stream, '\n')
+    this.#place(null)
     await this.#sending
     await this.send()
   }
@@ -62,9 +69,25 @@ export class PrintedSteps {
     if (status === 200) this.#toldTotal = total
   }
 
-  #take(step: PrintedStep): void {
+  #take(found: FoundStep): void {
+    this.#place(null)
+    if (found.isByBar) {
+      this.#unplaced = { found, at: Date.now(), timer: setTimeout(() => this.#place(null), BAR_FOLLOWS_MS) }
+    } else this.#add(found, found.step, Date.now())
+  }
+
+  /** `step`: what the bar says now; null: it says nothing new. */
+  #place(step: number | null): void {
+    const unplaced = this.#unplaced
+    if (!unplaced) return
+    this.#unplaced = null
+    clearTimeout(unplaced.timer)
+    this.#add(unplaced.found, step ?? unplaced.found.step, unplaced.at)
+  }
+
+  #add({ isByBar: _, ...values }: FoundStep, step: number, t: number): void {
     if (this.#isOff || this.#waiting.length >= MOST_WAITING) return
-    this.#waiting.push(toJson({ seq: ++this.#seq, rank: 0, t: Date.now(), ...step }))
+    this.#waiting.push(toJson({ seq: ++this.#seq, rank: 0, t, ...values, step }))
   }
 
   async #send(): Promise<void> {

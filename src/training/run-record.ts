@@ -105,6 +105,11 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
 /** The more telling outcome stays: a launcher only sees an exit code where the SDK saw the exception. */
 const WEIGHT: Readonly<Record<Outcome, number>> = { success: 0, killed: 1, failed: 2, nan: 3, oom: 4 }
 
+/** The loss is no number any more. Hugging Face's Trainer writes 0 for it (`logging_nan_inf_filter`); the gradient norm tells. */
+export function endsInNan({ loss, gradientNorm }: { readonly loss: Reading; readonly gradientNorm: Reading }): boolean {
+  return Number.isNaN(loss) || (loss === 0 && Number.isNaN(gradientNorm))
+}
+
 /** A rank other than 0 that ended well says nothing of the others; any trouble ends the run. */
 export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
   if (end.outcome === 'success' && end.rank !== null && end.rank !== 0) return { ...known, updatedAt: now }

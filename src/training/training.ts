@@ -13,7 +13,7 @@ import { ReportMaker } from './report-process.ts'
 import { reportRoutes } from './report-routes.ts'
 import { trainingRoutes } from './routes.ts'
 import { RunFiles } from './run-files.ts'
-import { endRun, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
+import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
 import { presumedEnd, seenProcess } from './silent-runs.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
@@ -129,8 +129,12 @@ class TrainingRoom implements Training {
     return this.#outcomes.get(entry) ?? null
   }
 
-  async endRun(id: string, end: RunEnd): Promise<RunRecord | null> {
+  async endRun(id: string, told: RunEnd): Promise<RunRecord | null> {
     await this.open()
+    const isOfAll = told.outcome === 'success' && (told.rank === null || told.rank === 0)
+    const progress = isOfAll ? await this.#registry.progressOf(id) : null
+    // A program that trained NaN to its last step ended without an error, and not well.
+    const end: RunEnd = progress && endsInNan(progress.figures()) ? { ...told, outcome: 'nan' } : told
     const run = await this.#change(id, (known) => (known ? endRun(known, end, this.#now()) : null))
     // Whoever ends a run looks at its log next.
     if (run && run.endedAt !== null) await this.#options.flush?.()

@@ -305,6 +305,7 @@ export class LiveState {
 
   /** Any simulated card makes the whole screen say so. */
   #provenance(gpus: readonly KnownGpu[]): Provenance {
+    if (gpus.some((gpu) => gpu.info.provenance === 'simulated')) return 'simulated'
     if (this.replay) return 'replay'
     return gpus.find((gpu) => gpu.info.provenance !== 'live')?.info.provenance ?? 'live'
   }

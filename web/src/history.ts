@@ -6,7 +6,7 @@ import type { HistoryAnswer } from './answers.ts'
 import { ask, inWords } from './api.ts'
 import { agentNow } from './live/agent-clock.ts'
 import type { GpuCell } from './live/gpu-cell.ts'
-import { epoch, onEvent } from './live/store.ts'
+import { epoch, isReplay, onEvent } from './live/store.ts'
 import { boundsOf, type TimeRange } from './time-range.ts'
 
 export type Columns = Readonly<Partial<Record<GpuField, readonly Reading[]>>>
@@ -33,7 +33,7 @@ const LONGEST_REFRESH_MS = 60_000
 /** The present of this GPU's data: of a recording it is the moment that was played last. */
 export function presentOf(cell: GpuCell): number {
   const sample = cell.sample.peek()
-  return cell.info.peek().provenance === 'replay' && sample ? sample.at : agentNow()
+  return isReplay.peek() && sample ? sample.at : agentNow()
 }
 
 export function useHistory(cell: GpuCell, fields: readonly GpuField[], range: TimeRange): ReadonlySignal<Track> {

@@ -32,6 +32,25 @@ export function chooseRange(range: TimeRange): void {
   else setQuery({ range: null, from: String(Math.round(range.from)), to: String(Math.round(range.to)) })
 }
 
+let beforeZoom: TimeRange = FIRST
+let zoomed: TimeRange | null = null
+
+export function zoomTo(from: number, to: number): void {
+  const current = currentRange()
+  if (!isZoomed(current)) beforeZoom = current
+  zoomed = { kind: 'fixed', from: Math.round(from), to: Math.round(to) }
+  chooseRange(zoomed)
+}
+
+/** Back to what was shown before the first zoom; of a link that was opened, to the present. */
+export function zoomOut(): void {
+  chooseRange(isZoomed(currentRange()) ? beforeZoom : FIRST)
+}
+
+function isZoomed(range: TimeRange): boolean {
+  return range.kind === 'fixed' && zoomed?.kind === 'fixed' && range.from === zoomed.from && range.to === zoomed.to
+}
+
 export function boundsOf(range: TimeRange, now: number): { readonly from: number; readonly to: number } {
   return range.kind === 'last' ? { from: now - range.ms, to: now } : { from: range.from, to: range.to }
 }

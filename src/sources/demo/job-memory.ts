@@ -12,13 +12,10 @@ const SEGMENT_BYTES = 20 * MEBIBYTE
 /** A job that grows dies when no more than this is free. */
 const LAST_FREE_BYTES = 180 * MEBIBYTE
 
-/** Seconds after the start, and the share of the full size from then on: weights, optimizer state, then larger and larger batches. */
+/** Seconds after the start, and the share of the full size from then on: a context, weights, the first step, then larger batches. */
 const STAIRS: readonly (readonly [number, number])[] = [
   [1, 0.02],
-  [2.5, 0.24],
-  [4, 0.41],
-  [6, 0.68],
-  [8, 0.8],
+  [1.6, 0.58],
   [9.5, 0.91],
   [12, 0.97],
   [16, 1],

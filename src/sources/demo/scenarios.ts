@@ -7,8 +7,8 @@ export type Trouble = Exclude<DemoScenario, 'all'>
 /** Seconds after the first tick at which a trouble sets in. */
 export const TROUBLE_AT = { leak: 10, oom: 0, intruder: 20, overheat: 20, stall: 25, lost: 25 } as const
 
-/** How long the memory of a leaking job takes to fill, in seconds. */
-export const FILL_SECONDS = { leak: 255, oom: 90 } as const
+/** How long the memory of a leaking job takes to fill, in seconds: fast enough that the leak is found within a minute of the start. */
+export const FILL_SECONDS = { leak: 120, oom: 90 } as const
 
 const SPREAD: readonly Trouble[] = ['leak', 'oom', 'intruder', 'overheat', 'stall', 'lost']
 const MAX_GPUS = 64

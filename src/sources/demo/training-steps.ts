@@ -9,7 +9,7 @@ const SCHEDULE_STEPS = 12_000
 /** Steps older than this are not made up for after a long pause between two ticks. */
 const CATCH_UP_SECONDS = 60
 
-/** Steps that ended after `fromMs` and not after `toMs`, both since the first tick, which was at `origin`. */
+/** Steps that ended from `fromMs` on and before `toMs`, both since the first tick, which was at `origin`. */
 export function stepsBetween(plan: GpuPlan, origin: number, fromMs: number, toMs: number): TrainingStep[] {
   const from = Math.max(fromMs / 1000, toMs / 1000 - CATCH_UP_SECONDS)
   const to = toMs / 1000
@@ -20,7 +20,7 @@ export function stepsBetween(plan: GpuPlan, origin: number, fromMs: number, toMs
     for (let step = Math.max(1, Math.floor(trainedSeconds(job, from) / stepSeconds) - 1); step <= last; step++) {
       const ended = momentOf(job, trainedAtEnd(job, step))
       const endedMs = Math.round(ended * 1000)
-      if (endedMs > from * 1000 && endedMs <= toMs && ended < job.end) steps.push(stepOf(job, step, origin + endedMs, ended))
+      if (endedMs >= from * 1000 && endedMs < toMs && ended < job.end) steps.push(stepOf(job, step, origin + endedMs, ended))
     }
   }
   return steps

@@ -67,6 +67,29 @@ export class Visit {
     return this.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   }
 
+  /** Whether the whole width of the element is inside the window. */
+  isSeen(selector: string): Promise<boolean> {
+    return this.page.evaluate((wanted) => {
+      const box = document.querySelector(wanted)?.getBoundingClientRect()
+      return box !== undefined && box.left >= 0 && box.right <= document.documentElement.clientWidth
+    }, selector)
+  }
+
+  /** How far the page's pieces have jumped by themselves within this time, by the browser's own measure; 0: nothing moved. */
+  jumps(ms: number): Promise<number> {
+    return this.page.evaluate(
+      (wait) =>
+        new Promise<number>((resolve) => {
+          let sum = 0
+          new PerformanceObserver((list) => {
+            for (const entry of list.getEntries()) sum += (entry as PerformanceEntry & { readonly value: number }).value
+          }).observe({ type: 'layout-shift' })
+          setTimeout(() => resolve(sum), wait)
+        }),
+      ms,
+    )
+  }
+
   /** Findings of axe-core that keep somebody from using the page. */
   async barriers(): Promise<string[]> {
     await this.page.evaluate(axeSource())

@@ -1,6 +1,6 @@
 /** Every page of the dashboard, in a real browser, on the real agent. */
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { FIXTURES, RunningAgent, until } from '../../program.ts'
 import { LAPTOP, openBrowser, PHONE, Visit, whyNoBrowser } from './browser.ts'
 import { postTraining } from './training-post.ts'
@@ -50,6 +50,7 @@ describe.skipIf(whyNoBrowser !== '')(`the dashboard${whyNoBrowser}`, () => {
         expect(await visit.overflow(), `${hash} is wider than the window`).toBeLessThanOrEqual(0)
         expect(await visit.barriers(), hash).toEqual([])
         expect(await visit.page.innerText('.banners')).toContain('SIMULATED')
+        expect(await visit.isSeen('.nav [aria-current]'), `${hash}: the page's own link is in sight`).toBe(true)
       }
       expect(visit.faults).toEqual([])
       expect(visit.strangers).toEqual([])
@@ -85,6 +86,17 @@ describe.skipIf(whyNoBrowser !== '')(`the dashboard${whyNoBrowser}`, () => {
     await visit.close()
   })
 
+  it('says on the page of a GPU what is wrong with the training on it', { timeout: 120_000 }, async () => {
+    const { findings } = await until('a run is in trouble', async () => {
+      const answer = await agent.get<{ findings: { subject: { gpu: string | null; gpuIndex: number | null } }[] }>('/api/v1/findings')
+      return answer.findings.some(({ subject }) => subject.gpu === null && subject.gpuIndex !== null) ? answer : null
+    })
+    const gpu = findings.find(({ subject }) => subject.gpu === null && subject.gpuIndex !== null)?.subject.gpuIndex
+    const visit = await Visit.open(browser, agent.url, `#/gpu/${gpu}`)
+    await until('it is said', async () => (await visit.page.locator('main .finding').count()) > 0)
+    await visit.close()
+  })
+
   it('has no inline script and refuses to be framed', async () => {
     const answer = await fetch(agent.url)
     const policy = answer.headers.get('content-security-policy') ?? ''
@@ -112,6 +124,25 @@ describe.skipIf(whyNoBrowser !== '')(`the dashboard${whyNoBrowser}`, () => {
     await until('the overview is back', async () => !/PCIe and NVLink/.test(await visit.page.innerText('main')))
     expect(visit.faults).toEqual([])
     await visit.close()
+  })
+
+  it('does not move under the eyes while readings come', { timeout: 120_000 }, async () => {
+    const quiet = await RunningAgent.start(['--source', 'demo', '--demo-gpus', '12'])
+    onTestFinished(async () => {
+      await quiet.stop()
+    })
+    for (const options of [LAPTOP, PHONE]) {
+      const jumps = await Promise.all(
+        ['#/', '#/?view=cards', '#/gpu/0', '#/memory', '#/processes', '#/training', '#/alerts'].map(async (hash) => {
+          const visit = await Visit.open(browser, quiet.url, hash, options)
+          await visit.page.waitForTimeout(6000)
+          const moved = await visit.jumps(6000)
+          await visit.close()
+          return { hash, isStill: moved < 0.02, moved }
+        }),
+      )
+      expect(jumps.filter(({ isStill }) => !isStill)).toEqual([])
+    }
   })
 
   it('is an app that can be installed', async () => {

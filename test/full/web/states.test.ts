@@ -75,9 +75,29 @@ describe.skipIf(whyNoBrowser !== '')(`the dashboard in trouble${whyNoBrowser}`, 
     script.update({ hang: 'nvmlDeviceGetMemoryInfo_v2' })
     await until('the hang is said', async () => /not responding/.test(await visit.page.innerText('.banners')))
     await until('the cards say it too', async () => /not responding/i.test(await visit.page.innerText('main')))
+    await until('the age is said', async () => /\d s old/.test(await visit.page.innerText('.linkstate.old')))
+    await visit.go('#/gpu/0')
+    await until('nothing is said to be well', async () =>
+      (await visit.page.innerText('main')).includes('Not known without current readings'),
+    )
+    await visit.go('#/memory')
+    await until('no forecast is made', async () => (await visit.page.innerText('main')).includes('No forecast without current readings'))
+    expect(await visit.page.innerText('main')).not.toContain('no end in sight')
     script.update({ hang: '' })
     await until('all is well again', async () => !/not responding/.test(await visit.page.innerText('.banners')), 60_000)
     expect(visit.faults).toEqual([])
+  })
+
+  it('says once that alerts are switched off, and what is found is shown all the same', { timeout: 120_000 }, async () => {
+    const agent = await start(['--source', 'demo', '--demo-scenario', 'intruder'], {
+      GPUWARDEN_ALERTS_ENABLED: 'false',
+      GPUWARDEN_LOG_ENABLED: 'false',
+    })
+    const visit = await visitTo(agent, '#/alerts')
+    await until('it is said', async () => (await visit.page.innerText('main')).includes('Nobody is told of anything'))
+    expect((await visit.page.innerText('main')).split('Alerts are switched off').length).toBe(2)
+    await visit.go('#/')
+    await until('the finding is there', async () => /has come upon/.test(await visit.page.innerText('main')), 60_000)
   })
 
   it('keeps the card of a lost GPU, marked, and the others live', { timeout: 120_000 }, async () => {

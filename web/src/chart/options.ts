@@ -2,6 +2,7 @@
 import type { RefObject } from 'preact'
 import uPlot from 'uplot'
 import type { Reading } from '../../../src/model.ts'
+import { formatBytes, rate } from '../words.ts'
 import { type ChartColors, seriesColor, translucent } from './colors.ts'
 import { overlayPlugin } from './overlay.ts'
 import { stackUp } from './stack.ts'
@@ -38,8 +39,11 @@ export function chartData({ at, series, stacked, fan }: TimeChartProps): ChartDa
 }
 
 const LINE_WIDTH = 1.5
-/** 1 MiB, 2 MiB, 4 MiB … */
-const BYTE_STEPS = Array.from({ length: 32 }, (_, power) => 1024 ** 2 * 2 ** power)
+/** Many points beneath each other: a line of one pixel looks the same there, and costs half as much to paint. */
+const DENSE_WIDTH = 1
+const DENSE_POINTS_PER_PIXEL = 16
+/** 1 KiB, 2 KiB, 4 KiB … */
+const BYTE_STEPS = Array.from({ length: 42 }, (_, power) => 1024 * 2 ** power)
 
 export function chartOptions(
   current: () => TimeChartProps,
@@ -49,12 +53,13 @@ export function chartOptions(
 ): uPlot.Options {
   const props = current()
   const { series, stacked, fan } = props
+  const lineWidth = props.at.length > DENSE_POINTS_PER_PIXEL * size.width ? DENSE_WIDTH : LINE_WIDTH
   const lines: uPlot.Series[] = series.map((one, index) => {
     const color = seriesColor(palette, one.color ?? index)
     return {
       label: one.label,
       stroke: one.faint ? translucent(color, 0.35) : color,
-      width: LINE_WIDTH,
+      width: lineWidth,
       points: { show: false },
       ...(one.spanned ? { spanGaps: true } : {}),
       ...(one.dash ? { dash: [6, 4] } : {}),
@@ -140,7 +145,7 @@ export function chartOptions(
         ticks: { show: false },
         size: 64,
         space: 34,
-        ...(props.unit === 'bytes' ? { incrs: BYTE_STEPS } : {}),
+        ...(isInBytes(props) ? { incrs: BYTE_STEPS } : {}),
         values: (_plot, splits) => splits.map((value) => (value === null ? '' : current().format(value))),
       },
     ],
@@ -170,10 +175,15 @@ function valueRange({ least, most, limits, log }: TimeChartProps, min: number | 
   if (log) return decades(bottom, top)
   if (top <= bottom) return [bottom - Math.max(1e-6, Math.abs(bottom) * 0.1), bottom + Math.max(1e-6, Math.abs(bottom) * 0.1)]
   const room = (top - bottom) * 0.04
-  return [
-    least !== null && least !== undefined && bottom >= least ? least : bottom - room,
-    most !== null && most !== undefined && top <= most ? most : top + room,
-  ]
+  // Above the highest limit its name has to fit.
+  const above =
+    shown.length > 0 && Math.max(...shown) > top - 3 * room ? 3 * room : most !== null && most !== undefined && top <= most ? 0 : room
+  return [least !== null && least !== undefined && bottom >= least ? least : bottom - room, top + above]
+}
+
+/** Round figures of bytes are powers of two, not of ten. */
+function isInBytes({ format }: TimeChartProps): boolean {
+  return format === formatBytes || format === rate
 }
 
 /** Whole powers of ten around what is positive. */

@@ -67,8 +67,6 @@ export interface TimeChartProps {
   /** A figure with its unit: for the axis, the legend and the crosshair. */
   readonly format: (value: Reading) => string
   readonly x?: 'time' | 'step' | 'elapsed'
-  /** Bytes have round figures of their own. */
-  readonly unit?: 'bytes'
   readonly stacked?: boolean
   readonly log?: boolean
   /** The axis covers at least these; null: follows the data. */

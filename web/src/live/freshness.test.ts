@@ -18,10 +18,14 @@ describe('freshnessOf', () => {
 
   it('puts what explains the most first', () => {
     expect(freshnessOf({ ...good, isLinked: false }).kind).toBe('unreachable')
-    expect(freshnessOf({ ...good, health: { ...health, state: 'not_responding', message: 'hung since' } })).toEqual({
+    expect(freshnessOf({ ...good, health: { ...health, state: 'not_responding', message: 'no answer for 1.4 s' } })).toEqual({
       kind: 'not_responding',
-      words: 'hung since',
+      words: 'The driver is not responding',
       since: 5,
+    })
+    expect(freshnessOf({ ...good, health: { ...health, state: 'crashed', message: 'it ended with signal 11' } })).toMatchObject({
+      kind: 'not_responding',
+      words: 'it ended with signal 11',
     })
     expect(freshnessOf({ ...good, sample: { ...sample, state: 'lost', stateReason: 'XID 79' } })).toEqual({
       kind: 'lost',

@@ -32,9 +32,11 @@ const STATES: Readonly<Record<Exclude<GpuSample['state'], 'ok'>, string>> = {
 export function freshnessOf({ isLinked, health, sample, ageMs }: FreshnessInput): Freshness {
   if (!isLinked && sample) return { kind: 'unreachable', words: 'No connection to the agent: these are its last words', since: null }
   if (health && (health.state === 'not_responding' || health.state === 'crashed' || health.state === 'failed')) {
+    // How long it has not answered is told by the age of the readings; the message only knows the beginning.
     const words =
-      health.message ??
-      { not_responding: 'The driver is not responding', crashed: 'The sampler crashed', failed: 'The driver cannot be read' }[health.state]
+      health.state === 'not_responding'
+        ? 'The driver is not responding'
+        : (health.message ?? { crashed: 'The sampler crashed', failed: 'The driver cannot be read' }[health.state])
     return { kind: 'not_responding', words, since: health.since }
   }
   if (sample === null) return { kind: 'waiting' }

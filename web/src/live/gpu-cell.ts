@@ -29,7 +29,7 @@ export class GpuCell {
       return JSON.stringify(
         freshnessOf({
           isLinked: isLinked.value,
-          health: health.value.find((one) => one.source === source) ?? null,
+          health: health.value.find((one) => one.source === source || one.provenance === 'replay') ?? null,
           sample: this.sample.value,
           ageMs: arrivedAt === null ? null : Math.max(0, now.value - arrivedAt),
         }),

@@ -24,7 +24,10 @@ export const epoch = signal(0)
 
 export const isLinked: ReadonlySignal<boolean> = computed(() => link.value.state === 'live' || link.value.state === 'connecting')
 export const isSimulated: ReadonlySignal<boolean> = computed(() => gpus.value.some((cell) => cell.info.value.provenance === 'simulated'))
-export const isReplay: ReadonlySignal<boolean> = computed(() => gpus.value.some((cell) => cell.info.value.provenance === 'replay'))
+/** A recording of simulated GPUs is both. */
+export const isReplay: ReadonlySignal<boolean> = computed(
+  () => health.value.some((one) => one.provenance === 'replay') || gpus.value.some((cell) => cell.info.value.provenance === 'replay'),
+)
 
 const SEVERITY_ORDER = { critical: 0, warning: 1, info: 2 } as const
 const MOST_EVENTS = 500

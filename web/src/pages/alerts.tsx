@@ -12,7 +12,8 @@ import { Silences } from './alerts/silences.tsx'
 const REFRESH_MS = 5000
 
 export function AlertsPage() {
-  const { answer, fault, again } = useAnswer<{ alerts: readonly AlertView[] }>('/api/v1/alerts', {}, REFRESH_MS)
+  const { answer, fault, code, again } = useAnswer<{ alerts: readonly AlertView[] }>('/api/v1/alerts', {}, REFRESH_MS)
+  if (code === 'unavailable') return <AlertsOff text={fault ?? ''} />
   return (
     <>
       <div class="page-head">
@@ -36,6 +37,19 @@ export function AlertsPage() {
       </div>
       <Channels />
       <PastAlerts />
+    </>
+  )
+}
+
+function AlertsOff({ text }: { readonly text: string }) {
+  return (
+    <>
+      <h1>Alerts</h1>
+      <Panel>
+        <Empty title="Nobody is told of anything">
+          {text} What the detectors find is still shown on the <a href="#/">overview</a>.
+        </Empty>
+      </Panel>
     </>
   )
 }

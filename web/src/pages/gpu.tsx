@@ -3,7 +3,7 @@ import '../style/gpu.css'
 import type { GpuInfo, GpuSample, Reading } from '../../../src/model.ts'
 import { now } from '../live/agent-clock.ts'
 import type { GpuCell } from '../live/gpu-cell.ts'
-import { events, findings, gpuCell, gpus } from '../live/store.ts'
+import { events, findings, gpuCell, gpus, runs } from '../live/store.ts'
 import { go, place } from '../location.ts'
 import { FindingItem } from '../parts/finding-item.tsx'
 import { Badge, Empty, Fact, Panel, ScrollBox } from '../parts/parts.tsx'
@@ -25,6 +25,7 @@ import {
   usedOf,
 } from '../words.ts'
 import { GpuCharts } from './gpu/charts.tsx'
+import { isAboutGpu } from './overview/about-gpu.ts'
 
 export function GpuPage() {
   const name = place.value.parts[1] ?? '0'
@@ -61,7 +62,7 @@ function OneGpu({ cell }: { readonly cell: GpuCell }) {
       <State cell={cell} />
       <Now cell={cell} />
       <GpuCharts cell={cell} range={currentRange()} />
-      <div class="grid columns-4">
+      <div class="grid gpu-notes">
         <Findings cell={cell} />
         <Users cell={cell} />
         <Events cell={cell} />
@@ -158,16 +159,17 @@ function clock(hertz: Reading): string {
 
 function link({ pcieGeneration, pcieWidth }: GpuSample, { pcieGenerationMax, pcieWidthMax }: GpuInfo): string {
   if (pcieGeneration === null || pcieWidth === null) return NOT_AVAILABLE
-  const most = pcieGenerationMax === null || pcieWidthMax === null ? '' : ` (of ${pcieGenerationMax}.0 ×${pcieWidthMax})`
+  const isFull = pcieGeneration === pcieGenerationMax && pcieWidth === pcieWidthMax
+  const most = isFull || pcieGenerationMax === null || pcieWidthMax === null ? '' : ` (of ${pcieGenerationMax}.0 ×${pcieWidthMax})`
   return `${pcieGeneration}.0 ×${pcieWidth}${most}`
 }
 
 function Findings({ cell }: { readonly cell: GpuCell }) {
-  const own = findings.value.filter(({ subject }) => subject.gpu === cell.id)
+  const own = findings.value.filter(({ subject }) => isAboutGpu(subject, cell.info.value, runs.value))
   return (
     <Panel title="Findings">
       {own.length === 0 ? (
-        <Empty title="Nothing is wrong with this GPU" />
+        <Empty title={cell.freshness.value.kind === 'live' ? 'Nothing is wrong with this GPU' : 'Not known without current readings'} />
       ) : (
         <ul class="list">
           {own.map((finding) => (

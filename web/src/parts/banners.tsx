@@ -19,13 +19,15 @@ export function Banners() {
             {one.source}: {one.state === 'not_responding' ? 'driver not responding' : one.state}
           </strong>
           <span>
-            since {clockTime(one.since, now.value)} ({formatDuration(now.value - one.since)}). {one.message}
+            since {clockTime(one.since, now.value)} ({formatDuration(now.value - one.since)}).{' '}
+            {one.state === 'not_responding' ? 'It is asked again until it answers.' : one.message}
           </span>
         </p>
       ))}
       {isSimulated.value && (
         <p class="banner simulated">
-          <strong>SIMULATED</strong> These GPUs do not exist: no GPU was found, or the demo was asked for.
+          <strong>SIMULATED</strong> These GPUs do not exist:{' '}
+          {isReplay.value ? 'the recording is one of the demo.' : 'no GPU was found, or the demo was asked for.'}
         </p>
       )}
       {isReplay.value && (

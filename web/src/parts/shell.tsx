@@ -1,4 +1,5 @@
 /** The bar at the top and the line at the bottom of every page. */
+import { useEffect, useRef } from 'preact/hooks'
 import { session, signOut } from '../api.ts'
 import { now } from '../live/agent-clock.ts'
 import { reconnect } from '../live/connection.ts'
@@ -15,15 +16,24 @@ const LINKS = [
   { name: 'settings', label: 'Settings' },
 ] as const
 
+/** Younger readings count as of this moment. */
+const LIVE_MS = 3000
+
 export function TopBar() {
   const current = place.value.parts[0] ?? ''
+  const nav = useRef<HTMLElement>(null)
+  // On a phone the bar is wider than the screen: where one is has to be in sight.
+  useEffect(() => {
+    const link = nav.current?.querySelector<HTMLElement>('[aria-current]')
+    if (nav.current && link) nav.current.scrollLeft = link.offsetLeft + link.offsetWidth / 2 - nav.current.clientWidth / 2
+  }, [current])
   return (
     <header class="top">
       <a class="brand" href="#/">
         <img src="/icon.svg" alt="" width="22" height="22" />
         gpuwarden <span class="host cut">{hostname}</span>
       </a>
-      <nav class="nav" aria-label="Pages">
+      <nav class="nav" aria-label="Pages" ref={nav}>
         {LINKS.map(({ name, label }) => (
           <a key={name} href={`#/${name}`} aria-current={isCurrent(name, current) ? 'page' : undefined}>
             {label}
@@ -54,8 +64,11 @@ function Link() {
     const ages = gpus.value.map((cell) => cell.ageMs()).filter((age) => age !== null)
     const oldest = ages.length === 0 ? null : Math.max(...ages)
     return (
-      <span class="linkstate live" title="Age of the oldest reading shown">
-        <i /> {oldest === null ? 'waiting' : oldest < 3000 ? 'live' : `${formatDuration(oldest)} old`}
+      <span
+        class={`linkstate ${oldest === null ? '' : oldest < LIVE_MS ? 'live' : 'old'}`}
+        title={oldest === null ? 'No reading has come yet' : 'Age of the oldest reading shown'}
+      >
+        <i /> {oldest === null ? 'waiting' : oldest < LIVE_MS ? 'live' : `${formatDuration(oldest)} old`}
       </span>
     )
   }

@@ -85,7 +85,9 @@ function Channel({ channel, onTested }: { readonly channel: ChannelView; readonl
         {oldestAgeMs !== null && <span class="faint"> ({formatDuration(oldestAgeMs)})</span>}
       </td>
       <td class="channel-state">
-        {problem !== null ? (
+        {problem !== null && channel.channel === 'webpush' ? (
+          <Badge tone="muted">not used</Badge>
+        ) : problem !== null ? (
           <Badge tone="critical">not usable</Badge>
         ) : channel.attempts > 0 ? (
           <Badge tone="warning">trying again</Badge>

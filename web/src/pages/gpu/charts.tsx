@@ -9,8 +9,8 @@ import { presentOf, type Track, useHistory } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { epoch } from '../../live/store.ts'
 import { Badge, Fault, Panel } from '../../parts/parts.tsx'
-import { boundsOf, chooseRange, RANGES, type TimeRange } from '../../time-range.ts'
-import { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, rate } from '../../words.ts'
+import { boundsOf, type TimeRange, zoomOut, zoomTo } from '../../time-range.ts'
+import { clockTime, formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, rate } from '../../words.ts'
 import { ledgerLayers } from './ledger-layers.ts'
 import { marksOf, useHappenings } from './marks.ts'
 import { throttleBands, totals } from './throttle-bands.ts'
@@ -35,6 +35,7 @@ const FIELDS: readonly GpuField[] = [
   'nvlinkRxBytesPerSecond',
 ]
 
+const MOST_MARKS = 8
 const PROCESS_REFRESH_MS = 10_000
 
 const celsius = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value)} °C`)
@@ -60,11 +61,13 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
     to: track.to,
     sync: 'gpu',
     marks,
-    onZoom: (from: number, to: number) => chooseRange({ kind: 'fixed', from, to }),
-    onReset: () => chooseRange(RANGES[0] as TimeRange),
+    hasMarkList: false,
+    onZoom: zoomTo,
+    onReset: zoomOut,
     empty: track.state === 'loading' ? 'Loading…' : 'The agent has no readings of this span of time.',
   } satisfies Partial<TimeChartProps>
   const total = info.memoryTotalBytes
+  const shown = marks.filter(({ at: moment }) => moment >= track.from && moment <= track.to)
   return (
     <>
       <Fault text={track.fault} />
@@ -82,7 +85,6 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
             stacked
             series={layers.map((layer, index) => ({ ...layer, color: layer.label === 'driver reserve' ? 6 : index }))}
             format={formatBytes}
-            unit="bytes"
             least={0}
             most={total}
             limits={total === null ? [] : [{ value: total, label: `capacity ${formatBytes(total)}` }]}
@@ -163,6 +165,16 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
           />
         </Panel>
       </div>
+      {/* Below the charts: what is added to it must not push them away. */}
+      {shown.length > 0 && (
+        <ul class="chart-marks happened" aria-label="What happened in this span of time">
+          {shown.slice(-MOST_MARKS).map((mark) => (
+            <li key={`${mark.at}${mark.label}`} class={`tone-${mark.tone}`}>
+              <time>{clockTime(mark.at, track.to)}</time> {mark.label}
+            </li>
+          ))}
+        </ul>
+      )}
     </>
   )
 }

@@ -7,9 +7,10 @@ import { ask } from '../../api.ts'
 import type { ChartMark } from '../../chart/time-chart.tsx'
 import { presentOf } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
-import { epoch, events, findings } from '../../live/store.ts'
+import { epoch, events, findings, runs } from '../../live/store.ts'
 import { boundsOf, type TimeRange } from '../../time-range.ts'
 import { severityTone } from '../../words.ts'
+import { isAboutGpu } from '../overview/about-gpu.ts'
 
 export interface Happenings {
   readonly findings: readonly Finding[]
@@ -31,11 +32,13 @@ export function useHappenings(cell: GpuCell, range: TimeRange): ReadonlySignal<H
       const { from, to } = boundsOf(range, presentOf(cell))
       const span = { gpu: cell.id, from: Math.floor(from), to: Math.ceil(to) }
       Promise.all([
-        ask<FindingsAnswer>('/api/v1/findings/history', { ...span, limit: 200 }, { signal: stop.signal }),
+        // Of all: those of a run name its GPU by number only.
+        ask<FindingsAnswer>('/api/v1/findings/history', { from: span.from, to: span.to, limit: 1000 }, { signal: stop.signal }),
         ask<EventsAnswer>('/api/v1/events', span, { signal: stop.signal }),
       ]).then(
         ([past, happened]) => {
-          found.value = { findings: past.findings, events: happened.events }
+          const own = past.findings.filter(({ subject }) => isAboutGpu(subject, cell.info.peek(), runs.peek()))
+          found.value = { findings: own, events: happened.events }
         },
         // Marks are an addition: the charts and the connection's own state say when the agent is away.
         () => undefined,

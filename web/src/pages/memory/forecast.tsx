@@ -8,11 +8,11 @@ import { present } from '../../live/present.ts'
 import { findings } from '../../live/store.ts'
 import { FindingItem } from '../../parts/finding-item.tsx'
 import { Badge, Fact, Fault, Panel } from '../../parts/parts.tsx'
-import { boundsOf, chooseRange, RANGES, type TimeRange } from '../../time-range.ts'
+import { boundsOf, type TimeRange, zoomOut, zoomTo } from '../../time-range.ts'
 import { clockTime, formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, type Tone } from '../../words.ts'
 import { type Allocator, isFresh } from './allocators.ts'
 import { fanOf, forecastsOf } from './forecast-fan.ts'
-import { whyNoForecast } from './no-forecast.ts'
+import { type Reason, whyNoForecast } from './no-forecast.ts'
 import { pace } from './pace.ts'
 
 interface ForecastProps {
@@ -26,18 +26,29 @@ const RISK_TONES: Readonly<Record<RiskLevel, Tone>> = { low: 'muted', medium: 'p
 
 export function ForecastPanel({ cell, range, track, allocators }: ForecastProps) {
   const [nearest, ...others] = forecastsOf(findings.value, cell.info.value)
+  const isLive = cell.freshness.value.kind === 'live'
+  const reason = nearest ? null : reasonOf({ cell, track, allocators })
   return (
     <Panel
       title="Forecast"
       aside={
-        nearest?.riskLevel ? (
+        nearest && !isLive ? (
+          <Badge tone="muted">as of the last readings</Badge>
+        ) : nearest?.riskLevel ? (
           <Badge tone={RISK_TONES[nearest.riskLevel]}>risk {nearest.riskLevel}</Badge>
-        ) : (
+        ) : reason?.isJudged ? (
           <Badge tone="good">no end in sight</Badge>
+        ) : (
+          <Badge tone="muted">not known</Badge>
         )
       }
     >
-      {nearest ? <Statement finding={nearest} /> : <NoForecast cell={cell} track={track} allocators={allocators} />}
+      {nearest && <Statement finding={nearest} />}
+      {reason && (
+        <p class="small">
+          <strong>{reason.title}.</strong> <span class="faint">{reason.text}</span>
+        </p>
+      )}
       <FanChart cell={cell} range={range} track={track} finding={nearest ?? null} />
       {others.length > 0 && (
         <ul class="list">
@@ -89,20 +100,15 @@ function Statement({ finding }: { readonly finding: Finding }) {
   )
 }
 
-function NoForecast({ cell, track, allocators }: Pick<ForecastProps, 'cell' | 'track' | 'allocators'>) {
+function reasonOf({ cell, track, allocators }: Pick<ForecastProps, 'cell' | 'track' | 'allocators'>): Reason {
   const { at, columns } = track.value
-  const { title, text } = whyNoForecast({
+  return whyNoForecast({
     at,
     used: columns.memoryUsedBytes ?? [],
     totalBytes: cell.info.value.memoryTotalBytes,
     isLive: cell.freshness.value.kind === 'live',
     hasAllocator: allocators.value.some(({ step }) => isFresh(step, presentOf(cell))),
   })
-  return (
-    <p class="small">
-      <strong>{title}.</strong> <span class="faint">{text}</span>
-    </p>
-  )
 }
 
 function FanChart({ cell, range, track, finding }: Omit<ForecastProps, 'allocators'> & { readonly finding: Finding | null }) {
@@ -126,7 +132,6 @@ function FanChart({ cell, range, track, finding }: Omit<ForecastProps, 'allocato
         to={fan && range.kind === 'last' ? fan.to : to}
         fan={fan?.fan ?? null}
         format={formatBytes}
-        unit="bytes"
         least={0}
         most={total}
         limits={total === null ? [] : [{ value: total, label: `capacity ${formatBytes(total)}` }]}
@@ -137,8 +142,8 @@ function FanChart({ cell, range, track, finding }: Omit<ForecastProps, 'allocato
         }
         marks={fan && predictedAt !== null ? [{ at: predictedAt, label: 'full, as expected', tone: 'critical' }] : []}
         height={240}
-        onZoom={(begin, end) => chooseRange({ kind: 'fixed', from: begin, to: end })}
-        onReset={() => chooseRange(RANGES[0] as TimeRange)}
+        onZoom={zoomTo}
+        onReset={zoomOut}
         empty={state === 'loading' ? 'Loading…' : 'The agent has no readings of this span of time.'}
       />
       {fan && finding?.subject.run != null && (

@@ -1,6 +1,7 @@
 /** Where this GPU's memory is at this moment: parts that add up to all of it. */
 import type { ReadonlySignal } from '@preact/signals'
-import type { LedgerName } from '../../../../src/memory/ledger.ts'
+import { useRef } from 'preact/hooks'
+import type { LedgerEntry, LedgerName } from '../../../../src/memory/ledger.ts'
 import type { ProcessView } from '../../../../src/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
@@ -21,12 +22,14 @@ export const PARTS: Readonly<Record<LedgerName, { readonly label: string; readon
   free: { label: 'Free', fill: 'fill-none' },
 }
 
+const ORDER = Object.keys(PARTS) as readonly LedgerName[]
 const MOST_NAMES = 4
 
 export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; readonly allocators: ReadonlySignal<readonly Allocator[]> }) {
   const sample = cell.sample.value
   const info = cell.info.value
   const ledger = sample && ledgerNow(sample, info.memoryTotalBytes, allocators.value, present())
+  const rows = useKept(ledger?.entries ?? [])
   if (!ledger || sample.memoryUsedBytes === null)
     return (
       <Panel title="Where it is now">
@@ -63,7 +66,7 @@ export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; read
               </tr>
             </thead>
             <tbody>
-              {ledger.entries.map(({ name, bytes, explanation }) => (
+              {rows.map(({ name, bytes, explanation }) => (
                 <tr key={name}>
                   <td class="nowrap">
                     <i class={`swatch ${PARTS[name].fill}`} /> {PARTS[name].label}
@@ -89,6 +92,17 @@ export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; read
       </div>
     </Panel>
   )
+}
+
+/** A part that was there once keeps its line, with nothing in it, so that the page does not move up and down. */
+function useKept(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
+  const kept = useRef(new Map<LedgerName, LedgerEntry>())
+  const current = new Map(entries.map((entry) => [entry.name, entry]))
+  for (const entry of entries) kept.current.set(entry.name, entry)
+  return ORDER.flatMap((name) => {
+    const known = kept.current.get(name)
+    return known ? [current.get(name) ?? { ...known, bytes: 0 }] : []
+  })
 }
 
 function Holders({ processes }: { readonly processes: readonly ProcessView[] }) {

@@ -17,6 +17,7 @@ describe('whyNoForecast', () => {
     expect(whyNoForecast(course([40 * GIB, 30 * GIB, 20 * GIB, 10 * GIB]))).toEqual({
       title: 'Memory is falling',
       text: '30.0 GiB less than 30 s ago.',
+      isJudged: true,
     })
     expect(whyNoForecast(course([10 * GIB, 40 * GIB, 10 * GIB, 14 * GIB])).title).toBe('Memory rose, but not towards its end')
   })
@@ -27,6 +28,8 @@ describe('whyNoForecast', () => {
   })
 
   it('does not judge what it cannot see', () => {
+    for (const blind of [course([1, 2], { isLive: false }), course([null, null]), course([GIB, GIB])])
+      expect(whyNoForecast(blind).isJudged).toBe(false)
     expect(whyNoForecast(course([1, 2], { isLive: false })).title).toBe('No forecast without current readings')
     expect(whyNoForecast(course([null, null])).title).toBe('No forecast is possible')
     expect(whyNoForecast(course([GIB, GIB, GIB, GIB], { totalBytes: null })).title).toBe('No forecast is possible')

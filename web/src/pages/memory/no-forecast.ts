@@ -14,6 +14,8 @@ export interface Course {
 export interface Reason {
   readonly title: string
   readonly text: string
+  /** False: it is not that nothing threatens, only that nothing can be told. */
+  readonly isJudged: boolean
 }
 
 const STEADY = 0.01
@@ -21,24 +23,27 @@ const LEAST_MS = 30_000
 const LOOK_BACK_MS = 5 * 60_000
 
 export function whyNoForecast({ at, used, totalBytes, isLive, hasAllocator }: Course): Reason {
-  if (!isLive) return { title: 'No forecast without current readings', text: 'It comes back with the readings of this GPU.' }
+  if (!isLive)
+    return { title: 'No forecast without current readings', text: 'It comes back with the readings of this GPU.', isJudged: false }
   const last = used.findLastIndex((bytes) => bytes !== null)
   const end = at[last]
   const bytes = used[last] ?? null
   if (totalBytes === null || end === undefined || bytes === null)
-    return { title: 'No forecast is possible', text: 'This GPU does not tell how much of its memory is in use.' }
+    return { title: 'No forecast is possible', text: 'This GPU does not tell how much of its memory is in use.', isJudged: false }
   const first = used.findIndex((value, index) => value !== null && (at[index] ?? 0) >= end - LOOK_BACK_MS)
   const before = used[first] ?? bytes
   const spanMs = end - (at[first] ?? end)
-  if (spanMs < LEAST_MS) return { title: 'Too early to tell', text: 'A forecast needs at least half a minute of readings.' }
+  if (spanMs < LEAST_MS)
+    return { title: 'Too early to tell', text: 'A forecast needs at least half a minute of readings.', isJudged: false }
   const span = formatDuration(spanMs)
   const followed = hasAllocator ? ' What the training needs is followed, not what its cache keeps.' : ''
   const change = bytes - before
   if (Math.abs(change) < STEADY * totalBytes)
-    return { title: 'Memory is steady', text: `It changed by less than 1 % of the card in the last ${span}.${followed}` }
-  if (change < 0) return { title: 'Memory is falling', text: `${formatBytes(-change)} less than ${span} ago.${followed}` }
+    return { title: 'Memory is steady', text: `It changed by less than 1 % of the card in the last ${span}.${followed}`, isJudged: true }
+  if (change < 0) return { title: 'Memory is falling', text: `${formatBytes(-change)} less than ${span} ago.${followed}`, isJudged: true }
   return {
     title: 'Memory rose, but not towards its end',
     text: `${formatBytes(change)} more than ${span} ago: not steadily enough for a forecast, or full in more than two days.${followed}`,
+    isJudged: true,
   }
 }

@@ -8,7 +8,7 @@ import { presentOf, type Track } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { Fault, Panel } from '../../parts/parts.tsx'
 import { usePolled } from '../../poll.ts'
-import { boundsOf, chooseRange, RANGES, type TimeRange } from '../../time-range.ts'
+import { boundsOf, type TimeRange, zoomOut, zoomTo } from '../../time-range.ts'
 import { formatBytes } from '../../words.ts'
 import { type ProcessRow, processStack } from './process-stack.ts'
 
@@ -52,13 +52,12 @@ export function ProcessMemoryPanel({ cell, range, track }: PanelProps) {
         from={from}
         to={to}
         format={formatBytes}
-        unit="bytes"
         least={0}
         most={total}
         limits={total === null ? [] : [{ value: total, label: `capacity ${formatBytes(total)}` }]}
         height={200}
-        onZoom={(begin, end) => chooseRange({ kind: 'fixed', from: begin, to: end })}
-        onReset={() => chooseRange(RANGES[0] as TimeRange)}
+        onZoom={zoomTo}
+        onReset={zoomOut}
         empty={isUnknown ? 'The driver does not say who uses this GPU.' : empty}
       />
       {stack && stack.rows.length > 0 && <Rows rows={stack.rows} />}

@@ -62,7 +62,11 @@ function FindingTotal() {
   const isUnknown = list.length === 0 && link.value.state !== 'live'
   const tone: Tone = isUnknown ? 'muted' : critical > 0 ? 'critical' : warning > 0 ? 'warning' : 'good'
   return (
-    <Total label="Findings" aside={critical > 0 ? `${critical} critical` : warning > 0 ? `${warning} warnings` : null} tone={tone}>
+    <Total
+      label="Findings"
+      aside={critical > 0 ? `${critical} critical` : warning > 0 ? `${warning} ${warning === 1 ? 'warning' : 'warnings'}` : null}
+      tone={tone}
+    >
       <a href="#/alerts" class={`tone-${tone}`}>
         {isUnknown ? NOT_AVAILABLE : list.length === 0 ? 'none' : list.length}
       </a>

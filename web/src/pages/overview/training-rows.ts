@@ -39,7 +39,7 @@ export function trainingRows(
     if (announced.has(step.run) || now - step.at > FORGET_MS) continue
     rows.push(rowOf(unannounced(step), undefined, step, findings))
   }
-  return rows.sort((a, b) => a.name.localeCompare(b.name) || a.id.localeCompare(b.id))
+  return rows.sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }) || a.id.localeCompare(b.id))
 }
 
 function rowOf(run: Run, listed: RunListed | undefined, step: TrainingStep | undefined, findings: readonly Finding[]): TrainingRow {

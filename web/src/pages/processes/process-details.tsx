@@ -9,7 +9,7 @@ import { gpuCell } from '../../live/store.ts'
 import { CopyButton, Fault } from '../../parts/parts.tsx'
 import { RangePicker } from '../../parts/range-picker.tsx'
 import { usePolled } from '../../poll.ts'
-import { boundsOf, chooseRange, currentRange } from '../../time-range.ts'
+import { boundsOf, currentRange, zoomOut, zoomTo } from '../../time-range.ts'
 import { clockTime, formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
 import { allowEntries, policyOf } from './allow-list.ts'
 import type { ProcessRow } from './process-rows.ts'
@@ -125,8 +125,8 @@ function MemoryHistory({ row }: { readonly row: ProcessRow }) {
         least={0}
         height={140}
         empty={answer === null ? 'Asking…' : 'Nothing is known of this process in this span of time.'}
-        onZoom={(from, to) => chooseRange({ kind: 'fixed', from, to })}
-        onReset={() => chooseRange({ kind: 'last', name: '5m', ms: 300_000 })}
+        onZoom={zoomTo}
+        onReset={zoomOut}
       />
     </div>
   )

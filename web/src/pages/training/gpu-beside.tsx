@@ -81,7 +81,6 @@ function Charts({ cell, from, to, isMoving, onZoom, onReset }: BesideProps) {
             title="GPU memory in use"
             series={line('memoryUsedBytes', 'in use')}
             format={formatBytes}
-            unit="bytes"
             least={0}
             most={total}
             limits={total === null ? [] : [{ value: total, label: `capacity ${formatBytes(total)}` }]}

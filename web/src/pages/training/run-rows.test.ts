@@ -58,8 +58,20 @@ describe('runRows', () => {
       runWith({ id: 'new', startedAt: 5 }),
     ]
     const rows = runRows(listed, new Map([['sim', stepWith({ run: 'sim', at: 3 })]]), 20)
-    expect(rows.map(({ id }) => id)).toEqual(['new', 'sim', 'old', 'over'])
-    expect(rows[1]).toMatchObject({ isSeenOnly: true, startedAt: null })
+    expect(rows.map(({ id }) => id)).toEqual(['new', 'old', 'sim', 'over'])
+    expect(rows[2]).toMatchObject({ isSeenOnly: true, startedAt: null })
+  })
+
+  it('leaves those that are only seen in their places, whoever took the latest step', () => {
+    const order = (first: number, second: number) => {
+      const latest = new Map([
+        ['run-10', stepWith({ run: 'run-10', at: first })],
+        ['run-9', stepWith({ run: 'run-9', at: second })],
+      ])
+      return runRows([], latest, 10_000).map(({ id }) => id)
+    }
+    expect(order(9000, 9500)).toEqual(['run-9', 'run-10'])
+    expect(order(9500, 9000)).toEqual(['run-9', 'run-10'])
   })
 })
 

@@ -34,7 +34,7 @@ export function isRunning(state: RunState): boolean {
   return state === 'running' || state === 'silent'
 }
 
-/** Running ones first, then the latest. */
+/** Running ones first, then the latest; those that are only seen tell no beginning, and stand by name, where they stay. */
 export function runRows(
   listed: readonly RunListed[],
   latest: ReadonlyMap<string, TrainingStep>,
@@ -45,8 +45,12 @@ export function runRows(
   const known = new Set(listed.map(({ id }) => id))
   const seen = [...latest.values()].filter(({ run }) => !known.has(run))
   const rows = [...listed.map((run) => keptRow(run, latest.get(run.id), now)), ...seen.map((step) => seenRow(step, seenNow))]
-  const begin = ({ startedAt, lastStepAt }: RunRow) => startedAt ?? lastStepAt ?? 0
-  return rows.sort((a, b) => Number(isRunning(b.state)) - Number(isRunning(a.state)) || begin(b) - begin(a) || a.id.localeCompare(b.id))
+  return rows.sort(
+    (a, b) =>
+      Number(isRunning(b.state)) - Number(isRunning(a.state)) ||
+      (b.startedAt ?? 0) - (a.startedAt ?? 0) ||
+      a.id.localeCompare(b.id, undefined, { numeric: true }),
+  )
 }
 
 export function keptRow(run: RunListed, step: TrainingStep | undefined, now: number): RunRow {

@@ -1,0 +1,55 @@
+/** What is said of a run or of a GPU that stands still. */
+import type { GpuSample, Severity } from '../model.ts'
+import type { FindingDraft } from './finding.ts'
+import { median } from './rolling-median.ts'
+import type { GpuPace } from './stall-gpu.ts'
+import type { Pace } from './stall-steps.ts'
+import { bytes, duration } from './words.ts'
+
+/** `excuse`: what the run may be at instead of hanging; null when nothing points to it. `left`: its processes that are still there. */
+export function runDraft(run: Pace, sample: GpuSample, silentMs: number, left: number, excuse: string | null): FindingDraft {
+  const usualMs = median(run.gaps)
+  const silence = `no step for ${duration(silentMs)} after step ${run.lastStep}; usually there is one every ${duration(usualMs)}`
+  return {
+    severity: excuse === null ? 'warning' : 'info',
+    since: sample.at - silentMs,
+    message: `Run ${run.run} ${excuse ?? 'stands still'}: ${silence}.`,
+    evidence: {
+      silent_seconds: Math.round(silentMs / 10) / 100,
+      usual_step_seconds: Math.round(usualMs) / 1000,
+      last_step: run.lastStep,
+      utilization_ratio: sample.utilizationRatio,
+      processes_left: run.pids.length === 0 ? null : left,
+      processes_before: run.pids.length,
+    },
+    confidence: excuse !== null ? 0.5 : run.pids.length === 0 ? 0.7 : 0.9,
+    advice: [
+      'See where it hangs: py-spy dump --pid PID; a collective that waits for a lost rank looks like this.',
+      'A slow disk, a data loader without workers, or a long checkpoint are the harmless causes.',
+    ],
+  }
+}
+
+export function gpuDraft(
+  label: string,
+  state: GpuPace,
+  severity: Severity,
+  at: number,
+  quietMs: number,
+  memoryBytes: number,
+): FindingDraft {
+  const holder = state.pid === null ? '' : ` by process ${state.pid}`
+  return {
+    severity,
+    since: at - quietMs,
+    message: `GPU ${label} has been silent for ${duration(quietMs)} after ${duration(state.busyMs)} of work, with ${bytes(memoryBytes)} still held${holder}.`,
+    evidence: {
+      quiet_seconds: Math.round(quietMs / 100) / 10,
+      busy_seconds: Math.round(state.busyMs / 100) / 10,
+      longest_pause_seconds: Math.round(state.longestPauseMs / 100) / 10,
+      memory_used_bytes: memoryBytes,
+    },
+    confidence: severity === 'warning' ? 0.7 : 0.5,
+    advice: ['If it is a training run, see where it hangs (py-spy dump). With the SDK its steps would tell at once.'],
+  }
+}
