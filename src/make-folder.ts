@@ -1,6 +1,6 @@
 /**
  * Folders with their parents. Node's own `recursive` tries for ever, at full load, where a parent is there and the folder still
- * "does not exist" when it is to be made: below /proc, and on automounts without such a place (seen with Node 20 to 26).
+ * "does not exist" when it is to be made: below /proc, with Node 20 to 26.
  */
 import { mkdirSync, type Stats, statSync } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'

@@ -41,6 +41,17 @@ describe('status', () => {
     expect(JSON.parse(stdout).devices['0'].statistics.samples_count).toBeGreaterThan(400)
   })
 
+  it('says so and ends with code 3 when the driver hangs in its first read', async () => {
+    const script = fakeNvmlScript({ gpus: 1, hang: 'nvmlDeviceGetUtilizationRates' })
+    const { code, stdout, stderr } = await run(['status', '--source', 'nvidia', '--deadline', '0.5'], {
+      GPUWARDEN_NVML: buildFakeNvml(),
+      ...script.env,
+    })
+    expect(stdout).toMatch(/no sample/)
+    expect(stderr).toMatch(/the nvidia driver is not responding/)
+    expect(code).toBe(3)
+  })
+
   it('ends with code 3 and advice where the driver cannot be talked to', async () => {
     const script = fakeNvmlScript({ init: 18 })
     const { code, stderr } = await run(['status'], { GPUWARDEN_NVML: buildFakeNvml(), ...script.env })

@@ -1,4 +1,5 @@
 /** `gpuwarden report`: from a log folder to text, JSON and one HTML file. */
+import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import vm from 'node:vm'
@@ -12,7 +13,7 @@ import { BUCKETS, TimeBuckets } from '../src/report/training-buckets.ts'
 import { costOf, listPrice } from '../src/report/training-cost.ts'
 import { GpuUse } from '../src/report/training-gpu-use.ts'
 import { buildReport } from '../src/report/training-report.ts'
-import { FIXTURES, run, temporaryFolder } from './program.ts'
+import { BIN, FIXTURES, run, temporaryFolder } from './program.ts'
 
 const T = Date.UTC(2026, 0, 5)
 const GIB = 1024 ** 3
@@ -252,6 +253,11 @@ describe('a report', () => {
       gpus: [{ id: 'GPU-1' }],
     })
     expect(summary.notes).not.toContainEqual(expect.stringContaining('Which GPUs'))
+    // The run is called like the script, and that is where people are.
+    const scripts = temporaryFolder()
+    writeFileSync(join(scripts, 'train.py'), 'print(1)\n')
+    const beside = spawnSync(process.execPath, [BIN, 'report', 'train.py', '--log-dir', dir, '--json'], { cwd: scripts, encoding: 'utf8' })
+    expect([beside.status, JSON.parse(beside.stdout || '{}')]).toEqual([0, summary])
     const unknown = await run(['report', 'other.py', '--log-dir', dir])
     expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('train.py (r1)')])
     const trace = join(temporaryFolder(), 'trace')

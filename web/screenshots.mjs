@@ -1,5 +1,5 @@
 // The pictures of the dashboard in docs/images, from simulated GPUs: node web/screenshots.mjs
-// Needs Chromium and a built package. Takes three minutes: histories have to fill first.
+// Needs Chromium and a built package. Takes three minutes: histories have to fill first, but the demo's leak not to its end.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ const folder = join(root, 'docs/images')
 const executablePath = process.env.GPUWARDEN_CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path))
 if (!executablePath) throw new Error('Chromium is not installed: apt-get install chromium')
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
-const WARM_UP_MS = Number(process.env.WARM_UP_MS ?? 150_000)
+const WARM_UP_MS = Number(process.env.WARM_UP_MS ?? 110_000)
 
 let step = 0
 const agent = await startAgent()
@@ -23,7 +23,7 @@ const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '
 await shoot('overview', '#/', { height: 1000 })
 await shoot('gpu', '#/gpu/3', { height: 1000 })
 await shoot('memory', '#/memory?gpu=0', { height: 1150 })
-await shoot('processes', '#/processes?open=4194305@0', { height: 900 })
+await shoot('processes', '#/processes?open=4196305@2', { height: 900 })
 await shoot('training', '#/training/resnet50-imagenet?smooth=0.8', { height: 1150 })
 await shoot('alerts', '#/alerts', { height: 1000 })
 await shoot('settings', '#/settings', { height: 1000, colorScheme: 'light' })

@@ -1,5 +1,5 @@
 /** `gpuwarden report`: what a recording, or one run of it, looked like: text, JSON or one HTML file. */
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
@@ -59,12 +59,14 @@ export function readPrice(given: unknown): number | null {
   throw new Failure(`--price-per-hour: expected dollars per GPU hour, 0 or more; got ${JSON.stringify(given)}`, { exitCode: EXIT.usage })
 }
 
-/** A path, or the id or name of a run of the log folder; the latest of that name. */
+/** A folder, the id or name of a run of the log folder (the latest of that name), or a file: a run is named after its script, which lies there too. */
 async function findSubject(subject: string, logDir: string): Promise<{ path: string; run: ReportRun | null }> {
-  if (existsSync(subject)) return { path: subject, run: null }
+  const entry = statSync(subject, { throwIfNoEntry: false })
+  if (entry?.isDirectory()) return { path: subject, run: null }
   const { runs } = await new RunFiles(join(logDir, 'runs')).list()
   const run = runs.find(({ id }) => id === subject) ?? runs.findLast(({ name }) => name === subject)
   if (run) return { path: logDir, run }
+  if (entry) return { path: subject, run: null }
   const known = runs.slice(-5).map(({ id, name }) => `${name} (${id})`)
   throw new Failure(`"${subject}" is neither a log folder nor a run in ${logDir}`, {
     exitCode: EXIT.noSource,

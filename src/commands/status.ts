@@ -9,9 +9,11 @@ import { MemoryStatistics, memoryStatusReport } from '../report/memory-status.ts
 
 export async function status(config: Config, options: Record<string, unknown>): Promise<number> {
   const statistics = new MemoryStatistics()
+  let troubles: string[] = []
   const text = await oneLook(
     config,
     ({ state }, { simulatedInstead }) => {
+      troubles = state.gpus().some(({ sample }) => sample !== null) ? [] : state.health().flatMap(({ message }) => message ?? [])
       if (options.json === true)
         return JSON.stringify(memoryStatusReport(state.now(), state.gpus(), state.processes(), statistics), null, 2)
       const note = simulatedInstead ? 'No GPU was found: these are SIMULATED GPUs. Run "gpuwarden doctor" to see why.\n' : ''
@@ -20,7 +22,8 @@ export async function status(config: Config, options: Record<string, unknown>): 
     { onEvent: (event) => statistics.accept(event) },
   )
   process.stdout.write(`${text}\n`)
-  return EXIT.ok
+  for (const trouble of troubles) process.stderr.write(`gpuwarden: ${trouble}\n`)
+  return troubles.length === 0 ? EXIT.ok : EXIT.noSource
 }
 
 function table(gpus: readonly GpuView[], processes: readonly ProcessView[]): string {

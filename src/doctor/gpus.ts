@@ -13,6 +13,12 @@ const INSTALL: Readonly<Record<string, string>> = {
   amd: 'Load the amdgpu kernel module ("modprobe amdgpu"); in a container, mount /sys and pass /dev/dri and /dev/kfd.',
 }
 
+const HUNG = 'Look for XIDs and hung tasks in the kernel log (dmesg). If nvidia-smi or rocm-smi hangs as well, the machine needs a reboot.'
+
+function isHung(message: string | null): boolean {
+  return message?.includes('not responding') ?? false
+}
+
 export const checkGpus: Check = async ({ values, sampling }) => {
   const onBus = cardsOnBus(values.root)
   const openings = await Promise.all(VENDOR_SOURCES.map((source) => sampling.supervisor.open(source)))
@@ -21,7 +27,9 @@ export const checkGpus: Check = async ({ values, sampling }) => {
     const cards = onBus.get(source) ?? 0
     if (result === 'opened') results.push(ok(source, describeDevices(sampling, source)))
     else if (result === 'failed')
-      results.push(missing(source, message ?? 'the driver does not answer', INSTALL[source] ?? 'Check the driver.'))
+      results.push(
+        missing(source, message ?? 'the driver does not answer', isHung(message) ? HUNG : (INSTALL[source] ?? 'Check the driver.')),
+      )
     else if (cards > 0)
       results.push(
         missing(source, `${cards} card(s) on the PCI bus, but no driver answers for them`, INSTALL[source] ?? 'Install the driver.'),

@@ -286,10 +286,6 @@ describe('devices', () => {
       memoryTotalBytes: 196_592 * 1024 * 1024,
     })
   })
-})
-
-describe('processes', () => {
-  const row = { pid: 7, memory_used_mb: 10, user: 'alice', name: 'python', started_at: time(-60), host_memory_mb: 512 }
 
   it('stay simulated when they were, with and without lines of their own', async () => {
     const own = { timestamp: time(0), gpu_index: 0, id: 'GPU-a', index: 0, vendor: 'nvidia', provenance: 'simulated' }
@@ -304,6 +300,10 @@ describe('processes', () => {
     const { items } = await readAll(folder)
     expect(items.at(-1)?.devices.map((device) => device.provenance)).toEqual(['simulated', 'simulated', 'replay'])
   })
+})
+
+describe('processes', () => {
+  const row = { pid: 7, memory_used_mb: 10, user: 'alice', name: 'python', started_at: time(-60), host_memory_mb: 512 }
 
   it('that the GPU lines describe come as a host sample ahead of them, when they change', async () => {
     const folder = await folderOf({

@@ -16,6 +16,8 @@ const metronome = new Metronome()
 let start: StartMessage | null = null
 let watched: readonly number[] = []
 let opened = 0
+/** Sources that are to be opened and are not yet. */
+let pending = 0
 
 const COST_EVERY_BEATS = 5
 const originMs = performance.now()
@@ -91,12 +93,13 @@ async function open(name: string): Promise<void> {
       return
     }
     await say({ type: 'opened', source: name, provenance: source.provenance, intervalMs, devices: source.devices() })
+    const isFirst = opened === 0
     const runner = new SourceRunner({
       name,
       source,
       intervalMs,
       originMs,
-      announce: opened > 0,
+      announce: () => !isFirst || pending > 0,
       metronome,
       send,
       onGone: () => runners.delete(name),
@@ -124,7 +127,8 @@ process.on('message', (message: ToSampler) => {
       metronome.add(new Pulse(message.beatMs))
       break
     case 'open':
-      opening = opening.then(() => open(message.source))
+      pending++
+      opening = opening.then(() => open(message.source)).finally(() => pending--)
       break
     case 'watch':
       watched = message.pids

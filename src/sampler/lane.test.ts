@@ -56,6 +56,11 @@ describe('a sampler that falls silent', () => {
 
   it.each<[string, readonly FromSampler[], string]>([
     ['the first source, when nothing else was announced', [...both, tick('nvidia')], 'nvidia'],
+    [
+      'the first source in its first read, though another is still to be opened',
+      [opened('nvidia'), { type: 'begin', source: 'nvidia' }],
+      'nvidia',
+    ],
     ['who was announced by a message', [...both, tick('nvidia'), { type: 'begin', source: 'host' }], 'host'],
     ['who was announced by the tick before', [...both, tick('nvidia', 'host')], 'host'],
     ['the first source again, once the announced one has answered', [...both, tick('nvidia', 'host'), tick('host')], 'nvidia'],

@@ -86,11 +86,14 @@ export class Lane {
   async stop(): Promise<void> {
     if (this.#over) return
     this.#end()
+    const timers: NodeJS.Timeout[] = []
     const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()))
+    // Held until then: a killed child no longer keeps this process alive, and it has more to do than to wait for it.
+    const late = new Promise<void>((resolve) => timers.push(setTimeout(resolve, STOP_MS + 200)))
     this.#send({ type: 'stop' })
-    const timer = setTimeout(() => this.kill(), STOP_MS)
-    await Promise.race([gone, new Promise<void>((resolve) => setTimeout(resolve, STOP_MS + 200).unref())])
-    clearTimeout(timer)
+    timers.push(setTimeout(() => this.kill(), STOP_MS))
+    await Promise.race([gone, late])
+    for (const timer of timers) clearTimeout(timer)
   }
 
   kill(): void {
@@ -141,7 +144,9 @@ export class Lane {
       this.#heardMs = Math.max(this.#heardMs, now - this.#options.deadlineMs / 2)
       return
     }
-    const limit = this.#opening.size > 0 ? Math.max(this.#options.openDeadlineMs, this.#options.deadlineMs) : this.#options.deadlineMs
+    // A source that is being read has its own deadline, whoever else is still to be opened.
+    const isOpening = this.#begun === null ? this.#opening.size > 0 : this.#opening.has(this.#begun)
+    const limit = isOpening ? Math.max(this.#options.openDeadlineMs, this.#options.deadlineMs) : this.#options.deadlineMs
     if (now - this.#heardMs > limit) this.#fail('not_responding', `no answer for ${Math.round((now - this.#heardMs) / 100) / 10} s`)
   }
 

@@ -12,8 +12,8 @@ export interface RunnerOptions {
   readonly intervalMs: number
   /** Monotonic; shared by the sources of a process, so that they tick together. */
   readonly originMs: number
-  /** Whether to announce each read (see messages.ts). */
-  readonly announce: boolean
+  /** Whether to announce the next read (see messages.ts); the first one always is, because the agent may be opening another source by then. */
+  readonly announce: () => boolean
   readonly metronome: Metronome
   /** `sent` is called when the message is on its way; only sources that run faster than the clock wait for it. */
   readonly send: (message: FromSampler, sent?: () => void) => void
@@ -59,7 +59,7 @@ export class SourceRunner implements Beat {
     this.#reading = true
     this.dueMs = Number.POSITIVE_INFINITY
     try {
-      if (announce && !wasTold) send({ type: 'begin', source: name })
+      if (!wasTold && (announce() || this.#lastReadMs === Number.NEGATIVE_INFINITY)) send({ type: 'begin', source: name })
       const started = performance.now()
       this.#lastReadMs = started
       const at = Date.now()

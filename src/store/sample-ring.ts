@@ -92,7 +92,7 @@ export class SampleRing {
   /** Whether there is room for one more sample now, with which the ring would span this long. */
   #hasGrown(spanMs: number): boolean {
     if (!(spanMs < KEPT_MS) || this.#capacity >= MOST_SAMPLES) return false
-    const capacity = Math.min(MOST_SAMPLES, this.#capacity * 2)
+    const capacity = Math.min(MOST_SAMPLES, Math.max(this.#capacity + 16, Math.ceil(this.#capacity * 1.25)))
     const grown = (column: Float64Array) => {
       const larger = new Float64Array(capacity).fill(Number.NaN)
       larger.set(column.subarray(this.#start))

@@ -2,7 +2,7 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { session } from './api.ts'
-import { epoch } from './live/store.ts'
+import { epoch, link } from './live/store.ts'
 import { place } from './location.ts'
 import { LoginPage } from './pages/login.tsx'
 import { Banners } from './parts/banners.tsx'
@@ -62,6 +62,12 @@ function CurrentPage() {
       isWanted = false
     }
   }, [name, attempt])
+  if (fault !== null && link.value.state !== 'live')
+    return (
+      <p class="fault" role="alert">
+        This page has not been loaded yet, and the agent does not answer. It appears as soon as the agent is back.
+      </p>
+    )
   if (fault !== null)
     return (
       <p class="fault" role="alert">

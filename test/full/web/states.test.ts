@@ -47,6 +47,11 @@ describe.skipIf(whyNoBrowser !== '')(`the dashboard in trouble${whyNoBrowser}`, 
     await until('the loss is said', async () => (await visit.page.innerText('.banners')).includes('No connection to the agent'))
     expect(await visit.page.innerText('main')).toContain('No connection to the agent')
     expect(await visit.page.locator('.gpu-now.stale').count()).toBe(1)
+    await visit.go('#/settings')
+    await until('a page that is not here yet is said to come', async () =>
+      (await visit.page.innerText('main')).includes('the agent does not answer'),
+    )
+    await visit.go('#/gpu/0')
     await visit.page.waitForTimeout(3000)
     await start(args, {}, logDir)
     await until('it is live again', async () => (await visit.page.innerText('.linkstate')).includes('live'), 60_000)

@@ -75,7 +75,43 @@ describe.skipIf(whyNoBrowser !== '')(`on the dashboard${whyNoBrowser}`, () => {
     ).toBe('PNG')
   })
 
-  it('ranges go back in the history, with bands where it was averaged', { timeout: 120_000 }, async () => {
+  it('an hour comes from the log, averaged and said so; a double click goes back to it', { timeout: 120_000 }, async () => {
+    const logDir = temporaryFolder()
+    const lines = Array.from({ length: 720 }, (_, index) => {
+      const timestamp = new Date(Date.now() - (720 - index) * 10_000).toISOString()
+      const readings = { utilization_percent: (index * 7) % 100, power_draw_watts: 300, memory_used_mb: 1000, memory_total_mb: 81_559 }
+      return JSON.stringify({
+        timestamp,
+        gpu_index: 0,
+        gpu_uuid: 'GPU-SIM-0000',
+        gpu_name: 'Simulated H100 80GB',
+        simulated: true,
+        ...readings,
+      })
+    })
+    writeFileSync(join(logDir, 'gpu_metrics_20260101_000000.jsonl'), `${lines.join('\n')}\n`)
+    const agent = await RunningAgent.start(['--source', 'demo'], {}, logDir)
+    const visit = await Visit.open(browser, agent.url, '#/gpu/0?range=1h')
+    onTestFinished(async () => {
+      await visit.close()
+      await agent.stop('SIGKILL')
+    })
+    const { page } = visit
+    await until('averages are said to be averages', async () => /Averages of 1 min; the band/.test(await page.innerText('main')))
+    const box = await page.locator('.chart .u-over').first().boundingBox()
+    if (!box) throw new Error('there is no chart')
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 40)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 5 })
+    await page.mouse.up()
+    await until('it is zoomed', async () => /from=\d+&to=\d+/.test(page.url()))
+    await page.waitForTimeout(800)
+    await page.locator('.chart .u-over').first().dblclick()
+    await until('the hour is back', async () => /range=1h/.test(page.url()))
+    expect(visit.faults).toEqual([])
+  })
+
+  it('ranges are in the address, and nothing is invented for a time without readings', { timeout: 120_000 }, async () => {
     const { page, visit } = await open(['--source', 'demo'], '#/gpu/0')
     await until('charts are drawn', async () => (await page.locator('.chart .u-over').count()) >= 4)
     await page.getByRole('button', { name: '24 h' }).click()

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import type { RunsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { present } from '../../live/present.ts'
-import { findings, latestSteps, runs } from '../../live/store.ts'
+import { findings, latestSteps, link, runs } from '../../live/store.ts'
 import { Badge, Empty, Meter, Panel } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
 import { usePolled } from '../../poll.ts'
@@ -22,6 +22,7 @@ export function RunningTrainings() {
   const rows = trainingRows(runs.value.values(), listed, latestSteps.value, findings.value, untracked(present))
   return (
     <Panel title="Running trainings" aside={<a href="#/training">All runs</a>}>
+      {rows.length > 0 && link.value.state === 'lost' && <p class="small tone-critical">As of when the agent was last heard:</p>}
       {rows.length === 0 ? (
         <Empty title="No training is running">
           Start one with <code>gpuwarden run -- python train.py</code>, or report steps from your code with the SDK.
