@@ -12,6 +12,7 @@ import { freePort } from './servers.ts'
 const NODE = process.execPath
 const NOBODY = '65534'
 const PLACES = { node: NODE, program: fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)), runAs: null, config: null }
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const WATCHDOG_MS = 900
 
 /** The words of ExecStart, with the folder that systemd puts in for %S. */
@@ -54,18 +55,15 @@ async function shutIn(
   mkdirSync(state)
   spawnSync('chown', ['-R', `${NOBODY}:${NOBODY}`, state])
   chmodSync(state, 0o750)
-  // Our temporary folders lie in /tmp: they are tied elsewhere before a new /tmp hides them, and back afterwards.
+  const tied = [states, socketFolder, ...(ROOT.startsWith('/tmp/') ? [ROOT] : [])]
+  // Our temporary folders lie in /tmp, and so may the program: they are tied elsewhere before a new /tmp hides them, and back afterwards.
   const prepare = [
     'set -e',
     'mount --make-rprivate /',
     'mount -t tmpfs tmpfs /mnt',
-    'mkdir /mnt/states /mnt/socket',
-    `mount --bind ${states} /mnt/states`,
-    `mount --bind ${socketFolder} /mnt/socket`,
+    ...tied.flatMap((folder, index) => [`mkdir /mnt/${index}`, `mount --bind '${folder}' /mnt/${index}`]),
     'mount -t tmpfs -o mode=1777 tmpfs /tmp',
-    `mkdir -p ${states} ${socketFolder}`,
-    `mount --move /mnt/states ${states}`,
-    `mount --move /mnt/socket ${socketFolder}`,
+    ...tied.flatMap((folder, index) => [`mkdir -p '${folder}'`, `mount --move /mnt/${index} '${folder}'`]),
     'mount -o remount,bind,ro /',
     'if touch /etc/gpuwarden-was-here 2>/dev/null; then echo the file system is not read-only >&2; exit 99; fi',
     `exec ${[...asNobody, ...execStart('system', states)].join(' ')}`,
