@@ -1,4 +1,4 @@
-// The pictures of the dashboard in docs/images, from simulated GPUs: node web/screenshots.mjs
+// The pictures of the dashboard in docs/images, from simulated GPUs: node web/screenshots.mjs [overview gpu …]
 // Needs Chromium and a built package. Takes three minutes: histories have to fill first, but the demo's leak not to its end.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync } from 'node:fs'
@@ -14,6 +14,7 @@ if (!executablePath) throw new Error('Chromium is not installed: apt-get install
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 const WARM_UP_MS = Number(process.env.WARM_UP_MS ?? 110_000)
 
+const only = process.argv.slice(2)
 let step = 0
 const agent = await startAgent()
 await announceTraining()
@@ -33,6 +34,7 @@ clearInterval(training)
 agent.child.kill()
 
 async function shoot(name, hash, { width = 1440, height, colorScheme = 'dark' }) {
+  if (only.length > 0 && !only.includes(name)) return
   const context = await browser.newContext({ viewport: { width, height }, colorScheme })
   const page = await context.newPage()
   await page.goto(`${agent.url}/${hash}`)
@@ -43,9 +45,9 @@ async function shoot(name, hash, { width = 1440, height, colorScheme = 'dark' })
 }
 
 function startAgent() {
-  const logDir = join(mkdtempSync(join(tmpdir(), 'gpuwarden-shots-')), 'gpu_logs')
-  const args = [join(root, 'bin/gpuwarden.js'), 'monitor', '--source', 'demo', '--demo-scenario', 'all', '--port', '0', '--log-dir', logDir]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const cwd = mkdtempSync(join(tmpdir(), 'gpuwarden-shots-'))
+  const args = [join(root, 'bin/gpuwarden.js'), 'monitor', '--source', 'demo', '--demo-scenario', 'all', '--port', '0']
+  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] })
   return new Promise((resolve, reject) => {
     let text = ''
     child.stderr.on('data', (data) => {
