@@ -74,15 +74,14 @@ export class DevicePressure {
     state.lastAt = at
     state.used = ratio
     if (empty) state.flushes = []
-    const covered = this.#map.covers(gpu, at)
-    return both(this.#judgeFlushes(gpu, at, state, covered), this.#judgeLevel(gpu, at, ratio, total, state))
+    return both(this.#judgeFlushes(gpu, at, state), this.#judgeLevel(gpu, at, ratio, total, state))
   }
 
-  #judgeFlushes(gpu: string, at: number, state: GpuState, covered: boolean): readonly Finding[] {
+  #judgeFlushes(gpu: string, at: number, state: GpuState): readonly Finding[] {
     if (state.flushes.length === 0 && this.#book.size === 0) return NO_FINDINGS
     const subject = subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
     const key = this.#book.key(subject)
-    const recent = covered ? 0 : state.flushes.filter((one) => at - one <= this.#windowMs && one <= at).length
+    const recent = this.#map.covers(gpu, at) ? 0 : state.flushes.filter((one) => at - one <= this.#windowMs && one <= at).length
     if (recent === 0) return this.#book.resolve(key, at)
     if (recent < this.#options.retries && !this.#book.has(key)) return NO_FINDINGS
     if (!this.#book.due(key, at, 'warning')) return NO_FINDINGS

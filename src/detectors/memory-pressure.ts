@@ -118,6 +118,8 @@ class MemoryPressureDetector implements Detector {
   }
 
   #judgeRun(step: TrainingStep, state: RunState, failed: boolean): readonly Finding[] {
+    // The usual case, and it comes with every step.
+    if (state.times.length === 0 && !failed && this.#book.size === 0) return NO_FINDINGS
     const subject = subjectOf({ run: step.run, rank: step.rank })
     const key = this.#book.key(subject)
     const recent = state.times.filter((at) => step.at - at <= this.#windowMs && at <= step.at).length
