@@ -6,6 +6,7 @@ import type { GpuCell } from '../live/gpu-cell.ts'
 import { events, findings, gpuCell, gpus, runs } from '../live/store.ts'
 import { go, place } from '../location.ts'
 import { FindingItem } from '../parts/finding-item.tsx'
+import { GpuChoice, GpuNotice } from '../parts/one-gpu.tsx'
 import { Badge, Empty, Fact, Panel, ScrollBox } from '../parts/parts.tsx'
 import { RangePicker } from '../parts/range-picker.tsx'
 import { currentRange } from '../time-range.ts'
@@ -13,7 +14,6 @@ import {
   clockReasons,
   clockTime,
   formatBytes,
-  formatDuration,
   formatPercent,
   memoryTone,
   NOT_AVAILABLE,
@@ -56,10 +56,10 @@ function OneGpu({ cell }: { readonly cell: GpuCell }) {
             {info.id} · {info.pciBusId ?? NOT_AVAILABLE}
           </p>
         </div>
-        <GpuChoice current={info.label} />
+        <GpuChoice current={info.label} onChoose={(label) => go(['gpu', label], place.peek().query)} />
         <RangePicker />
       </div>
-      <State cell={cell} />
+      <GpuNotice cell={cell} />
       <Now cell={cell} />
       <GpuCharts cell={cell} range={currentRange()} />
       <div class="grid gpu-notes">
@@ -70,39 +70,6 @@ function OneGpu({ cell }: { readonly cell: GpuCell }) {
       </div>
     </>
   )
-}
-
-function GpuChoice({ current }: { readonly current: string }) {
-  if (gpus.value.length < 2) return null
-  return (
-    <label>
-      GPU
-      <select value={current} onChange={(event) => go(['gpu', event.currentTarget.value], place.peek().query)}>
-        {gpus.value.map((cell) => (
-          <option key={cell.id} value={cell.info.value.label}>
-            {cell.info.value.label} · {shortName(cell.info.value.name)}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
-
-function State({ cell }: { readonly cell: GpuCell }) {
-  const freshness = cell.freshness.value
-  if (freshness.kind === 'live') return null
-  if (freshness.kind === 'waiting') return <p class="banner info">Waiting for the first readings of this GPU.</p>
-  return (
-    <p class="banner critical" role="alert">
-      <strong>{freshness.words}</strong>
-      <Age cell={cell} />
-    </p>
-  )
-}
-
-function Age({ cell }: { readonly cell: GpuCell }) {
-  const age = cell.ageMs()
-  return <span>{age === null ? 'No readings at all.' : `The last readings are ${formatDuration(age)} old.`}</span>
 }
 
 function Now({ cell }: { readonly cell: GpuCell }) {

@@ -5,10 +5,10 @@ import { useHistory } from '../history.ts'
 import type { GpuCell } from '../live/gpu-cell.ts'
 import { gpuCell, gpus } from '../live/store.ts'
 import { place, setQuery } from '../location.ts'
+import { GpuChoice, GpuNotice } from '../parts/one-gpu.tsx'
 import { Badge, Empty, Panel } from '../parts/parts.tsx'
 import { RangePicker } from '../parts/range-picker.tsx'
 import { currentRange } from '../time-range.ts'
-import { formatDuration, shortName } from '../words.ts'
 import { ForecastPanel } from './memory/forecast.tsx'
 import { FragmentationPanel } from './memory/fragmentation.tsx'
 import { LeakPanel } from './memory/leaks.tsx'
@@ -58,10 +58,10 @@ function MemoryOf({ cell }: { readonly cell: GpuCell }) {
         <h1 class="grow">
           Memory <span class="faint">GPU {info.label}</span> {info.provenance === 'simulated' && <Badge tone="simulated">SIMULATED</Badge>}
         </h1>
-        <GpuChoice current={info.label} />
+        <GpuChoice current={info.label} onChoose={(gpu) => setQuery({ gpu })} />
         <RangePicker />
       </div>
-      <Notice cell={cell} />
+      <GpuNotice cell={cell} />
       <ForecastPanel cell={cell} range={range} track={track} allocators={allocators} />
       <LedgerPanel cell={cell} allocators={allocators} />
       <ProcessMemoryPanel cell={cell} range={range} track={track} />
@@ -71,38 +71,4 @@ function MemoryOf({ cell }: { readonly cell: GpuCell }) {
       </div>
     </>
   )
-}
-
-function GpuChoice({ current }: { readonly current: string }) {
-  if (gpus.value.length < 2) return null
-  return (
-    <label>
-      GPU
-      <select value={current} onChange={(event) => setQuery({ gpu: event.currentTarget.value })}>
-        {gpus.value.map(({ id, info }) => (
-          <option key={id} value={info.value.label}>
-            {info.value.label} · {shortName(info.value.name)}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
-
-/** A stale figure never looks live. */
-function Notice({ cell }: { readonly cell: GpuCell }) {
-  const freshness = cell.freshness.value
-  if (freshness.kind === 'live') return null
-  if (freshness.kind === 'waiting') return <p class="banner info">Waiting for the first readings of this GPU.</p>
-  return (
-    <p class="banner critical" role="alert">
-      <strong>{freshness.words}</strong>
-      <Age cell={cell} />
-    </p>
-  )
-}
-
-function Age({ cell }: { readonly cell: GpuCell }) {
-  const age = cell.ageMs()
-  return <span>{age === null ? 'No readings at all.' : `The last readings are ${formatDuration(age)} old.`}</span>
 }
