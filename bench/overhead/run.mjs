@@ -1,5 +1,6 @@
-// What watching costs: gpuwarden beside a bare C loop, pynvml, nvidia-smi and nvitop, one after the other in one run.
-// node bench/overhead/run.mjs [--seconds 30] [--only c,gpuwarden] [--fake LIBRARY] [--json FILE]
+// What watching costs: gpuwarden beside a bare C loop, pynvml, nvidia-smi and nvitop, in one run: the others one after the other,
+// then gpuwarden at 1 Hz and at 10 Hz together, after a warm-up.
+// node bench/overhead/run.mjs [--seconds 30] [--warmup 240] [--settle 5] [--only c,gpuwarden] [--fake LIBRARY] [--json FILE]
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +12,8 @@ const here = dirname(fileURLToPath(import.meta.url))
 const { values: args } = parseArgs({
   options: {
     seconds: { type: 'string', default: '30' },
-    warmup: { type: 'string', default: '6' },
+    warmup: { type: 'string', default: '240' },
+    settle: { type: 'string', default: '5' },
     only: { type: 'string' },
     fake: { type: 'string' },
     json: { type: 'string' },
@@ -25,7 +27,7 @@ const python = process.env.PYTHON ?? 'python3'
 
 const loop = join(scratch, 'nvml-loop')
 spawnSync('cc', ['-O2', '-w', '-o', loop, join(here, 'nvml-loop.c'), '-ldl'], { stdio: 'inherit' })
-const life = String(seconds + warmup + 30)
+const life = String(seconds + Number(args.settle) + 30)
 const library = args.fake ? [args.fake] : []
 const gpuwarden = (interval, port) => [
   process.execPath,
@@ -81,12 +83,14 @@ function tree(pid) {
   return found
 }
 
-/** Nanoseconds on a core, of every thread of every process below `pid`. */
+/** Nanoseconds on a core so far, by process: `pid` and all below it, every thread. */
 function cpuNanoseconds(pid) {
-  let sum = 0
-  for (const one of tree(pid))
-    for (const task of safeDir(`/proc/${one}/task`)) sum += Number(read(`/proc/${one}/task/${task}/schedstat`)?.split(' ')[0] ?? 0)
-  return sum
+  return new Map(
+    tree(pid).map((one) => [
+      one,
+      safeDir(`/proc/${one}/task`).reduce((sum, task) => sum + Number(read(`/proc/${one}/task/${task}/schedstat`)?.split(' ')[0] ?? 0), 0),
+    ]),
+  )
 }
 
 function safeDir(path) {
@@ -98,72 +102,79 @@ function safeDir(path) {
 }
 
 function pssMegabytes(pid) {
-  return tree(pid).map((one) => ({
-    name: (read(`/proc/${one}/cmdline`) ?? '')
-      .split('\0')
-      .slice(0, 3)
-      .map((part) => part.split('/').at(-1))
-      .join(' '),
-    pss: Number(/^Pss:\s+(\d+)/m.exec(read(`/proc/${one}/smaps_rollup`) ?? '')?.[1] ?? 0) / 1024,
-  }))
+  return Number(/^Pss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`) ?? '')?.[1] ?? 0) / 1024
 }
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
-async function measure(name, [command, commandArgs]) {
+/** Several at the same time: each with its share of a core, of its parts, and its memory. */
+async function measure(names, warmupSeconds) {
+  const running = names.map((name) => start(name, CANDIDATES[name]))
+  await sleep(warmupSeconds * 1000)
+  const scraper = setInterval(() => {
+    for (const { port } of running)
+      if (port !== null)
+        void fetch(`http://127.0.0.1:${port}/metrics`)
+          .then((answer) => answer.text())
+          .catch(() => undefined)
+  }, 15_000)
+  const began = performance.now()
+  const before = running.map(({ child }) => cpuNanoseconds(child.pid))
+  await sleep(seconds * 1000)
+  const nanoseconds = (performance.now() - began) * 1e6
+  clearInterval(scraper)
+  const results = running.map((one, i) => {
+    const { name, state, child } = one
+    if (state.gone) return { name, skipped: state.errors.trim() || 'ended before it was measured' }
+    const processes = [...cpuNanoseconds(child.pid)].map(([pid, after]) => ({
+      pid,
+      cpuPercent: ((after - (before[i].get(pid) ?? 0)) / nanoseconds) * 100,
+      pssMegabytes: pssMegabytes(pid),
+    }))
+    const sum = (key) => processes.reduce((total, process) => total + process[key], 0)
+    return { name, cpuPercent: sum('cpuPercent'), pssMegabytes: sum('pssMegabytes'), processes }
+  })
+  for (const { child } of running) child.kill('SIGTERM')
+  await sleep(1000)
+  for (const { child } of running) child.kill('SIGKILL')
+  return results
+}
+
+function start(name, [command, commandArgs]) {
   const child = spawn(command, commandArgs, {
     env: { ...env, TERM: 'xterm-256color', COLUMNS: '160', LINES: '50' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let errors = ''
-  let gone = false
+  const state = { errors: '', gone: false }
   child.stderr.on('data', (data) => {
-    errors = (errors + data).slice(-400)
+    state.errors = (state.errors + data).slice(-400)
   })
   child.on('error', (error) => {
-    errors = error.message
-    gone = true
+    state.errors = error.message
+    state.gone = true
   })
   child.on('exit', () => {
-    gone = true
+    state.gone = true
   })
-  await sleep(warmup * 1000)
-  if (gone) return { name, skipped: errors.trim() || 'ended at once' }
-  const port = /^gpuwarden/.test(name) ? commandArgs[commandArgs.indexOf('--port') + 1] : null
-  const scraper = port
-    ? setInterval(
-        () =>
-          void fetch(`http://127.0.0.1:${port}/metrics`)
-            .then((answer) => answer.text())
-            .catch(() => undefined),
-        15_000,
-      )
-    : null
-  const [cpu, started] = [cpuNanoseconds(child.pid), performance.now()]
-  await sleep(seconds * 1000)
-  const percent = ((cpuNanoseconds(child.pid) - cpu) / ((performance.now() - started) * 1e6)) * 100
-  if (scraper) clearInterval(scraper)
-  const endedEarly = gone
-  const memory = endedEarly ? [] : pssMegabytes(child.pid)
-  child.kill('SIGTERM')
-  await sleep(500)
-  child.kill('SIGKILL')
-  return endedEarly
-    ? { name, skipped: `ended early: ${errors.trim()}` }
-    : { name, cpuPercent: percent, pssMegabytes: memory.reduce((sum, one) => sum + one.pss, 0), processes: memory }
+  const port = name.startsWith('gpuwarden') ? Number(commandArgs[commandArgs.indexOf('--port') + 1]) : null
+  return { name, child, state, port }
 }
 
+const wanted = Object.keys(CANDIDATES).filter((name) => !args.only || args.only.split(',').some((part) => name.includes(part)))
+const ours = wanted.filter((name) => name.startsWith('gpuwarden'))
 const results = []
-for (const [name, candidate] of Object.entries(CANDIDATES)) {
-  if (args.only && !args.only.split(',').some((part) => name.includes(part))) continue
-  const result = await measure(name, candidate)
-  results.push(result)
+for (const name of wanted) if (!ours.includes(name)) results.push(...(await measure([name], Number(args.settle))))
+// A compiler at work costs more than the program later on: ours need minutes, and have them together.
+if (ours.length > 0) results.push(...(await measure(ours, warmup)))
+
+for (const { name, skipped, cpuPercent, pssMegabytes: memory, processes } of results) {
+  if (skipped) {
+    console.log(`${name.padEnd(18)} skipped: ${skipped}`)
+    continue
+  }
   const base = results.find((one) => one.name === `c-${name.split('-').at(-1)}`)?.cpuPercent
-  const ratio = base && result.cpuPercent ? `${(result.cpuPercent / base).toFixed(2)} × the C loop` : ''
-  console.log(
-    result.skipped
-      ? `${name.padEnd(18)} skipped: ${result.skipped}`
-      : `${name.padEnd(18)} ${result.cpuPercent.toFixed(3)} % of a core  ${result.pssMegabytes.toFixed(1)} MB PSS  ${ratio}`,
-  )
+  const ratio = base ? `${(cpuPercent / base).toFixed(2)} × the C loop` : ''
+  const parts = processes.length > 1 ? `(${processes.map((process) => process.cpuPercent.toFixed(3)).join(' + ')})` : ''
+  console.log(`${name.padEnd(18)} ${cpuPercent.toFixed(3)} % of a core  ${memory.toFixed(1)} MB PSS  ${ratio}  ${parts}`)
 }
-if (args.json) writeFileSync(args.json, JSON.stringify({ seconds, results }, null, 2))
+if (args.json) writeFileSync(args.json, JSON.stringify({ seconds, warmup, results }, null, 2))

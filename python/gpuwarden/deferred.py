@@ -1,62 +1,69 @@
 """Numbers that lie on the GPU, read without making anybody wait.
 
-The number is copied to pinned host memory behind the work that is queued already, and read when the GPU has come to it, on a later step.
-`float(tensor)` would stop the training thread until then.
+The number is copied to pinned host memory behind the work that is queued already; `float(tensor)` would stop the training thread until then.
+Whether it has arrived is seen in the memory itself: before the copy a cell holds a pattern that no calculation gives. So reading asks
+nothing of CUDA, can be done by any thread, and disturbs no graph capture.
 """
 from __future__ import annotations
 
+import ctypes
 import sys
-from collections import deque
-from typing import Any, Deque, List, Optional
+import threading
+from typing import Any, List, Optional
 
-#: Numbers under way; one that waits for longer than this many others is given up.
-_SLOTS = 256
+#: Numbers under way at a time. One that finds no free cell is not fetched.
+SLOTS = 512
+#: A signalling NaN: arithmetic makes quiet ones only.
+_EMPTY = 0x7FA5A5A5
 
 
 class Deferred:
-    """`done` once the number is here, or is known never to come (`value` None)."""
+    """A number that will come. Its cell stays taken until it has: a late copy must not be read as the next number."""
 
-    __slots__ = ("value", "done", "_slot", "_event")
+    __slots__ = ("value", "_ring", "_slot")
 
-    def __init__(self) -> None:
+    def __init__(self, ring: "Optional[_Ring]", slot: int) -> None:
         self.value: Optional[float] = None
-        self.done = False
-        self._slot = 0
-        self._event: Any = None
+        self._ring = ring
+        self._slot = slot
+
+    def has_come(self) -> bool:
+        """True also for one that never will; its value stays None."""
+        ring = self._ring
+        if ring is None:
+            return True
+        with ring.lock:
+            if self._ring is not None:
+                if ring.bits[self._slot] == _EMPTY:
+                    return False
+                self.value = ring.floats[self._slot]
+                self._ring = None
+        return True
 
 
 class _Ring:
-    """The pinned memory and what is under way. Only the training thread comes here: queries from another thread break graph captures."""
-
     def __init__(self, torch: Any) -> None:
-        self.torch = torch
-        self.cells: List[Any] = list(torch.zeros(_SLOTS, dtype=torch.float32, pin_memory=True).unbind())
-        self.waiting: Deque[Deferred] = deque()
-        self.next = 0
+        self._is_capturing = torch.cuda.is_current_stream_capturing
+        # Made where it happens to be needed first; it must be of use everywhere.
+        with torch.inference_mode(False):
+            memory = torch.zeros(SLOTS, dtype=torch.float32, device="cpu", pin_memory=True)
+            self._cells: List[Any] = list(memory.unbind())
+        self.bits = (ctypes.c_uint32 * SLOTS).from_address(memory.data_ptr())
+        self.floats = (ctypes.c_float * SLOTS).from_address(memory.data_ptr())
+        self.lock = threading.Lock()
+        self._latest: List[Optional[Deferred]] = [None] * SLOTS
+        self._next = 0
 
     def put(self, value: Any) -> Deferred:
-        cuda = self.torch.cuda
-        if cuda.is_current_stream_capturing():
-            return _never()
-        if len(self.waiting) >= _SLOTS - 1:
-            _give_up(self.waiting.popleft())
-        deferred = Deferred()
-        deferred._slot = self.next
-        self.next = (self.next + 1) % _SLOTS
-        self.cells[deferred._slot].copy_(value.detach().reshape(()), non_blocking=True)
-        deferred._event = cuda.Event()
-        deferred._event.record(cuda.current_stream(value.device))
-        self.waiting.append(deferred)
+        slot = self._next
+        before = self._latest[slot]
+        if self._is_capturing() or (before is not None and not before.has_come()):
+            return Deferred(None, 0)
+        self._next = (slot + 1) % SLOTS
+        self.bits[slot] = _EMPTY
+        deferred = self._latest[slot] = Deferred(self, slot)
+        self._cells[slot].copy_(value.detach() if value.dim() == 0 else value.detach().reshape(()), non_blocking=True)
         return deferred
-
-    def settle(self) -> None:
-        if self.torch.cuda.is_current_stream_capturing():
-            return
-        while self.waiting and self.waiting[0]._event.query():
-            deferred = self.waiting.popleft()
-            deferred.value = float(self.cells[deferred._slot])
-            deferred._event = None
-            deferred.done = True
 
 
 _ring: Optional[_Ring] = None
@@ -80,34 +87,6 @@ def defer(value: Any) -> Optional[Deferred]:
     return _ring.put(value)
 
 
-def settle() -> None:
-    """Reads what has arrived. Cheap when nothing is under way; never waits."""
-    if _ring is not None and _ring.waiting:
-        _ring.settle()
-
-
-def pending() -> int:
-    return 0 if _ring is None else len(_ring.waiting)
-
-
 def forget_after_fork() -> None:
     global _ring
     _ring = None
-
-
-def give_up() -> None:
-    """At the end: what has not arrived by now is sent without its number."""
-    if _ring is not None:
-        while _ring.waiting:
-            _give_up(_ring.waiting.popleft())
-
-
-def _give_up(deferred: Deferred) -> None:
-    deferred._event = None
-    deferred.done = True
-
-
-def _never() -> Deferred:
-    deferred = Deferred()
-    deferred.done = True
-    return deferred

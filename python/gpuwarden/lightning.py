@@ -17,6 +17,8 @@ else:
     except ImportError:
         from pytorch_lightning import Callback  # type: ignore[import-not-found,no-redef,unused-ignore]
 
+#: What the module logged is gathered by Lightning anew for everybody who asks, which costs more than all the rest of a step.
+_METRICS_SECONDS = 0.25
 #: Names under which modules commonly log what has a place of its own.
 _GRAD_NORM = ("grad_norm", "grad_norm_total", "grad_2.0_norm_total")
 
@@ -30,7 +32,9 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
         self._run_name = run_name
         self._log_metrics = log_metrics
         self._began = self._backward_at = self._after_backward_at = self._ended = 0.0
-        self._step = 0
+        self._metrics_at = 0.0
+        self._step = self._batches = 0
+        self._optimizer: Any = None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         monitor = self.monitor
@@ -52,6 +56,8 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             )
         self._ended = 0.0
         self._step = int(trainer.global_step)
+        self._batches = 0
+        self._optimizer = next(iter(getattr(trainer, "optimizers", ())), None)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         self._began = time.perf_counter()
@@ -76,14 +82,16 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             phases["backward"] = self._after_backward_at - self._backward_at
             phases["optimizer"] = now - self._after_backward_at
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
-        metrics = self._metrics(trainer)
-        grad_norm = next((metrics.pop(name) for name in _GRAD_NORM if name in metrics), None)
+        metrics = self._metrics(trainer, now)
+        grad_norm = next((metrics.pop(name) for name in _GRAD_NORM if name in metrics), None) if metrics else None
         self._step += 1
+        if batch_idx == 0 or self._batches == 0:
+            self._batches = _batches(trainer)
         run.log(
             self._step,
-            float(trainer.current_epoch) + (batch_idx + 1) / max(1, _batches(trainer)),
+            float(trainer.current_epoch) + (batch_idx + 1) / self._batches,
             loss,
-            _learning_rate(trainer),
+            _learning_rate(self._optimizer),
             grad_norm,
             None,
             now - began + phases.get("data", 0.0),
@@ -106,10 +114,11 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
         if self.monitor is not None:
             self.monitor.stop_monitoring()
 
-    def _metrics(self, trainer: Any) -> Dict[str, Any]:
-        """What the module logged itself, besides the loss."""
-        if not self._log_metrics:
+    def _metrics(self, trainer: Any, now: float) -> Dict[str, Any]:
+        """What the module logged itself, besides the loss: four times a second at most."""
+        if not self._log_metrics or now - self._metrics_at < _METRICS_SECONDS:
             return {}
+        self._metrics_at = now
         logged = getattr(trainer, "logged_metrics", {})
         return {_free(name): value for name, value in logged.items() if name not in ("loss", "epoch")}
 
@@ -132,9 +141,9 @@ def _batches(trainer: Any) -> int:
     return int(count) if isinstance(count, (int, float)) and 0 < count < 1e15 else 1
 
 
-def _learning_rate(trainer: Any) -> Optional[float]:
+def _learning_rate(optimizer: Any) -> Optional[float]:
     try:
-        rate = trainer.optimizers[0].param_groups[0]["lr"]
+        rate = optimizer.param_groups[0]["lr"]
     except (AttributeError, KeyError, IndexError, TypeError):
         return None
     return rate if isinstance(rate, float) else None

@@ -148,6 +148,7 @@ class Sender:
             self._store()
 
     def _last_tick(self) -> None:
+        self._await_numbers()
         self._take(everything=True)
         try:
             self._deliver()
@@ -166,6 +167,15 @@ class Sender:
             self.dropped += len(self._held)
             log.warning("gpuwarden: %d steps were lost at exit: neither the agent nor the disk took them", len(self._held))
         self._spool.close()
+
+    def _await_numbers(self) -> None:
+        """The last steps' numbers may still be on the GPU. What is left of the time for this goes to sending."""
+        deadline = self._delivery.deadline or 0.0
+        share = (deadline - time.monotonic()) / 2
+        while self._queue and time.monotonic() < deadline - share:
+            self._take()
+            if self._queue:
+                time.sleep(0.002)
 
     def _take(self, everything: bool = False) -> None:
         """Moves what is ready from the queue to `_held`, as lines."""

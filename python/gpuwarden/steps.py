@@ -21,7 +21,7 @@ class Step(NamedTuple):
     grad_norm: Any
     throughput: Any
     step_seconds: Any
-    phases: Optional[Mapping[str, float]]
+    phases: Optional[Mapping[str, Any]]
     alloc: Optional[Mapping[str, int]]
     custom: Optional[Mapping[str, Any]]
 
@@ -45,7 +45,7 @@ def scalar(value: Any) -> Any:
 def scalars(values: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
     kept: Dict[str, Any] = {}
     for name, value in values.items():
-        number = scalar(value)
+        number = value if type(value) is float else scalar(value)
         if number is not None:
             kept[str(name)[:NAME_LIMIT]] = number
             if len(kept) == CUSTOM_LIMIT:
@@ -54,12 +54,10 @@ def scalars(values: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
 
 
 def is_ready(step: Step) -> bool:
-    for value in (step.loss, step.grad_norm):
-        if type(value) is Deferred and not value.done:
-            return False
-    if step.custom:
-        for value in step.custom.values():
-            if type(value) is Deferred and not value.done:
+    """Whether every number of it has come."""
+    for values in (step, (step.custom or {}).values(), (step.phases or {}).values()):
+        for value in values:
+            if type(value) is Deferred and not value.has_come():
                 return False
     return True
 
@@ -79,16 +77,18 @@ def encode(step: Step, fixed: Mapping[str, int]) -> bytes:
         number = _read(value)
         if number is not None:
             line[name] = number
-    if step.phases:
-        line["phases"] = step.phases
-    if step.alloc:
-        line["alloc"] = step.alloc
-    if step.custom:
-        custom = {name: number for name, number in ((name, _read(value)) for name, value in step.custom.items()) if number is not None}
-        if custom:
-            line["custom"] = custom
+    for name, mapping in (("phases", step.phases), ("alloc", step.alloc), ("custom", step.custom)):
+        numbers = _read_all(mapping) if mapping else None
+        if numbers:
+            line[name] = numbers
     return json.dumps(line, separators=(",", ":")).encode("utf-8") + b"\n"
 
 
+def _read_all(values: Mapping[str, Any]) -> Dict[str, Any]:
+    return {name: number for name, number in ((name, _read(value)) for name, value in values.items()) if number is not None}
+
+
 def _read(value: Any) -> Any:
-    return value.value if type(value) is Deferred else value
+    if type(value) is not Deferred:
+        return value
+    return value.value if value.has_come() else None

@@ -13,7 +13,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, deferred, lifecycle, oom_report, provenance
+from . import allocator, lifecycle, oom_report, provenance
 from .ranks import read_ranks, shared_run_id
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
@@ -128,7 +128,6 @@ class Run:
                 step_seconds = (now - self._last_at) / (step - self._last_step)
             self._last_step = step
             self._last_at = now
-            deferred.settle()
             alloc = None
             if now - self._allocator_at >= ALLOCATOR_SECONDS or now < self._allocator_at:
                 self._allocator_at = now
@@ -193,16 +192,11 @@ class Run:
         try:
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
-            began = time.monotonic()
-            while deferred.pending() and time.monotonic() - began < timeout / 4:
-                deferred.settle()
-                time.sleep(0.002)
-            deferred.give_up()
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
             if message:
                 end["message"] = message
             if self._sender is not None:
-                self._sender.finish(end, max(0.1, timeout - (time.monotonic() - began)))
+                self._sender.finish(end, max(0.1, timeout))
         except Exception as error:
             self._fault("the end of the run was not reported", error)
         finally:

@@ -1,6 +1,8 @@
 """The parts by themselves: no agent, no process of their own."""
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import math
 import os
@@ -11,7 +13,7 @@ import tempfile
 import tracemalloc
 import types
 import unittest
-from typing import Any, Dict
+from typing import Any, Dict, List, Optional, Tuple
 from unittest import mock
 
 from gpuwarden import OOMDetector, RiskLevel, allocator, deferred, oom_report
@@ -21,7 +23,7 @@ from gpuwarden.python_memory import PythonMemory
 from gpuwarden.ranks import Ranks, read_ranks, shared_run_id
 from gpuwarden.settings import read_settings
 from gpuwarden.spool import Spool, leftovers
-from gpuwarden.steps import CUSTOM_LIMIT, Step, encode, scalar, scalars
+from gpuwarden.steps import CUSTOM_LIMIT, Step, encode, is_ready, scalar, scalars
 from gpuwarden.training_run import whole_steps
 
 GIB = 1 << 30
@@ -94,42 +96,58 @@ class StepsTest(unittest.TestCase):
         self.assertEqual(len(scalars({str(number): number for number in range(500)}) or {}), CUSTOM_LIMIT)
 
 
-class FakeEvent:
-    ready = False
+class FakeGpu:
+    """Copies wait until the GPU comes to them; memory is real, as pinned memory is."""
 
-    def record(self, stream: Any) -> None:
-        self.stream = stream
+    def __init__(self) -> None:
+        self.queued: List[Tuple[Any, int, float]] = []
+        self.is_capturing = False
 
-    def query(self) -> bool:
-        return FakeEvent.ready
+    def catch_up(self, count: Optional[int] = None) -> None:
+        count = len(self.queued) if count is None else count
+        for memory, position, number in self.queued[:count]:
+            memory[position] = number
+        del self.queued[:count]
+
+    def zeros(self, size: int, dtype: Any, device: str, pin_memory: bool) -> Any:
+        assert pin_memory and device == "cpu"
+        memory = (ctypes.c_float * size)()
+        cells = [FakeCell(self, memory, position) for position in range(size)]
+        return types.SimpleNamespace(unbind=lambda: cells, data_ptr=lambda: ctypes.addressof(memory))
+
+    def torch(self) -> Any:
+        cuda = types.SimpleNamespace(is_current_stream_capturing=lambda: self.is_capturing)
+        return types.SimpleNamespace(cuda=cuda, float32=None, zeros=self.zeros, inference_mode=lambda on: contextlib.nullcontext())
 
 
 class FakeCell:
-    value = 0.0
+    def __init__(self, gpu: FakeGpu, memory: Any, position: int) -> None:
+        self.gpu, self.memory, self.position = gpu, memory, position
 
     def copy_(self, other: "FakeTensor", non_blocking: bool) -> None:
         assert non_blocking, "a blocking copy waits for the GPU"
-        self.value = other.held
-
-    def __float__(self) -> float:
-        return self.value
+        self.gpu.queued.append((self.memory, self.position, other.held))
 
 
 class FakeTensor:
     is_cuda = True
     device = types.SimpleNamespace(type="cuda")
 
-    def __init__(self, held: float) -> None:
+    def __init__(self, held: float, dimensions: int = 0) -> None:
         self.held = held
+        self.dimensions = dimensions
 
     def numel(self) -> int:
         return 1
+
+    def dim(self) -> int:
+        return self.dimensions
 
     def detach(self) -> "FakeTensor":
         return self
 
     def reshape(self, shape: Any) -> "FakeTensor":
-        return self
+        return FakeTensor(self.held)
 
     def __float__(self) -> float:
         raise AssertionError("float() of a tensor on the GPU waits for it")
@@ -139,11 +157,8 @@ class FakeTensor:
 
 class DeferredTest(unittest.TestCase):
     def setUp(self) -> None:
-        FakeEvent.ready = False
-        cuda = types.SimpleNamespace(Event=FakeEvent, current_stream=lambda device: "stream", is_current_stream_capturing=lambda: False)
-        zeros = lambda size, dtype, pin_memory: types.SimpleNamespace(unbind=lambda: [FakeCell() for _ in range(size)])  # noqa: E731
-        torch = types.SimpleNamespace(cuda=cuda, float32=None, zeros=zeros)
-        patch = mock.patch.dict(sys.modules, {"torch": torch})
+        self.gpu = FakeGpu()
+        patch = mock.patch.dict(sys.modules, {"torch": self.gpu.torch()})
         patch.start()
         self.addCleanup(patch.stop)
         self.addCleanup(deferred.forget_after_fork)
@@ -151,20 +166,60 @@ class DeferredTest(unittest.TestCase):
 
     def test_it_is_read_when_the_gpu_has_come_to_it(self) -> None:
         value = scalar(FakeTensor(2.5))
-        deferred.settle()
-        self.assertFalse(value.done)
-        FakeEvent.ready = True
-        deferred.settle()
-        self.assertEqual((value.done, value.value), (True, 2.5))
-        self.assertEqual(deferred.pending(), 0)
+        self.assertFalse(value.has_come())
+        self.assertIsNone(value.value)
+        self.gpu.catch_up()
+        self.assertTrue(value.has_come())
+        self.assertEqual(value.value, 2.5)
 
-    def test_no_number_waits_for_ever(self) -> None:
-        values = [scalar(FakeTensor(float(number))) for number in range(600)]
-        self.assertLess(deferred.pending(), 256)
-        self.assertTrue(values[0].done)
-        self.assertIsNone(values[0].value)
-        deferred.give_up()
-        self.assertTrue(all(value.done for value in values))
+    def test_every_number_can_come(self) -> None:
+        numbers = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-45, -3.25]
+        values = [scalar(FakeTensor(number, dimensions=1)) for number in numbers]
+        self.gpu.catch_up()
+        self.assertTrue(all(value.has_come() for value in values))
+        self.assertEqual([str(value.value) for value in values[:5]], [str(number) for number in numbers[:5]])
+        self.assertGreater(values[5].value, 0)
+
+    def test_a_number_that_finds_no_cell_is_left_out(self) -> None:
+        values = [scalar(FakeTensor(float(number))) for number in range(deferred.SLOTS + 3)]
+        self.assertEqual([value.has_come() for value in values[-4:]], [False, True, True, True])
+        self.assertEqual([value.value for value in values[-3:]], [None] * 3)
+        # One has come: its cell is free, and what comes later still is not taken for the number that has it next.
+        self.gpu.catch_up(1)
+        late = scalar(FakeTensor(-1.0))
+        self.assertEqual(values[0].value, 0.0)
+        self.gpu.catch_up(deferred.SLOTS - 1)
+        self.assertFalse(late.has_come())
+        self.assertTrue(values[deferred.SLOTS - 1].has_come())
+        self.gpu.catch_up()
+        self.assertTrue(late.has_come())
+        self.assertEqual(late.value, -1.0)
+        self.assertTrue(all(value.has_come() for value in values))
+        self.assertEqual([value.value for value in values[: deferred.SLOTS]], [float(number) for number in range(deferred.SLOTS)])
+
+    def test_nothing_is_copied_into_a_graph_that_is_captured(self) -> None:
+        self.gpu.is_capturing = True
+        self.assertIsNone(scalar(FakeTensor(1.0)))
+        self.gpu.is_capturing = False
+        before = scalar(FakeTensor(2.0))
+        self.gpu.is_capturing = True
+        during = scalar(FakeTensor(3.0))
+        self.assertEqual((during.has_come(), during.value, len(self.gpu.queued)), (True, None, 1))
+        self.gpu.catch_up()
+        self.assertTrue(before.has_come())
+
+    def test_a_step_is_ready_with_its_last_number(self) -> None:
+        step = Step(1, 1, 0, None, scalar(FakeTensor(0.5)), scalar(FakeTensor(0.1)), None, None, None, None, None, {"a": scalar(FakeTensor(7.0))})
+        for _ in range(3):
+            self.assertFalse(is_ready(step))
+            self.gpu.catch_up(1)
+        self.assertTrue(is_ready(step))
+        line = json.loads(encode(step, {}))
+        self.assertEqual((line["loss"], round(line["lr"], 6), line["custom"]), (0.5, 0.1, {"a": 7.0}))
+
+    def test_a_step_sent_before_its_number_came_goes_without(self) -> None:
+        step = Step(1, 1, 0, None, scalar(FakeTensor(0.5)), None, None, None, None, None, None, None)
+        self.assertNotIn("loss", json.loads(encode(step, {})))
 
 
 class SpoolTest(unittest.TestCase):
