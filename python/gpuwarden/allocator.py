@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 
 def _cuda() -> Any:
@@ -12,6 +12,34 @@ def _cuda() -> Any:
     cuda = getattr(torch, "cuda", None)
     is_initialized = getattr(cuda, "is_initialized", None)
     return cuda if is_initialized is not None and is_initialized() else None
+
+
+def native() -> Any:
+    """PyTorch's own functions below its Python ones, once CUDA is in use."""
+    return getattr(sys.modules.get("torch"), "_C", None) if _cuda() is not None else None
+
+
+def is_recording() -> bool:
+    """Whether the program has PyTorch write down where memory is allocated."""
+    ask = getattr(native(), "_cuda_isHistoryEnabled", None)
+    return ask is not None and bool(ask())
+
+
+def snapshot() -> Dict[str, Any]:
+    taken: Dict[str, Any] = _cuda().memory._snapshot()
+    return taken
+
+
+def device_memory() -> "Optional[Tuple[int, int]]":
+    """Free and total. It asks the driver and does not wait for work that is queued."""
+    cuda = _cuda()
+    if cuda is None:
+        return None
+    try:
+        free, total = cuda.mem_get_info()
+        return int(free), int(total)
+    except Exception:  # A device that has just failed may answer nothing at all.
+        return None
 
 
 def read_nested(device: Optional[int] = None) -> Optional[Dict[str, Any]]:

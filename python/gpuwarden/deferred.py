@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 #: Numbers under way at a time. One that finds no free cell is not fetched.
 SLOTS = 512
@@ -43,16 +43,18 @@ class Deferred:
 
 class _Ring:
     def __init__(self, torch: Any) -> None:
-        self._is_capturing = torch.cuda.is_current_stream_capturing
         # Made where it happens to be needed first; it must be of use everywhere.
         with torch.inference_mode(False):
             memory = torch.zeros(SLOTS, dtype=torch.float32, device="cpu", pin_memory=True)
             self._cells: List[Any] = list(memory.unbind())
-        self.bits = (ctypes.c_uint32 * SLOTS).from_address(memory.data_ptr())
-        self.floats = (ctypes.c_float * SLOTS).from_address(memory.data_ptr())
+        self._address = memory.data_ptr()
+        self.bits = (ctypes.c_uint32 * SLOTS).from_address(self._address)
+        self.floats = (ctypes.c_float * SLOTS).from_address(self._address)
         self.lock = threading.Lock()
         self._latest: List[Optional[Deferred]] = [None] * SLOTS
         self._next = 0
+        self._is_capturing = torch.cuda.is_current_stream_capturing
+        self._copy_directly = _direct_copy(torch)
 
     def put(self, value: Any) -> Deferred:
         slot = self._next
@@ -62,8 +64,41 @@ class _Ring:
         self._next = (slot + 1) % SLOTS
         self.bits[slot] = _EMPTY
         deferred = self._latest[slot] = Deferred(self, slot)
-        self._cells[slot].copy_(value.detach() if value.dim() == 0 else value.detach().reshape(()), non_blocking=True)
+        if self._copy_directly is None or not self._copy_directly(value, self._address + 4 * slot):
+            self._cells[slot].copy_(value.detach() if value.dim() == 0 else value.detach().reshape(()), non_blocking=True)
         return deferred
+
+
+def _direct_copy(torch: Any) -> "Optional[Callable[[Any, int], bool]]":
+    """A copy by the driver itself, on the stream that PyTorch uses at the moment: the way through PyTorch takes nearly twice as long.
+
+    What it gives says False for a value that it cannot copy: another type, another device than the current one.
+    """
+    if getattr(getattr(torch, "version", None), "cuda", None) is None:
+        return None
+    try:
+        copy = ctypes.CDLL("libcuda.so.1").cuMemcpyDtoHAsync_v2
+        stream_of, current_device = torch._C._cuda_getCurrentRawStream, torch._C._cuda_getDevice
+    except (OSError, AttributeError):
+        return None
+    copy.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
+    copy.restype = ctypes.c_int
+    plain, float32 = torch.Tensor, torch.float32
+
+    def copied(value: Any, address: int) -> bool:
+        # A subclass may keep its number elsewhere, and a lazily negated view has the wrong sign in memory.
+        if type(value) is not plain or value.dtype is not float32 or value.is_neg():
+            return False
+        device = value.get_device()
+        if device != current_device():
+            return False
+        try:
+            source = value.data_ptr()
+        except RuntimeError:  # A tensor without memory of its own, as while a function is transformed.
+            return False
+        return bool(copy(address, source, 4, stream_of(device)) == 0)
+
+    return copied
 
 
 _ring: Optional[_Ring] = None

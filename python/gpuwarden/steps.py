@@ -33,9 +33,9 @@ def scalar(value: Any) -> Any:
         return value
     if kind is bool:
         return int(value)
-    if is_on_device(value):
-        return defer(value)
     try:
+        if is_on_device(value):
+            return defer(value)
         detach = getattr(value, "detach", None)
         return float(value if detach is None else detach())
     except (TypeError, ValueError, RuntimeError):

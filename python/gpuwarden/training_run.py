@@ -13,7 +13,8 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, lifecycle, oom_report, provenance
+from . import allocator, lifecycle, oom_moment, oom_report, provenance
+from .growth import Growth
 from .ranks import read_ranks, shared_run_id
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
@@ -64,6 +65,7 @@ class Run:
         self._last_step = -1
         self._last_at = 0.0
         self._allocator_at = 0.0
+        self._growth = Growth()
         self._gpu_known = gpus is not None
         self._sender: Optional[Sender] = None
         self._finish_lock = threading.Lock()
@@ -132,8 +134,8 @@ class Run:
             if now - self._allocator_at >= ALLOCATOR_SECONDS or now < self._allocator_at:
                 self._allocator_at = now
                 alloc = allocator.figures()
-                if alloc and not self._gpu_known:
-                    self._tell_gpu()
+                if alloc:
+                    self._on_allocator(now, step, alloc)
             self._queue.append(
                 Step(
                     self._seq(),
@@ -169,7 +171,8 @@ class Run:
         try:
             is_oom = oom_report.is_out_of_memory(error)
             if is_oom and self._sender is not None:
-                report = oom_report.build(error, self.id, self.rank, read_settings().snapshot_folder)
+                growth = self._growth.steady_rise()
+                report = oom_report.build(error, self.id, self.rank, read_settings().snapshot_folder, growth)
                 self._sender.report(report)
                 log.error("%s", oom_report.in_words(report))
             if isinstance(error, SystemExit):
@@ -245,7 +248,12 @@ class Run:
         known = allocator.device_ids()
         return known if known or hint is None or self.world_size > 1 else [str(hint)]
 
-    def _tell_gpu(self) -> None:
+    def _on_allocator(self, now: float, step: int, figures: Mapping[str, int]) -> None:
+        """PyTorch uses CUDA, and has told what it holds at the end of this step."""
+        oom_moment.attach()
+        self._growth.add(now, step, figures.get("allocated", 0))
+        if self._gpu_known:
+            return
         self._gpu_known = True
         gpus = allocator.device_ids()
         if gpus and self._sender is not None:

@@ -15,7 +15,7 @@ from unittest import mock
 import torch
 
 import gpuwarden
-from gpuwarden import allocator, deferred, oom_report
+from gpuwarden import allocator, deferred, oom_moment, oom_report
 from gpuwarden.steps import scalar
 
 
@@ -64,11 +64,22 @@ class DeferredOnGpu(unittest.TestCase):
         self.assertEqual(arrived([value]), [4.5])
 
     def test_late_numbers_are_not_mixed_up(self) -> None:
-        busy(0.5)
-        numbers = torch.arange(1, deferred.SLOTS + 100, device="cuda", dtype=torch.float32)
-        values = [scalar(number) for number in numbers]
-        self.assertEqual(arrived(values), [float(number) for number in range(1, deferred.SLOTS + 1)] + [None] * 99)
-        self.assertEqual(arrived([scalar(numbers[6])]), [7.0])
+        numbers = torch.arange(1, 100, device="cuda", dtype=torch.float32)
+        rows = list(numbers)
+        with mock.patch.object(deferred, "SLOTS", 64):
+            torch.cuda.synchronize()
+            busy(1.0)
+            values = [scalar(number) for number in rows]
+            self.assertFalse(values[0].has_come(), "the GPU was not busy: this test shows nothing")
+            self.assertEqual(arrived(values), [float(number) for number in range(1, 65)] + [None] * 35)
+            self.assertEqual(arrived([scalar(number) for number in rows[:64]]), [float(number) for number in range(1, 65)])
+
+    def test_the_driver_is_asked_directly(self) -> None:
+        with mock.patch.object(torch.Tensor, "copy_", side_effect=AssertionError("through PyTorch")):
+            value = scalar(torch.full((1, 1), 3.5, device="cuda"))
+        self.assertEqual(arrived([value]), [3.5])
+        negated = torch._neg_view(torch.full((), 2.0, device="cuda"))
+        self.assertEqual(arrived([scalar(negated)]), [-2.0])
 
     def test_in_the_places_where_training_puts_it(self) -> None:
         weight = torch.ones(3, device="cuda", requires_grad=True)
@@ -104,6 +115,10 @@ class DeferredOnGpu(unittest.TestCase):
 
 @unittest.skipUnless(torch.cuda.is_available(), "needs a CUDA GPU")
 class OutOfMemoryOnGpu(unittest.TestCase):
+    def setUp(self) -> None:
+        torch.zeros(1, device="cuda")
+        oom_moment.attach()
+
     def caught(self, work: Callable[[], Any]) -> Dict[str, Any]:
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder, True)
@@ -120,10 +135,26 @@ class OutOfMemoryOnGpu(unittest.TestCase):
         raise AssertionError("CUDA did not run out of memory")
 
     def test_capacity(self) -> None:
+        """The tensors are gone when the exception is caught."""
         free = torch.cuda.mem_get_info()[0]
         report = self.caught(lambda: [torch.empty(free // 4, dtype=torch.uint8, device="cuda") for _ in range(5)])
         self.assertEqual(report["cause"]["kind"], "capacity", report)
         self.assertEqual(report["stack"][-1]["file"], __file__)
+        self.assertGreater(report["allocator"]["allocated"], 0.7 * free)
+
+    def test_capacity_by_the_message_alone(self) -> None:
+        free = torch.cuda.mem_get_info()[0]
+        with mock.patch.object(oom_moment, "take", return_value=None):
+            report = self.caught(lambda: [torch.empty(free // 4, dtype=torch.uint8, device="cuda") for _ in range(5)])
+        self.assertEqual(report["cause"]["kind"], "capacity", report)
+
+    def test_a_limit(self) -> None:
+        torch.cuda.set_per_process_memory_fraction(0.1)
+        try:
+            report = self.caught(lambda: torch.empty(torch.cuda.mem_get_info()[1] // 5, dtype=torch.uint8, device="cuda"))
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        self.assertEqual(report["cause"]["kind"], "limit", report)
 
     def test_fragmentation(self) -> None:
         """Every other piece of a nearly full card is free, and none of them is large enough."""
@@ -145,11 +176,22 @@ class OutOfMemoryOnGpu(unittest.TestCase):
 
     def test_with_a_snapshot(self) -> None:
         torch.cuda.memory._record_memory_history(max_entries=10_000)
+        kept: List[Any] = []
+
+        def work() -> None:
+            kept.append(torch.empty(3 << 30, dtype=torch.uint8, device="cuda"))
+            temporary = torch.empty(5 << 30, dtype=torch.uint8, device="cuda")
+            kept.append(torch.empty(1 << 40, dtype=torch.uint8, device="cuda"))
+            del temporary
+
         try:
-            report = self.caught(lambda: torch.empty(1 << 40, dtype=torch.uint8, device="cuda"))
+            report = self.caught(work)
         finally:
             torch.cuda.memory._record_memory_history(enabled=None)
         self.assertIsNotNone(report["snapshot"]["path"], report["snapshot"])
+        first = work.__code__.co_firstlineno
+        held = {holder["line"] - first: holder["bytes"] >> 30 for holder in report["holders"] if holder["file"] == __file__}
+        self.assertEqual((held.get(1), held.get(2)), (3, 5), report["holders"])
 
     def test_allocator_figures(self) -> None:
         kept = torch.empty(32 << 20, dtype=torch.uint8, device="cuda")

@@ -72,7 +72,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=["leak", "fragmentation", "others"])
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--record", action="store_true", help="record where memory is allocated, for the lines that hold it and a snapshot")
     arguments = parser.parse_args()
+    if arguments.record:
+        torch.cuda.memory._record_memory_history(max_entries=100_000)
     with gpuwarden.run("out of memory: " + arguments.kind, framework="pytorch") as run:
         {"leak": leak, "fragmentation": fragmentation, "others": others}[arguments.kind](run, arguments.seconds)
 

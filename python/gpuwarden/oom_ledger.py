@@ -1,0 +1,127 @@
+"""Where the device's memory was when CUDA ran out of it, and which part of that was the cause."""
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+from . import allocator
+
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_AMOUNT = r"([\d.]+) (bytes|KiB|MiB|GiB|TiB)"
+_IN_MESSAGE = {
+    "requested": re.compile(r"[Tt]ried to allocate " + _AMOUNT),
+    "device_total": re.compile(r"total capacity of " + _AMOUNT),
+    "device_free": re.compile(_AMOUNT + r" is free"),
+    "allowed": re.compile(_AMOUNT + r" allowed"),
+    "process": re.compile(r"this process has " + _AMOUNT + r" memory in use", re.IGNORECASE),
+    "allocated": re.compile(_AMOUNT + r" is allocated by PyTorch"),
+    "unallocated": re.compile(_AMOUNT + r" is reserved by PyTorch but unallocated"),
+}
+#: Less than this share of the device did not decide anything.
+_COUNTS = 0.1
+
+
+class Held(NamedTuple):
+    """PyTorch's own part."""
+
+    allocated: int
+    rounding: int
+    pending_free: int
+    inactive_split: int
+    releasable_cache: int
+
+    @property
+    def reserved(self) -> int:
+        return self.allocated + self.rounding + self.pending_free + self.inactive_split + self.releasable_cache
+
+
+def read_message(message: str) -> Dict[str, int]:
+    """The amounts that PyTorch's message names, as far as it names them."""
+    found = {name: pattern.search(message) for name, pattern in _IN_MESSAGE.items()}
+    return {name: int(float(match.group(1)) * _UNITS[match.group(2)]) for name, match in found.items() if match}
+
+
+def held_by_torch(stats: Mapping[str, Any], said: Mapping[str, int], is_of_the_moment: bool) -> Held:
+    """`is_of_the_moment`: the figures are those of the failure itself; else the message knows better where frames have let go since."""
+    figures = allocator.figures(dict(stats)) or {}
+    allocated, reserved = figures.get("allocated", 0), figures.get("reserved", 0)
+    active, split = figures.get("active", allocated), figures.get("inactive_split", 0)
+    was_allocated, was_unused = said.get("allocated"), said.get("unallocated")
+    if not is_of_the_moment and was_allocated is not None and was_unused is not None and allocated < 0.99 * was_allocated:
+        # Before it gives up, the allocator returns every segment that is not in use: what was left lay in pieces.
+        return Held(was_allocated, 0, 0, was_unused, 0)
+    requested = allocator.requested_bytes(dict(stats))
+    rounding = max(0, allocated - requested) if requested else 0
+    pending = max(0, active - allocated)
+    return Held(allocated - rounding, rounding, pending, split, max(0, reserved - allocated - pending - split))
+
+
+def ledger(held: Held, said: Mapping[str, int], free: Optional[int], total: Optional[int]) -> List[Dict[str, Any]]:
+    """The entries add up to the device's total where that is known."""
+    entries = [
+        _entry("torch_allocated", held.allocated, "Tensors that PyTorch held."),
+        _entry("torch_rounding", held.rounding, "What the allocator added to requests to round them up to its block sizes."),
+        _entry("torch_pending_free", held.pending_free, "Freed by the program, but still awaited by a stream."),
+        _entry("torch_inactive_split", held.inactive_split, "Unused pieces of segments that were partly in use: held by fragmentation."),
+        _entry("torch_releasable_cache", held.releasable_cache, "Whole unused segments in the cache."),
+    ]
+    if free is not None and total is not None:
+        outside = max(0, total - free - held.reserved)
+        process = said.get("process")
+        if process is not None:
+            own = min(outside, max(0, process - held.reserved))
+            entries.append(_entry("non_torch", own, "This process outside PyTorch's allocator: CUDA context, NCCL, libraries."))
+            entries.append(_entry("other_processes", outside - own, "Other processes, and what the driver keeps for itself."))
+        else:
+            entries.append(_entry("outside_torch", outside, "CUDA context, libraries, other processes and the driver's reserve."))
+        entries.append(_entry("free", free, "Available to anybody."))
+    return entries
+
+
+def cause(
+    requested: Optional[int], entries: List[Dict[str, Any]], growth: Optional[Mapping[str, float]], allowed: Optional[int] = None
+) -> Dict[str, str]:
+    held = {entry["name"]: entry["bytes"] for entry in entries}
+    if requested is None or not held:
+        return {"kind": "unknown", "message": "the allocator's figures are not known"}
+    total = sum(held.values())
+    unused = held["torch_inactive_split"] + held["torch_releasable_cache"]
+    others = held.get("other_processes", 0)
+    beside = "; other processes held %s of this GPU" % size(others) if others > _COUNTS * total else ""
+    if growth is not None:
+        return {
+            "kind": "leak",
+            "message": "tensors at the end of steps grew by %s a step, %s over the last %d steps, and did not fall back: something keeps what each step makes "
+            "(losses kept with their graphs, outputs in a list, hooks): detach() what is kept%s"
+            % (size(growth["bytes_per_step"]), size(growth["bytes"]), growth["steps"], beside),
+        }
+    if allowed is not None and held.get("free", 0) >= requested:
+        return {"kind": "limit", "message": "this process may use only %s of the device (set_per_process_memory_fraction)" % size(allowed)}
+    if others >= requested and others > _COUNTS * total:
+        return {"kind": "other_processes", "message": "other processes held %s of this GPU" % size(others)}
+    if unused >= requested and unused > _COUNTS * total:
+        return {
+            "kind": "fragmentation",
+            "message": "%s lay unused in the allocator's cache, but in pieces too small for %s: try expandable_segments:True in PYTORCH_ALLOC_CONF"
+            % (size(unused), size(requested)),
+        }
+    pending = held["torch_pending_free"]
+    if pending >= requested and pending > _COUNTS * total:
+        return {"kind": "pending_free", "message": "%s was freed but still awaited by a stream: look at record_stream" % size(pending)}
+    pieces = "; another %s lay unused in pieces too small for it" % size(unused) if unused >= requested else ""
+    return {
+        "kind": "capacity",
+        "message": "tensors took %s and %s more was asked for: smaller batches, shorter sequences, checkpointing, or a larger GPU%s"
+        % (size(held["torch_allocated"]), size(requested), pieces),
+    }
+
+
+def size(amount: float) -> str:
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if amount >= _UNITS[unit]:
+            return "%.1f %s" % (amount / _UNITS[unit], unit)
+    return "%d bytes" % amount
+
+
+def _entry(name: str, amount: int, explanation: str) -> Dict[str, Any]:
+    return {"name": name, "bytes": max(0, int(amount)), "explanation": explanation}

@@ -1,0 +1,61 @@
+"""PyTorch's own record of its memory: who holds it by line, and a file of bounded size."""
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from .oom_ledger import size
+
+SNAPSHOT_LIMIT_BYTES = 64 * 1024 * 1024
+_TRACE_ENTRIES = 50_000
+_MOST_HOLDERS = 10
+_LIBRARIES = ("site-packages", "dist-packages", "/lib/python", "<frozen", "<string>", "torch/")
+
+
+def is_own_file(name: str) -> bool:
+    """A file of the program's, not one of a library's or of PyTorch's own."""
+    return bool(name) and name != "??" and not any(part in name for part in _LIBRARIES)
+
+
+def holders(snapshot: Mapping[str, Any], device: Optional[int] = None) -> List[Dict[str, Any]]:
+    """What is in use, by the line of the program that asked for it, largest first. Empty where no stacks were recorded."""
+    sums: Dict[Tuple[str, int, str], List[int]] = {}
+    for segment in snapshot.get("segments") or []:
+        if device is not None and segment.get("device", device) != device:
+            continue
+        for block in segment.get("blocks") or []:
+            line = _own_line(block.get("frames") or []) if block.get("state") == "active_allocated" else None
+            if line is not None:
+                total = sums.setdefault(line, [0, 0])
+                total[0] += int(block.get("size", 0))
+                total[1] += 1
+    largest = sorted(sums.items(), key=lambda item: -item[1][0])[:_MOST_HOLDERS]
+    return [{"file": file, "line": line, "function": name, "bytes": held, "blocks": count} for (file, line, name), (held, count) in largest]
+
+
+def _own_line(frames: List[Mapping[str, Any]]) -> Optional[Tuple[str, int, str]]:
+    for frame in frames:
+        if is_own_file(str(frame.get("filename", ""))) and frame.get("line"):
+            return str(frame["filename"]), int(frame["line"]), str(frame.get("name", ""))
+    return None
+
+
+def write_snapshot(snapshot: Dict[str, Any], folder: str, name: str, limit_bytes: int = SNAPSHOT_LIMIT_BYTES) -> Dict[str, Any]:
+    """The segments and as much of the latest history as fits."""
+    traces = snapshot.get("device_traces") or []
+    most = _TRACE_ENTRIES
+    while True:
+        kept = dict(snapshot, device_traces=[list(trace[-most:]) if most else [] for trace in traces])
+        data = pickle.dumps(kept, protocol=4)
+        if len(data) <= limit_bytes or most == 0:
+            break
+        most //= 4
+    if len(data) > limit_bytes:
+        return {"path": None, "reason": "the snapshot would take %s, more than %s" % (size(len(data)), size(limit_bytes))}
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    path = os.path.join(folder, name)
+    with open(path, "wb") as file:
+        file.write(data)
+    whole = all(len(trace) <= most for trace in traces)
+    return {"path": path, "bytes": len(data), "complete": whole, "reason": None}
