@@ -110,13 +110,13 @@ def is_on_device(value: Any) -> bool:
 
 
 def defer(value: Any) -> Optional[Deferred]:
-    """None where the number cannot be fetched without waiting (another accelerator than CUDA, more than one element)."""
+    """For a tensor on a CUDA device. None for one that is no single number, or while a graph is captured for the first time."""
     global _ring
-    torch = sys.modules.get("torch")
-    if torch is None or not getattr(value, "is_cuda", False) or value.numel() != 1:
+    if value.numel() != 1:
         return None
     if _ring is None:
-        if torch.cuda.is_current_stream_capturing():
+        torch = sys.modules.get("torch")
+        if torch is None or torch.cuda.is_current_stream_capturing():
             return None
         _ring = _Ring(torch)
     return _ring.put(value)

@@ -34,8 +34,10 @@ def scalar(value: Any) -> Any:
     if kind is bool:
         return int(value)
     try:
-        if is_on_device(value):
+        if getattr(value, "is_cuda", False):
             return defer(value)
+        if is_on_device(value):
+            return None  # Another accelerator: nothing is known there that would not wait.
         detach = getattr(value, "detach", None)
         return float(value if detach is None else detach())
     except (TypeError, ValueError, RuntimeError):
