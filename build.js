@@ -1,10 +1,11 @@
-// Makes dist/ from src/, in steps that are skipped when nothing they read is newer than what they wrote.
+// Makes dist/ from src/, in steps that are skipped when what they read is what they last read: by content, as a copied folder has any times.
 // Run by `npm ci` (prepare), `npm start` and the tests; --clean begins with an empty folder.
 //   dist/            each module compiled by itself, with its types: what the library exports
 //   dist/web/        the dashboard that the agent serves
 //   dist/program/    the same as a few files, dependencies included: what the command line starts, quickly
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,19 +14,28 @@ const here = dirname(fileURLToPath(import.meta.url))
 const require = createRequire(import.meta.url)
 const inside = (...parts) => join(here, ...parts)
 
-/** `makes`: what is written last, and only when all went well. */
+/** `stamp`: the digest of what it was made from, written last and only when all went well. */
 const STEPS = [
   {
     makes: 'dist/program/cli.js',
-    from: ['src', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'dist/cli.js'],
+    stamp: 'dist/program/MADE-FROM',
+    from: ['src', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'],
     run: async () => compile() && (await bundle()),
+    isWhole: (digest) => readText('dist/cli.js').endsWith(markOf(digest)),
+    finish: (digest) => appendFileSync(inside('dist/cli.js'), markOf(digest)),
   },
   {
     makes: 'dist/web/index.html',
-    from: ['web', 'src/format.ts', 'src/memory/ledger.ts', 'package-lock.json'],
+    stamp: 'dist/web-MADE-FROM',
+    from: ['web', 'src/format.ts', 'src/curve-fields.ts', 'src/memory', 'package-lock.json'],
     run: dashboard,
+    isWhole: () => true,
+    finish: () => undefined,
   },
 ]
+/** The compiler, run by itself, takes this line away; bin/gpuwarden.js then knows that the bundle is not of these modules. */
+const markOf = (digest) => `// program/ is made from ${digest}\n`
+const NOT_BUILT = /\.(test|contract|fixture)\.tsx?$|\.golden\./
 
 /** What the program starts as a process of its own has to stay a file of its own. */
 const ENTRIES = { cli: 'src/cli.ts', 'sampler/child': 'src/sampler/child.ts' }
@@ -41,11 +51,14 @@ async function build() {
   if (!isInstalled('typescript')) return
   if (process.argv.includes('--clean')) rmSync(inside('dist'), { recursive: true, force: true })
   for (const step of STEPS) {
-    if (isFresh(step)) continue
+    const digest = digestOf([...step.from, 'package.json', 'build.js'])
+    if (existsSync(inside(step.makes)) && readText(step.stamp) === `${digest}\n` && step.isWhole(digest)) continue
     if (!(await step.run())) {
       process.exitCode = 1
       return
     }
+    writeFileSync(inside(step.stamp), `${digest}\n`)
+    step.finish(digest)
   }
 }
 
@@ -58,18 +71,25 @@ function isInstalled(name) {
   }
 }
 
-function isFresh({ makes, from }) {
-  if (!existsSync(inside(makes))) return false
-  const { mtimeMs } = statSync(inside(makes))
-  return [...from, 'package.json', 'build.js'].every((path) => newest(inside(path)) <= mtimeMs)
+function readText(path) {
+  return existsSync(inside(path)) ? readFileSync(inside(path), 'utf8') : ''
 }
 
-/** Of a file, or of a folder with all in it; a removed file shows in its folder. */
-function newest(path) {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  if (!stat) return 0
-  if (!stat.isDirectory()) return stat.mtimeMs
-  return readdirSync(path).reduce((latest, name) => Math.max(latest, newest(join(path, name))), stat.mtimeMs)
+/** Of files, and of folders with all in them but tests: names and contents. */
+function digestOf(paths) {
+  const hash = createHash('sha256')
+  for (const path of paths.flatMap(filesOf).sort())
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(inside(path)))
+      .update('\0')
+  return hash.digest('hex')
+}
+
+function filesOf(path) {
+  const stat = statSync(inside(path), { throwIfNoEntry: false })
+  if (stat?.isDirectory()) return readdirSync(inside(path)).flatMap((name) => filesOf(join(path, name)))
+  return stat && !NOT_BUILT.test(path) ? [path] : []
 }
 
 function compile() {
@@ -85,7 +105,7 @@ async function bundle() {
     configFile: false,
     root: here,
     logLevel: 'warn',
-    plugins: [placesOfModules()],
+    plugins: [placesOfModules(), builtinsAsNeeded()],
     ssr: { noExternal: true, external: NOT_BUNDLED },
     build: {
       ssr: true,
@@ -96,7 +116,13 @@ async function bundle() {
       rolldownOptions: {
         input: Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, inside(path)])),
         // Names without hashes: a program that runs while it is built again still finds its parts.
-        output: { entryFileNames: '[name].js', chunkFileNames: 'parts/[name].js', minifyInternalExports: false },
+        output: {
+          entryFileNames: '[name].js',
+          chunkFileNames: 'parts/[name].js',
+          minifyInternalExports: false,
+          // Source text is kept in memory for as long as the program runs.
+          comments: { legal: true, annotation: false, jsdoc: false },
+        },
       },
     },
   })
@@ -129,6 +155,21 @@ function placesOfModules() {
         return `new URL(${JSON.stringify(folder + path.replace(/\.ts$/, '.js'))}, import.meta.url).href`
       }
       return { code: code.replace(/__PLACE_OF__\(("[^"]*")\)/g, place), map: null }
+    },
+  }
+}
+
+/** Importing a module of Node.js reads all that it offers, and so loads, on Node.js 24, the whole of fetch with `node:http` (10 MB). */
+function builtinsAsNeeded() {
+  const ofBuiltin = /^import (?:([\w$]+)|\* as ([\w$]+)|\{([^}]*)\}) from "(node:[\w/]+)";$/gm
+  return {
+    name: 'builtins-as-needed',
+    renderChunk(code) {
+      const changed = code.replace(ofBuiltin, (_, whole, all, named, module) => {
+        const wanted = named === undefined ? (whole ?? all) : `{${named.replaceAll(' as ', ': ')}}`
+        return `const ${wanted} = process.getBuiltinModule("${module}");`
+      })
+      return changed === code ? null : { code: changed, map: null }
     },
   }
 }

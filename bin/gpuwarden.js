@@ -5,14 +5,29 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(`gpuwarden needs Node.js 20.19 or newer; this is ${process.versions.node}\n`)
   process.exit(2)
 }
-if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
-  const { readFileSync } = await import('node:fs')
-  process.stdout.write(`${JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version}\n`)
+const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
+const place = (path) => new URL(`../${path}`, import.meta.url)
+const given = process.argv.slice(2)
+if (given.length === 1 && (given[0] === '--version' || given[0] === '-V')) {
+  process.stdout.write(`${JSON.parse(readFileSync(place('package.json'), 'utf8')).version}\n`)
 } else {
-  const { statSync } = await import('node:fs')
-  const modifiedAt = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  // Among the sources the compiler may have run without the bundler and left an older bundle behind: then its modules are the program.
-  const isOld = modifiedAt('../src/cli.ts') > 0 && modifiedAt('../dist/program/cli.js') < modifiedAt('../dist/cli.js')
-  const { main } = await import(isOld ? '../dist/cli.js' : '../dist/program/cli.js')
-  process.exitCode = await main(process.argv.slice(2))
+  const command = given[0] ?? 'top'
+  if (command === 'top' || command.startsWith('-')) keepSmall()
+  const { main } = await import(isBundled() ? '../dist/program/cli.js' : '../dist/cli.js')
+  process.exitCode = await main(given)
+}
+
+/** A screen a second pays back neither the optimising compilers of V8 nor its large young generation: 10 MB each on Node.js 24. */
+function keepSmall() {
+  const { setFlagsFromString } = process.getBuiltinModule('node:v8')
+  for (const flag of ['--no-opt', '--no-maglev', '--semi-space-growth-factor=1']) setFlagsFromString(flag)
+}
+
+/** Whether the bundle is there, whole, and made from the modules beside it: the compiler, run by itself, takes the mark of build.js away. */
+function isBundled() {
+  const read = (path) => (existsSync(place(path)) ? readFileSync(place(path), 'utf8') : null)
+  const digest = read('dist/program/MADE-FROM')
+  if (digest === null) return false
+  const modules = read('dist/cli.js')
+  return modules === null || modules.endsWith(`// program/ is made from ${digest}`)
 }

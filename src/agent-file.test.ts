@@ -29,10 +29,10 @@ describe('the file of an agent', () => {
     const { folder, env } = place()
     const port = await listen()
     expect(isAgentOfOurs(port, null, { env })).toBe(false)
-    const remove = announceAgent(port, { env })
+    const remove = await announceAgent(port, { env })
     expect(isAgentOfOurs(port, null, { env })).toBe(true)
     expect(isAgentOfOurs(port + 1, null, { env })).toBe(false)
-    remove()
+    await remove()
     expect(readdirSync(folder)).toEqual([])
     expect(isAgentOfOurs(port, null, { env })).toBe(false)
   })
@@ -40,7 +40,7 @@ describe('the file of an agent', () => {
   it('proves nothing when another process listens there', async () => {
     const { folder, env } = place()
     const port = await listen()
-    announceAgent(port, { env })
+    await announceAgent(port, { env })
     const path = join(folder, `agent-${port}.json`)
     const record = JSON.parse(readFileSync(path, 'utf8'))
     // The parent lives and is ours, but does not listen.
@@ -56,7 +56,7 @@ describe('the file of an agent', () => {
   ])('proves nothing when it names %s', async (_, change) => {
     const { folder, env } = place()
     const port = await listen()
-    announceAgent(port, { env })
+    await announceAgent(port, { env })
     const path = join(folder, `agent-${port}.json`)
     writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), ...change }))
     expect(isAgentOfOurs(port, null, { env })).toBe(false)
@@ -65,7 +65,7 @@ describe('the file of an agent', () => {
   it('proves nothing when others may write it, when it is a link, or when it is something else', async () => {
     const { folder, env } = place()
     const port = await listen()
-    announceAgent(port, { env })
+    await announceAgent(port, { env })
     const path = join(folder, `agent-${port}.json`)
     chmodSync(path, 0o666)
     expect(isAgentOfOurs(port, null, { env })).toBe(false)
@@ -83,14 +83,14 @@ describe('the file of an agent', () => {
   it('believes the living process where the kernel does not tell who listens', async () => {
     const { env } = place()
     const port = await listen()
-    announceAgent(port, { env, proc: '/nonexistent' })
+    await announceAgent(port, { env, proc: '/nonexistent' })
     expect(isAgentOfOurs(port, null, { env, proc: '/nonexistent' })).toBe(true)
   })
 
   it('goes by the owner of the socket where the process may not be looked into', async () => {
     const { env } = place()
     const port = await listen()
-    announceAgent(port, { env, proc: '/nonexistent' })
+    await announceAgent(port, { env, proc: '/nonexistent' })
     const proc = mkdtempSync(join(tmpdir(), 'gpuwarden-proc-'))
     mkdirSync(join(proc, 'net'))
     const table = (uid: number) =>
@@ -107,20 +107,20 @@ describe('the file of an agent', () => {
   it('is cleaned away when its agent was killed', async () => {
     const { folder, env } = place()
     const port = await listen()
-    announceAgent(port, { env })
+    await announceAgent(port, { env })
     const stale = join(folder, 'agent-1.json')
     writeFileSync(stale, JSON.stringify({ pid: 2 ** 22 - 1, port: 1, startedAt: 0, startTicks: '1' }))
-    announceAgent(port, { env })
+    await announceAgent(port, { env })
     expect(readdirSync(folder)).toEqual([`agent-${port}.json`])
   })
 
   it('leaves the file of the next agent on the same port alone', async () => {
     const { folder, env } = place()
     const port = await listen()
-    const remove = announceAgent(port, { env })
+    const remove = await announceAgent(port, { env })
     const path = join(folder, `agent-${port}.json`)
     writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), pid: process.ppid }))
-    remove()
+    await remove()
     expect(readdirSync(folder)).toHaveLength(1)
   })
 })

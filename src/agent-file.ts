@@ -2,9 +2,11 @@
  * Which agents run on this machine: each leaves a small file for as long as it serves, and whoever holds a token looks there first.
  * That something answers on a port proves nothing; that the process named in a file of ours listens there does.
  */
-import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs'
+import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { homeLane, STUCK_AT_END_MS } from './disk-lane.ts'
 
 export interface AgentPlace {
   readonly env?: NodeJS.ProcessEnv
@@ -26,13 +28,13 @@ const LISTENING = '0A'
 const START_TICKS_FIELD = 19
 const SYSTEM_FOLDER = '/run/gpuwarden'
 
-/** Says that this process serves there. Gives the way to take it back; throws when no folder can be written. */
-export function announceAgent(port: number, { env = process.env, proc = '/proc' }: AgentPlace = {}): () => void {
+/** Says that this process serves there. Gives the way to take it back; rejects when no folder can be written, or none answers. */
+export async function announceAgent(port: number, { env = process.env, proc = '/proc' }: AgentPlace = {}): Promise<() => Promise<void>> {
   const record: AgentRecord = { pid: process.pid, port, startedAt: Date.now(), startTicks: startTicks(process.pid, proc) }
   let fault: unknown = null
   for (const folder of foldersToWrite(env)) {
     try {
-      return writeRecord(folder, record, proc)
+      return await homeLane.patiently(() => homeLane.run(folder, () => writeRecord(folder, record, proc)))
     } catch (error) {
       fault = error
     }
@@ -75,46 +77,73 @@ function stateFolder(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_STATE_HOME || join(env.HOME || homedir(), '.local/state'), 'gpuwarden')
 }
 
-function writeRecord(folder: string, record: AgentRecord, proc: string): () => void {
-  mkdirSync(folder, { recursive: true, mode: 0o755 })
-  const { uid } = lstatSync(folder)
+async function writeRecord(folder: string, record: AgentRecord, proc: string): Promise<() => Promise<void>> {
+  await mkdir(folder, { recursive: true, mode: 0o755 })
+  const { uid } = await lstat(folder)
   if (uid !== (process.getuid?.() ?? uid)) throw new Error(`${folder} belongs to another user`)
-  removeStale(folder, proc)
+  await removeStale(folder, proc)
   const path = join(folder, `agent-${record.port}.json`)
   const part = `${path}.${record.pid}`
-  rmSync(part, { force: true })
-  writeFileSync(part, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o644 })
-  renameSync(part, path)
-  return () => {
+  await rm(part, { force: true })
+  await writeFile(part, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o644 })
+  await rename(part, path)
+  const takeBack = async () => {
     // Another agent may have taken the port since.
-    if (readRecord(path)?.record.pid === record.pid) rmSync(path, { force: true })
+    if ((await readRecordLater(path))?.record.pid === record.pid) await rm(path, { force: true })
   }
+  return () => homeLane.patiently(() => homeLane.run(path, takeBack), STUCK_AT_END_MS)
 }
 
 /** Left behind by agents that were killed. */
-function removeStale(folder: string, proc: string): void {
-  for (const name of readdirSync(folder)) {
-    const found = FILE.test(name) ? readRecord(join(folder, name)) : null
+async function removeStale(folder: string, proc: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const found = FILE.test(name) ? await readRecordLater(join(folder, name)) : null
     if (!found) continue
     const { pid, startTicks: then } = found.record
-    if (!isAlive(pid) || startTicks(pid, proc) !== then) rmSync(join(folder, name), { force: true })
+    if (!isAlive(pid) || startTicks(pid, proc) !== then) await rm(join(folder, name), { force: true })
   }
 }
 
+interface FoundRecord {
+  readonly record: AgentRecord
+  readonly uid: number
+}
+
 /** null: none that can be believed. */
-function readRecord(path: string): { readonly record: AgentRecord; readonly uid: number } | null {
+function readRecord(path: string): FoundRecord | null {
   try {
     const stat = lstatSync(path)
-    const isWritableByOthers = (stat.mode & 0o022) !== 0
-    if (!stat.isFile() || stat.size > LARGEST_FILE_BYTES || isWritableByOthers) return null
-    const { pid, port, startedAt, startTicks: ticks } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
-    if (!isCount(pid) || !isCount(port) || typeof startedAt !== 'number') return null
-    return { record: { pid, port, startedAt, startTicks: typeof ticks === 'string' ? ticks : null }, uid: stat.uid }
+    return isTrustworthy(stat) ? recordIn(readFileSync(path, 'utf8'), stat.uid) : null
   } catch (error) {
-    // Not there, not ours to read, or not what an agent writes: it proves nothing.
-    if (error instanceof SyntaxError || error instanceof TypeError || (error instanceof Error && 'code' in error)) return null
-    throw error
+    return provesNothing(error)
   }
+}
+
+/** The same without waiting for the disk. */
+async function readRecordLater(path: string): Promise<FoundRecord | null> {
+  try {
+    const stat = await lstat(path)
+    return isTrustworthy(stat) ? recordIn(await readFile(path, 'utf8'), stat.uid) : null
+  } catch (error) {
+    return provesNothing(error)
+  }
+}
+
+function isTrustworthy(stat: Stats): boolean {
+  const isWritableByOthers = (stat.mode & 0o022) !== 0
+  return stat.isFile() && stat.size <= LARGEST_FILE_BYTES && !isWritableByOthers
+}
+
+function recordIn(text: string, uid: number): FoundRecord | null {
+  const { pid, port, startedAt, startTicks: ticks } = JSON.parse(text) as Record<string, unknown>
+  if (!isCount(pid) || !isCount(port) || typeof startedAt !== 'number') return null
+  return { record: { pid, port, startedAt, startTicks: typeof ticks === 'string' ? ticks : null }, uid }
+}
+
+/** Not there, not ours to read, or not what an agent writes. */
+function provesNothing(error: unknown): null {
+  if (error instanceof SyntaxError || error instanceof TypeError || (error instanceof Error && 'code' in error)) return null
+  throw error
 }
 
 function isCount(value: unknown): value is number {

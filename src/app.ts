@@ -1,11 +1,14 @@
 /** The composition root of the agent: the only file that knows every room. */
 import { randomBytes } from 'node:crypto'
+import { stat as statOutOfTurn } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { announceAgent } from './agent-file.ts'
-import { type Alerting, createAlerting } from './alerting.ts'
+import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
 import { createDashboard } from './dashboard.ts'
+import { stat } from './disk.ts'
+import { DiskStuck, isHeldByDisk, journalLane, logLane, STUCK_AT_END_MS, stuckSince } from './disk-lane.ts'
 import { CONTENT_TYPES, createExporter } from './exporter/exporter.ts'
 import { TrainingMetrics } from './exporter/training-metrics.ts'
 import { XidCounts } from './exporter/xid-counts.ts'
@@ -22,6 +25,9 @@ import { createTraining, type Training } from './training/training.ts'
 import { VERSION } from './version.ts'
 import { Watching } from './watching.ts'
 
+/** What is still to be said at the end, such as the outcome of a run, has this long. */
+const END_MS = 1000
+
 /** What is run for work that the agent must not do itself. */
 const PROGRAM = fileURLToPath(new URL('../bin/gpuwarden.js', import.meta.url))
 
@@ -30,6 +36,18 @@ export interface AgentOptions {
   /** Also write the log to standard error. */
   readonly logToStderr: boolean
   readonly samplerEntry?: URL
+  /** What `unansweredFolders` found: what is there is not read, and written to when they answer. */
+  readonly unanswered?: readonly string[]
+}
+
+/** Folders of the agent that do not answer, as on a network disk whose server is gone; found out before anything waits for them. */
+export async function unansweredFolders(config: Config): Promise<readonly string[]> {
+  const logDir = logFolder(config)
+  const alertsDir = config.values['alerts.enabled'] ? alertsFolder(config.values, logDir) : null
+  const askLog = (dir: string) => logLane.patiently(() => stat(dir))
+  const askAlerts = (dir: string) => journalLane.patiently(() => journalLane.run(dir, () => statOutOfTurn(dir)))
+  const found = await Promise.all([unanswered(logDir, askLog), unanswered(alertsDir, askAlerts)])
+  return found.flat()
 }
 
 export interface Started {
@@ -46,6 +64,7 @@ export class Agent {
   readonly log: OpenLog
   readonly store: Store | null
   readonly #config: Config
+  readonly #unanswered: readonly string[]
   readonly #server: GpuwardenServer | null
   readonly #watching: Watching
   readonly #alerting: Alerting
@@ -53,16 +72,19 @@ export class Agent {
   readonly #abort = new AbortController()
   #refilled: Promise<unknown> = Promise.resolve()
   #port: number | null = null
-  #retract: () => void = () => undefined
+  #retract: () => Promise<void> = async () => undefined
   #stopped: Promise<void> | null = null
 
-  constructor({ config, logToStderr, samplerEntry }: AgentOptions) {
+  constructor({ config, logToStderr, samplerEntry, unanswered = [] }: AgentOptions) {
     this.#config = config
     const { values } = config
     const runId = randomBytes(16).toString('hex')
     const logDir = logFolder(config)
+    this.#unanswered = unanswered
+    const answers = logDir === null || !unanswered.includes(logDir)
     this.log = openLog({
       dir: logDir,
+      answers,
       level: values['log.level'],
       stderr: logToStderr || values['log.stderr'],
       maxBytes: values['log.max_mb'] * 1024 ** 2,
@@ -73,7 +95,7 @@ export class Agent {
       values,
       log,
       runId,
-      cardsFile: logDir === null ? null : join(logDir, 'gpus.json'),
+      cardsFile: logDir === null || !answers ? null : join(logDir, 'gpus.json'),
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording is over'),
     })
@@ -82,8 +104,11 @@ export class Agent {
     const xids = new XidCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would have to be ended again.
-    this.#watching = new Watching({ values, logDir, hostname: state.hostname, hub, log, now: Date.now })
-    this.#alerting = createAlerting({ values, logDir, state, history, detectors: this.#watching.running, log })
+    this.#watching = new Watching({ values, logDir: answers ? logDir : null, hostname: state.hostname, hub, log, now: Date.now })
+    const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
+      ? { values: { ...values, 'alerts.dir': null }, logDir: null }
+      : { values, logDir }
+    this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log })
     const { alerts } = this.#alerting
     hub.addSink(history)
     hub.addSink(quietSink('training', (event) => follow(trainingMetrics, xids, event)))
@@ -140,6 +165,7 @@ export class Agent {
           extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
           routes: [...this.#alerting.routes, ...this.#training.routes, ...dashboard.routes],
           processControl: dashboard.processControl,
+          alertNews: alerts?.news ?? null,
           ...(dashboard.assets ? { assets: dashboard.assets } : {}),
         })
       : null
@@ -157,13 +183,13 @@ export class Agent {
       { version: VERSION, node: process.versions.node, config: file, interval: values.interval, source: values.source },
       'gpuwarden starts',
     )
-    const { problems } = this.#alerting
+    const problems = [...this.#unanswered.map(unansweredNote), ...this.#alerting.problems]
     for (const warning of [...warnings, ...problems]) log.warn({}, warning)
     try {
       const address = this.#server ? await this.#server.listen() : null
       this.#port = address?.port ?? null
       const url = address?.url ?? null
-      if (url !== null) this.#announce(url)
+      if (url !== null) await this.#announce(url)
       const port = values['server.prometheus_port']
       const metricsUrl = this.#server && port !== null ? `${(await this.#server.metricsListen(port)).url}/metrics` : null
       this.#watching.resume()
@@ -195,9 +221,9 @@ export class Agent {
   }
 
   /** Without it, programs on this machine that hold the token have to be told where to send it. */
-  #announce(url: string): void {
+  async #announce(url: string): Promise<void> {
     try {
-      this.#retract = announceAgent(Number(new URL(url).port || 80))
+      this.#retract = await announceAgent(Number(new URL(url).port || 80))
     } catch (error) {
       this.log.log.info({ err: error }, 'others on this machine cannot be sure that this is the agent; they have to name its address')
     }
@@ -205,15 +231,43 @@ export class Agent {
 
   async #stop(reason: string): Promise<void> {
     this.#abort.abort()
-    this.#retract()
+    await this.#retract().catch((error: unknown) =>
+      this.log.log.info({ err: error }, 'the file that tells where the agent is stays behind'),
+    )
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()
     await this.#server?.close()
-    await this.#refilled.catch(() => undefined)
+    await logLane.patiently(() => this.#refilled, STUCK_AT_END_MS).catch(() => undefined)
     this.log.log.info({ reason }, 'gpuwarden stops')
-    this.log.close()
+    const lost = await this.log.close()
+    if (isHeldByDisk()) this.#endDespiteDisk(lost)
   }
+
+  /** A call that never returns cannot be taken back, and Node waits for its thread even when told to exit; a signal does not. */
+  #endDespiteDisk(lost: number): void {
+    const waiting = this.store?.health().pendingLines ?? 0
+    const since = new Date(stuckSince() ?? Date.now()).toISOString()
+    process.stderr.write(
+      `gpuwarden: ${this.#config.values['log.dir']} does not answer, since ${since}: ${waiting} lines of the logs, ${lost} lines of gpu_monitor.log and the latest state of alerts, runs and detectors could not be written\n`,
+    )
+    setTimeout(() => {
+      process.removeAllListeners('SIGTERM')
+      process.kill(process.pid, 'SIGTERM')
+    }, END_MS).unref()
+  }
+}
+
+function unansweredNote(dir: string): string {
+  return `${dir} does not answer (a network disk whose server is gone?): monitoring goes on; logs are written when it answers, alerts and what detectors learn are kept in memory only until gpuwarden is started again`
+}
+
+async function unanswered(dir: string | null, ask: (dir: string) => Promise<unknown>): Promise<readonly string[]> {
+  if (dir === null) return []
+  return ask(dir).then(
+    () => [],
+    (error: unknown) => (error instanceof DiskStuck ? [dir] : []),
+  )
 }
 
 /** null: nothing is written. A recording is not recorded again unless a folder is named for it, and never into itself. */

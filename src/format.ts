@@ -41,6 +41,23 @@ export function formatClock(at: number, now: number): string {
     : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`
 }
 
+/**
+ * `2026-03-01 02:10:05 +01:00`: local time with what it is ahead of UTC, for what is read elsewhere or later. Milliseconds where
+ * they are wanted; `unknown` beyond the last date there is.
+ */
+export function formatMoment(at: number, hasMilliseconds = false): string {
+  const date = new Date(at)
+  if (Number.isNaN(date.getTime())) return 'unknown'
+  const ahead = -date.getTimezoneOffset()
+  const wall = new Date(at + ahead * 60_000)
+  if (Number.isNaN(wall.getTime())) return 'unknown'
+  const zone = `${ahead < 0 ? '-' : '+'}${two(Math.floor(Math.abs(ahead) / 60))}:${two(Math.abs(ahead) % 60)}`
+  return `${wall
+    .toISOString()
+    .slice(0, hasMilliseconds ? -1 : -5)
+    .replace('T', ' ')} ${zone}`
+}
+
 function two(value: number): string {
   return String(value).padStart(2, '0')
 }

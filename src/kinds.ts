@@ -168,6 +168,62 @@ export interface AlertSeries {
   readonly limit: Reading
 }
 
+/** Who takes care of it, and until when nobody is reminded. */
+export interface Acknowledgement {
+  readonly at: number
+  readonly until: number
+  readonly by: string
+  /** A trouble that gets worse than this is told of again. */
+  readonly severity: Severity
+}
+
+/** An alert as a person looks at it. */
+export interface AlertView {
+  readonly fingerprint: string
+  readonly state: 'pending' | 'firing' | 'resolved'
+  readonly finding: Finding
+  readonly firedAt: Reading
+  readonly resolvedAt: Reading
+  readonly flapping: boolean
+  readonly simulated: boolean
+  readonly acknowledged: Acknowledgement | null
+  /** Why nobody is told of it at present. */
+  readonly mutedBy: 'silence' | 'maintenance' | 'acknowledged' | 'simulated' | null
+  /** Id of the silence that covers it. */
+  readonly silence: string | null
+  /** Channels that were told that it fires. */
+  readonly told: readonly string[]
+  /** Channels for which a message about it waits, or is on its way. */
+  readonly waiting: readonly string[]
+  /** What the GPU is called here; null when it is about none, or that one is not known. */
+  readonly gpuLabel: string | null
+  /** From before the agent was started, and not seen again since. */
+  readonly unconfirmed: boolean
+}
+
+/** What changed among the alerts since the event before. */
+export interface AlertsEvent {
+  readonly type: 'alerts'
+  readonly at: number
+  /** Those that are new or changed, as they are now. */
+  readonly alerts: readonly AlertView[]
+  /** Fingerprints of those that are no longer kept. */
+  readonly gone: readonly string[]
+  /** More changed at once than one event tells: the whole list has to be asked for. */
+  readonly hasMore: boolean
+  /** Silences were set, or ended. */
+  readonly silencesChanged: boolean
+}
+
+/** Tells what changes among the alerts. Nothing is worked out while nobody follows. */
+export interface AlertNews {
+  /** From this moment on, until the function that it returns is called. */
+  follow(listener: (event: AlertsEvent) => void): () => void
+}
+
+/** What the live stream carries. */
+export type StreamEvent = HubEvent | AlertsEvent
+
 /** What a channel delivers at once: the alerts of one host that belong together. */
 export interface AlertMessage {
   /** The same over all tries: idempotency key, e-mail Message-ID. */

@@ -30,6 +30,12 @@ function open(file: string | null) {
   return { cards: new KnownCards({ file, log }), logged }
 }
 
+async function learned(file: string, devices: readonly GpuInfo[]): Promise<void> {
+  const { cards } = open(file)
+  cards.devices('nvidia', devices)
+  await cards.written()
+}
+
 describe('known cards', () => {
   it('leave everything as it is where nothing has to be renamed', () => {
     const { cards } = open(null)
@@ -43,9 +49,9 @@ describe('known cards', () => {
   it.each([
     ['number', 'nvidia-1', null],
     ['address', bus(1), bus(1)],
-  ])('know a lost card by its %s after a restart, in devices, samples and events', (_by, id, pciBusId) => {
+  ])('know a lost card by its %s after a restart, in devices, samples and events', async (_by, id, pciBusId) => {
     const file = newFile()
-    open(file).cards.devices('nvidia', [card(0), card(1)])
+    await learned(file, [card(0), card(1)])
     const { cards, logged } = open(file)
     const lost = gpu(id, 1, { pciBusId, unavailable: { name: 'GPU is lost', serial: 'too' } })
     expect(cards.devices('nvidia', [card(0), lost])).toEqual([
@@ -77,25 +83,28 @@ describe('known cards', () => {
     expect(cards.devices('other', strangers)).toBe(strangers)
   })
 
-  it('forget a card when another is in its slot', () => {
+  it('forget a card when another is in its slot', async () => {
     const file = newFile()
     const { cards } = open(file)
     cards.devices('nvidia', [card(0)])
     cards.devices('nvidia', [card(0, { id: 'GPU-new' })])
+    await cards.written()
     expect(JSON.parse(readFileSync(file, 'utf8')).cards).toMatchObject([{ id: 'GPU-new', pciBusId: bus(0) }])
     expect(open(file).cards.devices('nvidia', [gpu('nvidia-0', 0)])).toMatchObject([{ id: 'GPU-new' }])
   })
 
-  it('begin anew when their file is damaged or cannot be written, and say so once', () => {
+  it('begin anew when their file is damaged or cannot be written, and say so once', async () => {
     const file = newFile()
-    open(file).cards.devices('nvidia', [card(0)])
+    await learned(file, [card(0)])
     writeFileSync(file, '{"version":1,"cards":[{"id":')
     const damaged = open(file)
     expect(damaged.logged).toEqual(['which card is which cannot be read; it is learned anew'])
     damaged.cards.devices('nvidia', [card(0)])
+    await damaged.cards.written()
     expect(open(file).logged).toEqual([])
     const blocked = open(join(file, 'below-a-file'))
     for (const index of [1, 2]) blocked.cards.devices('nvidia', [card(index)])
+    await blocked.cards.written()
     expect(blocked.logged.filter((line) => line.includes('cannot be kept'))).toHaveLength(1)
     expect(existsSync(`${file}.tmp`)).toBe(false)
   })

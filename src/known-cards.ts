@@ -2,11 +2,10 @@
  * Which card is which, over a restart. A driver cannot always tell the identity of a card that is lost or asleep; its address, or else its
  * number, can be told even then. Whoever was seen there last keeps its name, so that one trouble is not two, and one card not two rows.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { KeptFile } from './kept-file.ts'
 import type { Log } from './kinds.ts'
-import { makeFolderSync } from './make-folder.ts'
 import type { GpuInfo, Sample } from './model.ts'
 
 const MOST_CARDS = 256
@@ -37,10 +36,13 @@ export class KnownCards {
   readonly #cards: Map<string, Card>
   /** By source: what it calls a card, and who that is. */
   readonly #renamed = new Map<string, ReadonlyMap<string, string>>()
+  readonly #file: KeptFile | null
   #hasFailed = false
+  #written: Promise<void> = Promise.resolve()
 
   constructor(options: KnownCardsOptions) {
     this.#options = options
+    this.#file = options.file === null ? null : new KeptFile(options.file, { mode: 0o640, folderMode: 0o750, flush: false })
     this.#cards = new Map(this.#read().map((one) => [one.id, one]))
   }
 
@@ -81,6 +83,11 @@ export class KnownCards {
     })
   }
 
+  /** What was learned so far is in the file, or cannot be kept. */
+  written(): Promise<void> {
+    return this.#written
+  }
+
   #find(device: GpuInfo, taken: ReadonlySet<string>): Card | undefined {
     const free = [...this.#cards.values()].filter((one) => one.vendor === device.vendor && !taken.has(one.id))
     return device.pciBusId === null ? free.find((one) => one.index === device.index) : free.find((one) => one.pciBusId === device.pciBusId)
@@ -102,7 +109,7 @@ export class KnownCards {
       if (this.#cards.size <= MOST_CARDS) break
       this.#cards.delete(id)
     }
-    if (isChanged) this.#write()
+    if (isChanged) this.#written = this.#write()
   }
 
   #read(): readonly Card[] {
@@ -117,13 +124,10 @@ export class KnownCards {
     }
   }
 
-  #write(): void {
+  async #write(): Promise<void> {
     const { file, log } = this.#options
-    if (file === null) return
     try {
-      makeFolderSync(dirname(file), 0o750)
-      writeFileSync(`${file}.tmp`, `${JSON.stringify({ version: VERSION, cards: [...this.#cards.values()] }, null, 2)}\n`, { mode: 0o640 })
-      renameSync(`${file}.tmp`, file)
+      await this.#file?.save(() => `${JSON.stringify({ version: VERSION, cards: [...this.#cards.values()] }, null, 2)}\n`)
       this.#hasFailed = false
     } catch (error) {
       if (!this.#hasFailed) log.warn({ err: error, file }, 'which card is which cannot be kept')

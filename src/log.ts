@@ -1,19 +1,23 @@
 /** gpu_monitor.log: JSON lines, each with the correlation id of this process's run. */
-import { renameSync, statSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { destination, type Level, multistream, pino, type StreamEntry, stdTimeFunctions } from 'pino'
 import type { Log } from './kinds.ts'
+import { LogWriter } from './log-writer.ts'
 import { makeFolderSync } from './make-folder.ts'
 
 export interface OpenLog {
   readonly log: Log
   readonly file: string | null
-  close(): void
+  /** Gives how many lines could not be written because the disk does not answer. */
+  close(): Promise<number>
 }
 
 export interface LogOptions {
   /** null: no file. */
   readonly dir: string | null
+  /** False: the folder does not answer. It is written to when it does. */
+  readonly answers?: boolean
   readonly level: Level | 'silent'
   readonly stderr: boolean
   readonly maxBytes: number
@@ -21,14 +25,12 @@ export interface LogOptions {
   readonly runId: string
 }
 
-const ROTATION_CHECK_MS = 30_000
-
 /** Never fails: where the file cannot be written the log goes to standard error, and says why. */
 export function openLog(options: LogOptions): OpenLog {
   const streams: StreamEntry[] = []
   const trouble: string[] = []
-  const file = options.dir === null ? null : openFile(options.dir, options.maxBytes, trouble)
-  if (file) streams.push({ stream: file.stream, level: 'debug' })
+  const file = options.dir === null ? null : openFile(options.dir, options, trouble)
+  if (file) streams.push({ stream: file.writer, level: 'debug' })
   if (options.stderr || (trouble.length > 0 && options.level !== 'silent'))
     streams.push({ stream: destination({ dest: 2, sync: true }), level: 'debug' })
   const logger = pino(
@@ -42,42 +44,28 @@ export function openLog(options: LogOptions): OpenLog {
     multistream(streams),
   )
   for (const line of trouble) logger.warn({}, line)
-  return { log: logger, file: file?.path ?? null, close: () => file?.close() }
+  return { log: logger, file: file?.path ?? null, close: async () => (await file?.writer.close()) ?? 0 }
 }
 
-function openFile(
-  dir: string,
-  maxBytes: number,
-  trouble: string[],
-): { stream: ReturnType<typeof destination>; path: string; close(): void } | null {
+function openFile(dir: string, options: LogOptions, trouble: string[]): { writer: LogWriter; path: string } | null {
   const path = join(dir, 'gpu_monitor.log')
   try {
-    makeFolderSync(dir, 0o750)
-    setAside(path, maxBytes)
-    const stream = destination({ dest: path, sync: true, mode: 0o640 })
-    // A disk that fills up must not end the monitor: the store reports the fault, the log loses lines.
-    stream.on('error', () => undefined)
-    const timer = setInterval(() => {
-      if (setAside(path, maxBytes)) stream.reopen()
-    }, ROTATION_CHECK_MS)
-    timer.unref()
-    return {
-      stream,
-      path,
-      close: () => {
-        clearInterval(timer)
-        stream.end()
-      },
-    }
+    if (options.answers === false)
+      trouble.push(`${dir} does not answer: ${path} is written when it does; logging to standard error as well`)
+    else checkWritable(dir, path)
   } catch (error) {
     trouble.push(`${path} cannot be written (${(error as Error).message}); logging to standard error instead`)
     return null
   }
+  const lossLine = (lost: number) => {
+    const line = { level: 'warn', time: new Date().toISOString(), pid: process.pid, correlation_id: options.runId, lost }
+    return `${JSON.stringify({ ...line, msg: `${lost} lines of this log were lost while its disk did not take them` })}\n`
+  }
+  return { writer: new LogWriter({ dir, path, maxBytes: options.maxBytes, lossLine }), path }
 }
 
-function setAside(path: string, maxBytes: number): boolean {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-  if (size < maxBytes) return false
-  renameSync(path, `${path}.1`)
-  return true
+/** Throws what keeps it from being written. */
+function checkWritable(dir: string, path: string): void {
+  makeFolderSync(dir, 0o750)
+  closeSync(openSync(path, 'a', 0o640))
 }

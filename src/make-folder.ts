@@ -3,8 +3,8 @@
  * "does not exist" when it is to be made: below /proc, with Node 20 to 26.
  */
 import { mkdirSync, type Stats, statSync } from 'node:fs'
-import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { mkdir, stat } from './disk.ts'
 
 /** Gives the topmost folder that had to be made; undefined when all were there. */
 export async function makeFolder(path: string, mode = 0o777): Promise<string | undefined> {

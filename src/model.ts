@@ -321,6 +321,7 @@ export interface TrainingStep {
   readonly memoryActiveBytes: Reading
   readonly memoryInactiveSplitBytes: Reading
   readonly memoryPeakAllocatedBytes: Reading
+  readonly memoryPeakReservedBytes: Reading
   readonly allocRetries: Reading
   readonly oomCount: Reading
   /** Data wait, forward, backward …, by name. */

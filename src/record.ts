@@ -294,6 +294,7 @@ export function stepRecord(step: TrainingStep, provenance: Provenance = 'live'):
     memory_active_mb: mebibytes(step.memoryActiveBytes),
     memory_inactive_split_mb: mebibytes(step.memoryInactiveSplitBytes),
     memory_peak_allocated_mb: mebibytes(step.memoryPeakAllocatedBytes),
+    memory_peak_reserved_mb: mebibytes(step.memoryPeakReservedBytes),
     num_alloc_retries: step.allocRetries,
     num_ooms: step.oomCount,
     run: step.run,

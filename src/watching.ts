@@ -1,15 +1,16 @@
 /** The detectors in the agent: shows them what the hub publishes, and keeps what they have learned over a restart. */
 import { readFileSync, renameSync } from 'node:fs'
-import { rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ConfigValues } from './config.ts'
 import { createEngine, type DetectorFailure, type Engine } from './detectors/engine.ts'
 import { detectors } from './detectors/index.ts'
 import { detectorOptions } from './detectors/settings.ts'
+import { DiskStuck, logLane, STUCK_AT_END_MS } from './disk-lane.ts'
 import { EXIT, Failure } from './failure.ts'
 import type { Hub } from './hub.ts'
+import { KeptFile } from './kept-file.ts'
 import type { DetectorKind, HubEvent, Log, Sink } from './kinds.ts'
-import { makeFolder, makeFolderSync } from './make-folder.ts'
+import { makeFolderSync } from './make-folder.ts'
 import type { Finding } from './model.ts'
 
 export interface WatchingOptions {
@@ -34,14 +35,13 @@ export class Watching implements Sink {
   /** Names of the detectors that run. */
   readonly running: readonly string[]
   readonly #options: WatchingOptions
-  readonly #file: string | null
+  readonly #file: KeptFile | null
   readonly #timer: NodeJS.Timeout | null
   #engine: Engine
   #known: readonly Finding[] = []
   /** Fingerprints of what holds. */
   readonly #active = new Set<string>()
   #soon: NodeJS.Timeout | null = null
-  #saving: Promise<void> = Promise.resolve()
   /** An agent that never got to watch must not write over what another one keeps. */
   #isWatching = false
   #hasSaveFailed = false
@@ -52,9 +52,10 @@ export class Watching implements Sink {
     const disabled = new Set(values['detectors.disabled'])
     this.running = kinds.map((kind) => kind.name).filter((name) => !disabled.has(name))
     checkNames(disabled, kinds)
-    this.#file = stateFile(values.source, logDir)
+    const file = stateFile(values.source, logDir)
+    this.#file = file === null ? null : new KeptFile(file, { mode: 0o640, folderMode: 0o750, flush: true })
     this.#engine = this.#create()
-    if (this.#file !== null) this.#restore(this.#file)
+    if (file !== null) this.#restore(file)
     this.#timer = this.#file === null ? null : setInterval(() => void this.save(), options.saveEveryMs ?? SAVE_EVERY_MS).unref()
   }
 
@@ -73,16 +74,28 @@ export class Watching implements Sink {
     return { count: 0, reason: null }
   }
 
-  /** Whole or not at all; one after the other. */
-  save(): Promise<void> {
-    this.#saving = this.#saving.then(() => this.#write())
-    return this.#saving
+  /** Whole or not at all; one after the other, and what they have learned by then. */
+  async save(): Promise<void> {
+    if (this.#file === null || !this.#isWatching) return
+    const { log } = this.#options
+    try {
+      await this.#file.save(() => JSON.stringify(this.#engine.snapshot()))
+      this.#hasSaveFailed = false
+    } catch (error) {
+      if (!this.#hasSaveFailed) log.warn({ err: error, file: this.#file.path }, 'what the detectors have learned cannot be kept')
+      this.#hasSaveFailed = true
+    }
   }
 
   async close(): Promise<void> {
     if (this.#timer) clearInterval(this.#timer)
     if (this.#soon) clearTimeout(this.#soon)
-    await this.save()
+    try {
+      await logLane.patiently(() => this.save(), STUCK_AT_END_MS)
+    } catch (error) {
+      if (!(error instanceof DiskStuck)) throw error
+      this.#options.log.error({ err: error }, 'what the detectors have learned lately could not be written')
+    }
   }
 
   #tell(finding: Finding): void {
@@ -143,21 +156,6 @@ export class Watching implements Sink {
       log.error({ err: error, file: aside }, message)
     } catch (cause) {
       log.error({ err: error, file, reason: (cause as Error).message }, message)
-    }
-  }
-
-  async #write(): Promise<void> {
-    if (this.#file === null || !this.#isWatching) return
-    const { log } = this.#options
-    try {
-      const text = JSON.stringify(this.#engine.snapshot())
-      await makeFolder(dirname(this.#file), 0o750)
-      await writeFile(`${this.#file}.tmp`, text, { mode: 0o640, flush: true })
-      await rename(`${this.#file}.tmp`, this.#file)
-      this.#hasSaveFailed = false
-    } catch (error) {
-      if (!this.#hasSaveFailed) log.warn({ err: error, file: this.#file }, 'what the detectors have learned cannot be kept')
-      this.#hasSaveFailed = true
     }
   }
 }

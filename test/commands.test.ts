@@ -116,12 +116,13 @@ describe('the library', () => {
     const child = spawn(process.execPath, [EXAMPLE], {
       env: { ...process.env, GPUWARDEN_SOURCE: 'demo' },
       cwd: temporaryFolder(),
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     })
     let text = ''
-    child.stdout.on('data', (data) => {
-      text += data
-    })
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (data) => {
+        text += data
+      })
     const code = await new Promise((resolve) => child.once('close', resolve))
     expect(text).toMatch(/^GPU 0 Simulated .* \(SIMULATED\): \d+ %, \d+ MiB, \d+ processes$/m)
     expect(code).toBe(0)

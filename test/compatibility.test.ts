@@ -236,6 +236,7 @@ describe('size of the page', () => {
       memoryActiveBytes: 1,
       memoryInactiveSplitBytes: 1,
       memoryPeakAllocatedBytes: 1,
+      memoryPeakReservedBytes: null,
       allocRetries: 1,
       oomCount: 1,
       phaseSeconds: { data: 1, forward: 1, backward: 1, optimizer: 1 },

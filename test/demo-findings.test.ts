@@ -19,10 +19,12 @@ interface Play {
   readonly seconds: number
   readonly seed?: number
   readonly interval?: number
+  /** Nobody reports training steps. */
+  readonly isGpuAlone?: boolean
 }
 
 /** What the detectors say of a scenario, in the order in which they say it. */
-async function findings({ scenario, seconds, seed = 1, interval = 1 }: Play): Promise<Finding[]> {
+async function findings({ scenario, seconds, seed = 1, interval = 1, isGpuAlone = false }: Play): Promise<Finding[]> {
   const source = await demo.open(sourceEnv({ options: { demoScenario: scenario, seed } }))
   if (source === null) throw new Error('the demo is always there')
   let at = START
@@ -39,7 +41,8 @@ async function findings({ scenario, seconds, seed = 1, interval = 1 }: Play): Pr
   hub.receiveDevices('demo', source.devices())
   for (let tick = 0; tick * interval <= seconds; tick++) {
     at = START + Math.round(tick * interval * 1000)
-    const samples = await source.read({ at, monotonicMs: at - START, tick })
+    const all = await source.read({ at, monotonicMs: at - START, tick })
+    const samples = isGpuAlone ? all.filter((sample) => sample.kind !== 'step') : all
     hub.receive({ source: 'demo', provenance: 'simulated', at, samples })
   }
   return found
@@ -73,5 +76,17 @@ describe('where all is well nothing is said', () => {
 
   it('whatever the seed', async () => {
     for (const seed of SEEDS) expect(words(await findings({ scenario: 'healthy', seconds: 600, seed })), `seed ${seed}`).toEqual([])
+  })
+
+  describe.each([
+    ['with training steps', false],
+    ['from the GPU alone', true],
+  ])('nor is anybody warned in fifty minutes of evaluations, checkpoints and jobs that come and go, %s', (_, isGpuAlone) => {
+    it.each([0.1, 0.2, 0.5, 1, 5])('looking every %d s', async (interval) => {
+      for (const seed of interval < 0.5 ? [4] : [2, 3, 4, 8]) {
+        const found = await findings({ scenario: 'healthy', seconds: 3000, seed, interval, isGpuAlone })
+        expect(words(found.filter((one) => one.severity !== 'info')), `seed ${seed}`).toEqual([])
+      }
+    })
   })
 })

@@ -27,7 +27,7 @@ describe('monitor --all', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as { detector: string; state: string; predicted_at: string | null })
-    expect(new Set(found.map((one) => one.detector))).toEqual(new Set(['leak', 'oom', 'memory_pressure', 'change']))
+    expect(new Set(found.map((one) => one.detector))).toEqual(new Set(['leak', 'oom', 'memory_pressure']))
     expect(found.some((one) => one.detector === 'oom' && one.state === 'active' && one.predicted_at !== null)).toBe(true)
   })
 })

@@ -20,6 +20,7 @@ describe('the package', () => {
       'bin/gpuwarden.js',
       'dist/program/cli.js',
       'dist/program/sampler/child.js',
+      'dist/program/MADE-FROM',
       'dist/sampler/child.js',
       'dist/index.js',
       'dist/index.d.ts',

@@ -13,6 +13,7 @@ import { BUCKETS, TimeBuckets } from '../src/report/training-buckets.ts'
 import { costOf, listPrice } from '../src/report/training-cost.ts'
 import { GpuUse } from '../src/report/training-gpu-use.ts'
 import { buildReport } from '../src/report/training-report.ts'
+import { RunFiles } from '../src/training/run-files.ts'
 import { BIN, FIXTURES, run, temporaryFolder } from './program.ts'
 
 const T = Date.UTC(2026, 0, 5)
@@ -77,6 +78,7 @@ const step = (rank: number, number: number, loss: number): TrainingStep => ({
   memoryActiveBytes: 41 * GIB,
   memoryInactiveSplitBytes: 2 * GIB,
   memoryPeakAllocatedBytes: 45 * GIB,
+  memoryPeakReservedBytes: null,
   allocRetries: 0,
   oomCount: 0,
   phaseSeconds: null,
@@ -217,15 +219,15 @@ describe('a report', () => {
     const ledger = charts.find(({ title }) => title.endsWith('GPU 1 is'))
     const parts = Object.fromEntries((ledger?.series ?? []).map(({ name, values }) => [name, values.find((value) => value !== null)]))
     expect(Object.keys(parts)).toEqual([
-      'torch allocated',
-      'torch pending free',
-      'torch inactive split',
-      'torch releasable cache',
-      'non torch',
-      'other',
-      'driver reserve',
+      'Tensors',
+      'Freed, still awaited',
+      'Unusable pieces',
+      'Cache that can be given back',
+      'Context and libraries',
+      'Not attributed',
+      'Driver reserve',
     ])
-    expect(parts['torch allocated']).toBeCloseTo(40 * GIB, -6)
+    expect(parts.Tensors).toBeCloseTo(40 * GIB, -6)
     expect(Object.values(parts).reduce<number>((sum, value) => sum + (value ?? 0), 0)).toBeCloseTo(62 * GIB, -7)
   })
 
@@ -263,6 +265,88 @@ describe('a report', () => {
     const trace = join(temporaryFolder(), 'trace')
     cpSync(join(FIXTURES, 'traces/divergence'), trace, { recursive: true })
     expect((await run(['report', trace])).stdout).toMatch(/steps/)
+  })
+})
+
+describe('the report of a run that ran out of memory, on an H200', () => {
+  const folder = (change: (report: Record<string, unknown>) => void = () => undefined): string => {
+    const dir = join(temporaryFolder(), 'logs')
+    cpSync(join(FIXTURES, 'out-of-memory'), dir, { recursive: true })
+    const file = join(dir, 'runs', 'd9d1d91b7e09196e.run.json')
+    const record = JSON.parse(readFileSync(file, 'utf8')) as { report: Record<string, unknown> }
+    change(record.report)
+    writeFileSync(file, JSON.stringify(record))
+    return dir
+  }
+
+  it('says why in text and JSON, of the run and of its folder', async () => {
+    const dir = folder()
+    const page = join(dir, 'r.html')
+    const ofRun = await run(['report', 'train.py', '--log-dir', dir, '--text', '--html', page])
+    expect(ofRun.stdout).toContain(`gpuwarden · train.py: ran out of GPU memory
+  cause     fragmentation: 6.5 GiB lay unused in the allocator's cache, but in pieces too small for 32.0 MiB: try expandable_segments:True in PYTORCH_ALLOC_CONF
+  where     /home/user/train.py:33 in leak, asked for 32 MiB
+  memory    133 GiB tensors, 6.5 GiB unusable pieces, 29 MiB free
+  duration  56 s
+`)
+    expect(ofRun.stdout).toMatch(/energy {4}1\.\d\d Wh/)
+    expect(readFileSync(page, 'utf8')).toContain('<h2>Why memory ran out</h2>')
+    const ofFolder = await run(['report', dir])
+    expect(ofFolder.stdout).toContain('gpuwarden · logs\n  cause     fragmentation')
+    expect(ofFolder.stdout).toContain('ran out of GPU memory: train.py (d9d1d91b7e09196e)')
+    const { outOfMemory, energyKilowattHours } = JSON.parse((await run(['report', 'train.py', '--log-dir', dir, '--json'])).stdout)
+    expect(energyKilowattHours).toBeCloseTo(0.0019, 4)
+    expect(outOfMemory).toMatchObject({
+      requestedBytes: 33_554_432,
+      cause: { kind: 'fragmentation' },
+      ledger: expect.arrayContaining([expect.objectContaining({ name: 'torch_allocated', bytes: 142_335_964_180 })]),
+      holders: [],
+      growth: null,
+    })
+  })
+
+  it('shows it on the page before the GPUs, as text, with the rest folded', async () => {
+    const dir = folder((report) => {
+      report.holders = [{ file: '/home/<user>/a.py', line: 5, function: '<lambda>', bytes: 70 * GIB, blocks: 9 }]
+      report.growth = { bytes: 48 * GIB, steps: 96, bytes_per_step: GIB / 2, seconds: 18 }
+      report.allocator_settings = '</style><script>alert(1)</script>'
+      report.cause = { kind: 'leak', message: '<img src=x>' }
+    })
+    const { runs } = await new RunFiles(join(dir, 'runs')).list()
+    const built = await buildReport({ ...request(dir), run: runs[0] ?? null })
+    const page = built.html('0', T)
+    const section = /<section class="oom">.*?<\/section>/s.exec(page)?.[0] ?? ''
+    expect(page.indexOf(section)).toBeLessThan(page.indexOf('<h2>GPUs</h2>'))
+    expect(section).toContain('<b>A leak</b>')
+    expect(section).toContain('by 48.0 GiB in 96 steps (512 MiB per step) and 18 s')
+    expect(section).toContain('/<wbr>home/<wbr>user/<wbr>train.py:33')
+    expect(section).toContain('&#60;lambda&#62;')
+    expect(section.match(/<img|<script|<lambda|<user/)).toBe(null)
+    const shares = [...section.matchAll(/flex-grow:([\d.]+)/g)].map((match) => Number(match[1]))
+    expect(shares.length).toBe(6)
+    expect(shares.reduce((a, b) => a + b, 0)).toBeCloseTo(1, 4)
+    expect(section.match(/<details>/g)?.length).toBe(3)
+    expect(page.indexOf('OutOfMemoryError')).toBe(-1)
+    expect(page.match(/CUDA out of memory/g)?.length).toBe(2)
+  })
+
+  it('does not take the process of a run for another one where it tells no figures', async () => {
+    const dir = folder()
+    const steps = join(dir, 'training_metrics_20261115_143710.jsonl')
+    writeFileSync(steps, `${readFileSync(steps, 'utf8').split('\n').slice(0, 20).join('\n')}\n`)
+    const page = (await buildReport({ ...request(dir), pidOf: () => 1458 })).html('0', T)
+    const ledger = dataOf(page).charts.find(({ stacked }) => stacked)?.series ?? []
+    expect(ledger.map(({ name }) => name)).toContain('Tensors')
+    expect(ledger.map(({ name }) => name)).toContain('Not attributed')
+    expect(ledger.map(({ name }) => name)).not.toContain('Other processes')
+  })
+
+  it('shows something else that was sent as it came, folded', async () => {
+    const { runs } = await new RunFiles(join(recording(), 'runs')).list()
+    const page = (await buildReport({ ...request(recording()), run: runs[0] ?? null })).html('0', T)
+    expect(page).not.toContain('Why memory ran out')
+    expect(page).toContain('<h2>Last report before the end</h2><details>')
+    expect(page).toContain('<pre>CUDA out of memory</pre>')
   })
 })
 

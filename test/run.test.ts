@@ -43,7 +43,7 @@ describe('the command', () => {
     expect(ended.code).toBe(7)
     expect(ended.stdout).toBe('out\nGPUWARDEN_CORRELATION_ID\nGPUWARDEN_RUN_ID\nGPUWARDEN_RUN_NAME\nGPUWARDEN_URL\n')
     expect(ended.stderr.startsWith('err\n\ngpuwarden · mine: failed (exit code 7)\n')).toBe(true)
-    expect(ended.stderr).toMatch(/GPU hours on \d+ × Simulated/)
+    expect(ended.stderr).toMatch(/GPU seconds on \d+ × Simulated/)
     expect(ended.stderr).toContain('SIMULATED')
     expect(runsIn(dir)).toMatchObject([
       { name: 'mine', outcome: 'failed', message: 'exit code 7', command: expect.stringContaining('bash') },
@@ -121,6 +121,35 @@ describe('the command', () => {
     const command = [process.execPath, '--input-type=module', '-e', script]
     const ended = await run(['run', ...OWN_AGENT, '--log-dir', temporaryFolder(), '--', ...command])
     expect(ended.stderr).toMatch(/training {2}3 steps,/)
+  })
+
+  it('that runs out of memory: the summary says why, where and who held it', async () => {
+    const script = `
+      const post = (path, body) => fetch(process.env.GPUWARDEN_URL + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+      const id = process.env.GPUWARDEN_RUN_ID
+      await post('/api/v1/runs', { id, name: 'hungry' })
+      await post('/api/v1/runs/' + id + '/report', {
+        kind: 'oom',
+        requested_bytes: 2 ** 30,
+        message: 'CUDA out of memory.',
+        cause: { kind: 'leak', message: 'it grew' },
+        stack: [{ file: '/home/user/train.py', line: 7, function: 'main' }, { file: '/v/lib/python3.12/site-packages/torch/a.py', line: 1, function: 'f' }],
+        ledger: [{ name: 'torch_allocated', bytes: 79 * 2 ** 30 }, { name: 'free', bytes: 2 ** 20 }],
+        holders: [{ file: '/home/user/train.py', line: 5, function: 'keep', bytes: 70 * 2 ** 30, blocks: 9 }],
+      })
+      await post('/api/v1/runs/' + id + '/end', { outcome: 'oom', message: 'OutOfMemoryError: CUDA out of memory.' })
+      process.exitCode = 1`
+    const page = join(temporaryFolder(), 'r.html')
+    const command = [process.execPath, '--input-type=module', '-e', script]
+    const ended = await run(['run', ...OWN_AGENT, '--log-dir', temporaryFolder(), '--name', 'hungry', '--report', page, '--', ...command])
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toContain(`gpuwarden · hungry: ran out of GPU memory
+  cause     a leak: it grew
+  where     /home/user/train.py:7 in main, asked for 1.0 GiB
+  memory    79.0 GiB tensors, 1 MiB free
+  held by   70.0 GiB  /home/user/train.py:5 in keep (9 blocks)
+  duration  `)
+    expect(readFileSync(page, 'utf8')).toContain('<h2>Why memory ran out</h2>')
   })
 
   it('outlives its agent: the summary says what is missing, and how it ended is kept', async () => {

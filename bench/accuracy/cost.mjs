@@ -96,6 +96,7 @@ function stepOf(at, step, allocated, draw) {
     memoryActiveBytes: allocated,
     memoryInactiveSplitBytes: 0.05 * allocated,
     memoryPeakAllocatedBytes: 1.05 * allocated,
+    memoryPeakReservedBytes: null,
     allocRetries: 0,
     oomCount: 0,
     phaseSeconds: { data: 0.05, forward: 0.4, backward: 0.5 },

@@ -52,7 +52,8 @@ export async function healthy(seeds, hours, intervals = INTERVALS) {
           row[isLoud ? 'warnings' : 'information']++
           names.add(`${finding.detector}${isLoud ? '!' : ''}`)
           const second = (finding.at - START) / 1000
-          if (isLoud) warnings.push(`seed ${seed}, every ${interval} s, ${withSteps ? 'with steps' : 'GPU alone'}, ${second} s: ${finding.message}`)
+          if (isLoud)
+            warnings.push(`seed ${seed}, every ${interval} s, ${withSteps ? 'with steps' : 'GPU alone'}, ${second} s: ${finding.message}`)
         }
       }
       row.of = [...names].sort().join(' ') || '–'

@@ -1,10 +1,12 @@
 // `npm run accuracy`: every figure of docs/accuracy.md. Options: --each N (days of each kind, 20), --seeds 101,102 (reporting), --json FILE,
-// --only synthetic,loss,traces,cost.
+// --only synthetic,loss,traces,healthy,cost.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { cost } from './cost.mjs'
 import { corpus, fastCorpus } from './generator.mjs'
+import { healthy } from './healthy.mjs'
 import { clean, troubles } from './loss.mjs'
+import { hangs, pauses } from './pauses.mjs'
 import { METHODS, measure } from './synthetic.mjs'
 import { itemsOf, judge, replay, traceNames, truthOf } from './traces.mjs'
 import { VARIANTS, vary } from './variants.mjs'
@@ -15,12 +17,12 @@ const { values: options } = parseArgs({
     seeds: { type: 'string', default: '101,102' },
     json: { type: 'string' },
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: 'synthetic,loss,traces,cost' },
+    only: { type: 'string', default: 'synthetic,loss,traces,healthy,cost' },
   },
 })
 const each = Number(options.quick ? 4 : options.each)
 const seeds = options.seeds.split(',').map(Number)
-const report = { seeds, each, synthetic: {}, loss: {}, traces: [], variants: [], failed: [] }
+const report = { seeds, each, synthetic: {}, loss: {}, traces: [], variants: [], healthy: {}, failed: [] }
 
 function check(what, good, got) {
   if (!good) report.failed.push(`${what}: ${got}`)
@@ -126,6 +128,24 @@ async function traces() {
   console.table(rows)
 }
 
+async function allIsWell() {
+  const hours = options.quick ? 0.25 : 1
+  const worlds = Array.from({ length: options.quick ? 2 : 10 }, (_, i) => seeds[0] + i)
+  console.log(`\nTrainings that are well, seeds ${worlds.join(', ')}, ${hours} h each`)
+  const { rows, warnings } = await healthy(worlds, hours)
+  console.table(rows)
+  check('trainings that are well: warnings', warnings.length === 0, `\n    ${warnings.join('\n    ')}`)
+  console.log('\nTrainings that rest, three hours each, and what is said of that')
+  const rests = pauses(worlds, 3)
+  console.table(rests)
+  for (const [name, row] of Object.entries(rests))
+    check(`${name}: warnings a run`, row.warnings <= (row.isTold ? 0 : 1.5) * worlds.length, row.warnings)
+  console.log('\nTrainings that hang, and how soon that is said')
+  const hung = hangs(worlds)
+  console.table(hung)
+  report.healthy = { rows, warnings, rests, hung }
+}
+
 function costs() {
   const spent = cost(options.quick ? 60_000 : 400_000)
   console.log('\nCost')
@@ -138,7 +158,7 @@ function costs() {
   report.cost = spent
 }
 
-const PARTS = { synthetic, loss: losses, traces, cost: costs }
+const PARTS = { synthetic, loss: losses, traces, healthy: allIsWell, cost: costs }
 for (const part of options.only.split(',')) {
   if (!PARTS[part]) throw new Error(`--only: expected ${Object.keys(PARTS).join(', ')}; got "${part}"`)
   await PARTS[part]()

@@ -64,6 +64,7 @@ def figures(stats: Optional[Dict[str, Any]] = None) -> Optional[Dict[str, int]]:
         "active": _current(stats, "active_bytes"),
         "inactive_split": _current(stats, "inactive_split_bytes"),
         "peak_allocated": _of(stats, "allocated_bytes", "peak"),
+        "peak_reserved": _of(stats, "reserved_bytes", "peak"),
         "retries": stats.get("num_alloc_retries"),
         "ooms": stats.get("num_ooms"),
     }

@@ -199,6 +199,7 @@ class OutOfMemoryOnGpu(unittest.TestCase):
         self.assertEqual(figures["allocated"], torch.cuda.memory_allocated())
         self.assertEqual(figures["reserved"], torch.cuda.memory_reserved())
         self.assertEqual(figures["peak_allocated"], torch.cuda.max_memory_allocated())
+        self.assertEqual(figures["peak_reserved"], torch.cuda.max_memory_reserved())
         ids = allocator.device_ids() or []
         self.assertTrue(ids and ids[0].startswith("GPU-"), ids)
         del kept

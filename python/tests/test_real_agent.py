@@ -17,7 +17,7 @@ FAKE_TORCH = """
     def amount(current, peak=None): return {"all": {"current": current, "peak": peak or current}}
     memory = types.SimpleNamespace(
         memory_stats_as_nested_dict=lambda device: {
-            "allocated_bytes": amount(70 * GIB, 72 * GIB), "reserved_bytes": amount(74 * GIB), "active_bytes": amount(71 * GIB),
+            "allocated_bytes": amount(70 * GIB, 72 * GIB), "reserved_bytes": amount(74 * GIB, 76 * GIB), "active_bytes": amount(71 * GIB),
             "inactive_split_bytes": amount(2 * GIB), "requested_bytes": amount(69 * GIB), "num_alloc_retries": 3, "num_ooms": 1,
         },
         _snapshot=lambda: {"segments": [], "device_traces": [[{"action": "oom", "size": 1}]]},
@@ -208,7 +208,8 @@ class Steps(WithRuns):
         run = self.the_run()
         self.assertEqual((run["outcome"], run["gpus"]), ("oom", ["GPU-5b2f"]))
         training = run["training"]
-        self.assertEqual([training["memoryAllocatedBytes"] >> 30, training["memoryPeakAllocatedBytes"] >> 30, training["allocRetries"]], [70, 72, 3])
+        peaks = [training["memoryPeakAllocatedBytes"] >> 30, training["memoryPeakReservedBytes"] >> 30]
+        self.assertEqual([training["memoryAllocatedBytes"] >> 30, peaks, training["allocRetries"]], [70, [72, 76], 3])
         report = run["report"]
         self.assertEqual(report["cause"]["kind"], "capacity")
         self.assertEqual(sum(entry["bytes"] for entry in report["ledger"]), 80 << 30)

@@ -1,15 +1,8 @@
 /** What is kept of each trouble: the state of the engine for one fingerprint. Plain and JSON-safe. */
+import type { Acknowledgement } from '../kinds.ts'
 import type { Finding, Reading, Severity } from '../model.ts'
 
 export type AlertPhase = 'pending' | 'firing' | 'resolved'
-
-export interface Acknowledgement {
-  readonly at: number
-  readonly until: number
-  readonly by: string
-  /** A trouble that gets worse than this is told of again. */
-  readonly severity: Severity
-}
 
 /** Fields ending in `Ms` are in the engine's observed time, those ending in `At` are epoch milliseconds. */
 export interface AlertRecord {

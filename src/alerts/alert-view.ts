@@ -1,6 +1,7 @@
 /** How the alerts stand, for people and for /metrics. */
+import type { AlertView } from '../kinds.ts'
 import type { AlertRecord } from './alert-record.ts'
-import type { AlertsHealth, AlertView } from './alerts-api.ts'
+import type { AlertsHealth } from './alerts-api.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { AlertEngine } from './engine.ts'
 import type { Heartbeat } from './heartbeat.ts'

@@ -1,9 +1,8 @@
 /** What the alert engine needs, and what the agent, the commands and the routes may ask of it. */
-import type { AgentState, Channel, Delivery, History, Log, Sink } from '../kinds.ts'
-import type { Finding, Reading } from '../model.ts'
-import type { Acknowledgement, AlertPhase } from './alert-record.ts'
+import type { AgentState, AlertNews, AlertView, Channel, Delivery, History, Log, Sink } from '../kinds.ts'
+import type { Reading } from '../model.ts'
+import type { AlertPhase } from './alert-record.ts'
 import type { DeliveryResult } from './courier.ts'
-import type { Muted } from './dispatch.ts'
 import type { EngineLimits } from './engine.ts'
 import type { HeartbeatHealth } from './heartbeat.ts'
 import type { Matcher } from './matcher.ts'
@@ -43,29 +42,6 @@ export interface AlertsOptions {
   readonly limits?: EngineLimits
 }
 
-/** An alert as a person looks at it. */
-export interface AlertView {
-  readonly fingerprint: string
-  readonly state: AlertPhase
-  readonly finding: Finding
-  readonly firedAt: Reading
-  readonly resolvedAt: Reading
-  readonly flapping: boolean
-  readonly simulated: boolean
-  readonly acknowledged: Acknowledgement | null
-  /** Why nobody is told of it at present. */
-  readonly mutedBy: Muted['by'] | null
-  readonly silence: string | null
-  /** Channels that were told that it fires. */
-  readonly told: readonly string[]
-  /** Channels for which a message about it waits, or is on its way. */
-  readonly waiting: readonly string[]
-  /** What the GPU is called here; null when it is about none, or that one is not known. */
-  readonly gpuLabel: string | null
-  /** From before the agent was started, and not seen again since. */
-  readonly unconfirmed: boolean
-}
-
 export interface ChannelHealth {
   readonly channel: string
   readonly results: Readonly<Record<DeliveryResult, number>>
@@ -92,6 +68,7 @@ export interface AlertsHealth {
 }
 
 export interface Alerts extends Sink {
+  readonly news: AlertNews
   list(): readonly AlertView[]
   history(range?: PastRange): readonly PastAlert[]
   silence(matchers: readonly Matcher[], until: number, comment: string, by: string): Silence

@@ -1,10 +1,11 @@
 /** The alert engine as the agent uses it: takes findings and levels, keeps what must not be lost, and lets the couriers deliver. */
 import { EXIT, Failure } from '../failure.ts'
-import type { Delivery, HubEvent } from '../kinds.ts'
+import type { AlertView, Delivery, HubEvent } from '../kinds.ts'
 import type { Finding } from '../model.ts'
+import { ChangeWatch } from './alert-news.ts'
 import type { AlertRecord } from './alert-record.ts'
 import { healthOf, type Parts, viewOf } from './alert-view.ts'
-import type { Alerts, AlertsHealth, AlertsOptions, AlertView } from './alerts-api.ts'
+import type { Alerts, AlertsHealth, AlertsOptions } from './alerts-api.ts'
 import { deliver } from './courier.ts'
 import { Dispatch } from './dispatch.ts'
 import { AlertEngine, type Transition } from './engine.ts'
@@ -36,6 +37,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
 
 class AlertRoom implements Alerts {
   readonly name = 'alerts'
+  readonly news: ChangeWatch
   readonly #options: AlertsOptions
   readonly #journal: Journal
   readonly #rules: Rules
@@ -110,6 +112,14 @@ class AlertRoom implements Alerts {
       ...{ engine: this.#engine, dispatch: this.#dispatch, outbox: this.#outbox },
       ...{ journal: this.#journal, heartbeat: this.#heartbeat, now },
     }
+    this.news = new ChangeWatch({
+      records: () => this.#engine.records(),
+      recordOf: (fingerprint) => this.#engine.get(fingerprint),
+      viewOf: (record) => viewOf(record, this.#parts),
+      silences: () => this.#silences.list(),
+      now,
+      onFault: (error) => this.#inBackground(Promise.reject(error)),
+    })
     const sweepMs = options.sweepMs ?? 1000
     if (sweepMs > 0) {
       this.#clock = new SweepClock(sweepMs, () => this.#inBackground(this.sweep()))
@@ -172,20 +182,14 @@ class AlertRoom implements Alerts {
     const now = this.#options.now()
     if (!Number.isFinite(until) || until <= now) throw new Failure('an acknowledgement has to end in the future', { exitCode: EXIT.usage })
     record.acknowledged = { at: now, until, by: by.slice(0, 200), severity: record.finding.severity }
-    this.#keep(record)
-    this.#dispatch.reconcile(record)
-    this.#commitSoon()
-    return viewOf(record, this.#parts)
+    return this.#taken(record)
   }
 
   unacknowledge(fingerprint: string): AlertView | null {
     const record = this.#engine.get(fingerprint)
     if (!record?.acknowledged || record.phase === 'resolved') return null
     record.acknowledged = null
-    this.#keep(record)
-    this.#dispatch.reconcile(record)
-    this.#commitSoon()
-    return viewOf(record, this.#parts)
+    return this.#taken(record)
   }
 
   idle(channel: string): string | null {
@@ -223,6 +227,8 @@ class AlertRoom implements Alerts {
       this.#lastLevelsMs = ms
       this.#watchSources()
       this.#silences.sweep()
+      // A disk that takes it again is noticed also while nothing happens.
+      if (this.#journal.fault !== null) this.#inBackground(this.flush())
       if (ms - this.#startedMs >= RESTART_GRACE_MS)
         for (const finding of endingsOf(this.#engine.records(), this.#options.state, this.#eventTime()))
           this.#follow(this.#engine.accept(finding, finding.at))
@@ -239,13 +245,15 @@ class AlertRoom implements Alerts {
 
   async #close(): Promise<void> {
     this.#clock?.close()
+    this.news.close()
     this.#heartbeat?.close()
     await this.#outbox.close()
     const closed = await Promise.allSettled([...this.#options.channels.values()].map((channel) => channel.close()))
     for (const result of closed)
       if (result.status === 'rejected') this.#options.log.error({ err: result.reason }, 'a channel could not be closed')
     this.#closing.abort(new Error('gpuwarden stops'))
-    await this.flush()
+    if (this.#commitTimer) clearTimeout(this.#commitTimer)
+    this.#writeDown()
     await this.#journal.close()
   }
 
@@ -266,6 +274,7 @@ class AlertRoom implements Alerts {
     if (transitions.length === 0) return
     let isUrgent = false
     for (const { type, record } of transitions) {
+      this.news.touch(record.fingerprint)
       if (type === 'forgotten') {
         this.#journal.delete(ALERT + record.fingerprint)
         this.#dispatch.forget(record)
@@ -278,6 +287,15 @@ class AlertRoom implements Alerts {
     }
     this.#commitSoon()
     if (isUrgent && this.#clock) this.#inBackground(this.#outbox.run())
+  }
+
+  /** Somebody took it on, or gave it back. */
+  #taken(record: AlertRecord): AlertView {
+    this.#keep(record)
+    this.#dispatch.reconcile(record)
+    this.news.touch(record.fingerprint)
+    this.#commitSoon()
+    return viewOf(record, this.#parts)
   }
 
   /** Only at a turn of events, not for every new number: the numbers come again. */
@@ -293,7 +311,7 @@ class AlertRoom implements Alerts {
     })
   }
 
-  /** What was decided outlives a kill from here on. It costs some 20 µs, as it does not wait for the disk. */
+  /** What was decided outlives a kill a moment later: nobody waits for the disk. */
   #writeDown(): void {
     if (this.#journal.isDirty) this.#journal.set('time', { engine: this.#engine.timeSnapshot(), delivery: this.#time.snapshot() })
     this.#journal.write()
@@ -308,6 +326,7 @@ class AlertRoom implements Alerts {
     this.#lastReconcileMs = this.#time.ms
     for (const record of this.#engine.records()) if (record.phase === 'firing') this.#dispatch.reconcile(record)
     if (this.#journal.isDirty) this.#commitSoon()
+    this.news.touchAll()
   }
 
   #watchSources(): void {

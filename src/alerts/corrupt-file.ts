@@ -1,21 +1,16 @@
 /** Where a file goes that cannot be read in full: somebody may want to look at it. */
-import { linkSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { link, readdir, rename, rm } from '../disk.ts'
 
 const KEPT = 5
 
 /** Gives the copy's name. The file keeps its place until it is written anew: a kill in between loses nothing. Only the latest are kept. */
-export function setAside(dir: string, file: string, now: number): string {
+export async function setAside(dir: string, file: string, now: number): Promise<string> {
   const name = `alerts-${now}.corrupt`
-  try {
-    linkSync(join(dir, file), join(dir, name))
-  } catch {
-    // A folder, or a file system without links.
-    renameSync(join(dir, file), join(dir, name))
-  }
-  const old = readdirSync(dir)
-    .filter((found) => /^alerts-\d+\.corrupt$/.test(found))
-    .sort()
-  for (const found of old.slice(0, -KEPT)) rmSync(join(dir, found), { force: true, recursive: true })
+  // A folder, or a file system without links.
+  await link(join(dir, file), join(dir, name)).catch(() => rename(join(dir, file), join(dir, name)))
+  const found = await readdir(dir)
+  const old = found.filter((one) => /^alerts-\d+\.corrupt$/.test(one)).sort()
+  for (const one of old.slice(0, -KEPT)) await rm(join(dir, one), { force: true, recursive: true })
   return name
 }

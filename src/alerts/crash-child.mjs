@@ -1,6 +1,7 @@
 // Run by crash.test.ts, to be killed: raises and clears alerts as fast as it can, and says which of them are on disk.
 // Arguments: folder, URL that counts, number of this run, `raise` or `drain`, settings as JSON.
-import { writeSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { createAlerts } from '../../dist/alerts/alerts.js'
 
 const [dir, url, run, mode, settings] = process.argv.slice(2)
@@ -62,6 +63,8 @@ if (mode === 'drain') {
     const once = `once-${name}`
     alerts.accept(finding(once, 'active'))
     if (number % 3 === 2) alerts.accept(finding(once, 'resolved'))
+    // A moment later the system has it, and from then on no kill may lose it.
+    while (!readFileSync(join(dir, 'alerts.journal')).includes(`alert/${once}"`)) await new Promise((resolve) => setImmediate(resolve))
     say(`seen ${once}`)
     await new Promise((resolve) => setTimeout(resolve, 3))
   }

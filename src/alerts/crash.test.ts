@@ -42,7 +42,7 @@ async function countingServer(): Promise<{ url: string; received: Received[] }> 
 
 /** True when it was killed: a moment after so many lines, so at all stages, on slow machines as on fast ones. */
 async function run(args: readonly string[], lines: string[], kill: { afterLines: number; ms: number } | null): Promise<boolean> {
-  const child = spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
   const reader = createInterface({ input: child.stdout })
   let count = 0
   const strike = () => {

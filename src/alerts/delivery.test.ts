@@ -340,6 +340,7 @@ describe('delivery over a restart', () => {
     channel.goUp()
     const after = pretendWorld({ dir, channel, at: NOON + 10 * MINUTE })
     expect(after.alerts.list().map((alert) => alert.fingerprint)).toEqual(['one', 'three'])
+    await after.alerts.flush()
     expect(after.alerts.health().corruptFiles.length).toBe(1)
     await after.pass(20 * MINUTE)
     expect(channel.said()).toEqual(['one firing, two firing, three firing'])

@@ -1,9 +1,10 @@
 /** The alerts over HTTP: what there is, silences, acknowledgements, and tests of channels. */
 import { z } from 'zod'
+import { alertViewSchema } from '../alert-schema.ts'
 import { Failure } from '../failure.ts'
 import { type Reply, type Route, type RouteContext, route } from '../route.ts'
 import type { Alerts, ChannelHealth } from './alerts-api.ts'
-import { ANSWERS, acknowledgeBody, alertView, type Ending, historyQuery, silenceBody, silenceView } from './http-schemas.ts'
+import { ANSWERS, acknowledgeBody, type Ending, historyQuery, silenceBody, silenceView } from './http-schemas.ts'
 import { checkMatcher, parseMatcher } from './matcher.ts'
 
 export interface AlertRouteOptions {
@@ -54,7 +55,7 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
       summary: 'Somebody takes care of it: no repeats for a while (4 hours when not given), unless it gets worse',
       body: acknowledgeBody,
       bodyLimitBytes: BODY_LIMIT_BYTES,
-      answer: alertView,
+      answer: alertViewSchema,
       errors: ['unknown_alert', 'unavailable'],
       handler: (context) => withAlerts(context, (found) => acknowledge(found, context, context.body, now())),
     }),
@@ -62,7 +63,7 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
       method: 'DELETE',
       path: '/api/v1/alerts/:fingerprint/ack',
       summary: 'Takes an acknowledgement back: repeats go on',
-      answer: alertView,
+      answer: alertViewSchema,
       errors: ['unknown_alert', 'unavailable'],
       handler: (context) =>
         withAlerts(context, async (found) => {

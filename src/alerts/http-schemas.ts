@@ -1,7 +1,8 @@
 /** The shapes of what the routes of the alerts take and give. Strict, so that a test sees a field that nobody described. */
 import { z } from 'zod'
-import type { Finding } from '../model.ts'
-import type { AlertView, ChannelHealth } from './alerts-api.ts'
+import { alertViewSchema } from '../alert-schema.ts'
+import { findingSubjectSchema, severitySchema } from '../finding-schema.ts'
+import type { ChannelHealth } from './alerts-api.ts'
 import { DELIVERY_RESULTS } from './courier.ts'
 import { MATCHER_NAMES, MATCHER_OPERATORS } from './matcher.ts'
 import { KEPT, type PastAlert } from './past-alerts.ts'
@@ -10,50 +11,12 @@ import type { Silence } from './silences.ts'
 const reading = z.number().nullable()
 const text = z.string().nullable()
 const at = z.number().describe('Epoch milliseconds')
-const severity = z.enum(['info', 'warning', 'critical'])
-const subject = z.strictObject({ host: text, gpu: text, gpuIndex: reading, pid: reading, user: text, run: text, rank: reading })
-
-const finding: z.ZodType<Finding> = z.strictObject({
-  fingerprint: z.string(),
-  detector: z.string(),
-  provenance: z.enum(['live', 'simulated', 'replay']),
-  subject,
-  severity,
-  state: z.enum(['active', 'resolved']),
-  at,
-  since: at,
-  message: z.string(),
-  evidence: z.record(z.string(), z.union([z.number(), z.string(), z.boolean(), z.null()])),
-  confidence: z.number(),
-  advice: z.array(z.string()),
-  predictedAt: reading,
-  predictedEarliestAt: reading,
-  predictedLatestAt: reading,
-  riskLevel: z.enum(['low', 'medium', 'high', 'critical']).nullable(),
-})
-
-export const alertView: z.ZodType<AlertView> = z.strictObject({
-  fingerprint: z.string(),
-  state: z.enum(['pending', 'firing', 'resolved']),
-  finding,
-  firedAt: reading,
-  resolvedAt: reading,
-  flapping: z.boolean(),
-  simulated: z.boolean(),
-  acknowledged: z.strictObject({ at, until: at, by: z.string(), severity }).nullable(),
-  mutedBy: z.enum(['silence', 'maintenance', 'acknowledged', 'simulated']).nullable().describe('Why nobody is told of it at present'),
-  silence: text.describe('Id of the silence that covers it'),
-  told: z.array(z.string()).describe('Channels that were told that it fires'),
-  waiting: z.array(z.string()).describe('Channels for which a message about it waits, or is on its way'),
-  gpuLabel: text.describe('What the GPU is called here'),
-  unconfirmed: z.boolean().describe('From before the agent was started, and not seen again since'),
-})
 
 const pastAlert: z.ZodType<PastAlert> = z.strictObject({
   fingerprint: z.string(),
   detector: z.string(),
-  subject,
-  severity,
+  subject: findingSubjectSchema,
+  severity: severitySchema,
   message: z.string(),
   firedAt: at,
   resolvedAt: at,
@@ -85,7 +48,7 @@ const channelHealth = z.strictObject({
 }) satisfies z.ZodType<ChannelHealth>
 
 export const ANSWERS = {
-  alerts: z.strictObject({ at, alerts: z.array(alertView) }),
+  alerts: z.strictObject({ at, alerts: z.array(alertViewSchema) }),
   history: z.strictObject({ at, alerts: z.array(pastAlert).describe('Newest first') }),
   silences: z.strictObject({ at, silences: z.array(silenceView) }),
   channels: z.strictObject({

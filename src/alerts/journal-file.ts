@@ -1,18 +1,29 @@
 /**
- * The file of the journal. A line is handed to the system at once: from then on it outlives a kill of this process. That it outlasts a
- * power cut, too, takes sync(), which waits for the disk and may serve many lines.
+ * The file of the journal. A line is handed to the system in its turn, by a lane of its own and without anybody waiting: from then on it
+ * outlives a kill of this process. That it outlasts a power cut, too, takes sync(), which waits for the disk and may serve many lines.
  */
-import { closeSync, fdatasync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { close, fdatasync, open, rename, write } from 'node:fs'
 import { promisify } from 'node:util'
+import { open as openInTurn } from '../disk.ts'
+import { journalLane, logLane } from '../disk-lane.ts'
 
-const datasync = promisify(fdatasync)
+const calls = {
+  open: promisify(open),
+  write: promisify(write),
+  rename: promisify(rename),
+  datasync: promisify(fdatasync),
+  close: promisify(close),
+}
 
 export class JournalFile {
   readonly #dir: string
   readonly #path: string
   #file: number | null = null
   #bytes = 0
+  /** Lines that wait for their turn: they go together. */
+  #waiting: Buffer[] = []
+  #isTurnAsked = false
+  #handed: Promise<void> = Promise.resolve()
   /** Appended while the file is being written anew: it has to be in the new one as well. */
   #meanwhile: Buffer[] | null = null
 
@@ -29,64 +40,47 @@ export class JournalFile {
     return this.#bytes
   }
 
-  append(line: string): void {
-    if (this.#file === null) throw new Error('the journal is not open')
+  /** Resolves when the system has it; lines are in the file in the order of these calls. */
+  append(line: string): Promise<void> {
+    if (this.#file === null) return Promise.reject(new Error('the journal is not open'))
     const bytes = Buffer.from(line)
-    writeAll(this.#file, bytes)
-    this.#bytes += bytes.length
+    this.#waiting.push(bytes)
     this.#meanwhile?.push(bytes)
+    if (!this.#isTurnAsked) {
+      this.#isTurnAsked = true
+      this.#handed = journalLane.run(this.#path, () => this.#hand())
+    }
+    return this.#handed
+  }
+
+  /** Everything appended so far is with the system. */
+  handed(): Promise<void> {
+    return this.#handed
   }
 
   async sync(): Promise<void> {
-    if (this.#file !== null) await datasync(this.#file)
-  }
-
-  /** Waits for the disk: only for the start, when nothing is measured yet. */
-  replaceNow(content: string): void {
-    const bytes = Buffer.from(content)
-    const file = openSync(this.#fresh, 'w', 0o600)
-    try {
-      writeAll(file, bytes)
-      fsyncSync(file)
-      this.#take(file, bytes.length)
-    } catch (error) {
-      closeSync(file)
-      throw error
-    }
-    const folder = openSync(this.#dir, 'r')
-    try {
-      fsyncSync(folder)
-    } finally {
-      closeSync(folder)
-    }
+    const file = this.#file
+    if (file !== null) await logLane.run(this.#path, () => calls.datasync(file))
   }
 
   /** The old file goes on until the new one is complete, with what was appended meanwhile; the rename is what makes it count. */
   async replace(content: string): Promise<void> {
     const bytes = Buffer.from(content)
-    const meanwhile: Buffer[] = []
-    this.#meanwhile = meanwhile
+    this.#meanwhile = []
     try {
-      const fresh = await open(this.#fresh, 'w', 0o600)
+      const fresh = await openInTurn(this.#fresh, 'w', 0o600)
       try {
-        for (let done = 0; done < bytes.length; ) done += (await fresh.write(bytes, done)).bytesWritten
+        for (let done = 0; done < bytes.length; ) done += (await fresh.write(bytes, done, bytes.length - done)).bytesWritten
         await fresh.sync()
       } finally {
         await fresh.close()
       }
-      const file = openSync(this.#fresh, 'a')
-      try {
-        const rest = Buffer.concat(meanwhile)
-        writeAll(file, rest)
-        this.#take(file, bytes.length + rest.length)
-      } catch (error) {
-        closeSync(file)
-        throw error
-      }
+      // In the lane of the lines: none is on its way to the old file while the new one takes its place.
+      await journalLane.run(this.#path, () => this.#exchange(bytes.length))
     } finally {
       this.#meanwhile = null
     }
-    const folder = await open(this.#dir, 'r')
+    const folder = await openInTurn(this.#dir, 'r')
     try {
       await folder.sync()
     } finally {
@@ -94,24 +88,48 @@ export class JournalFile {
     }
   }
 
-  close(): void {
-    if (this.#file !== null) closeSync(this.#file)
+  async close(): Promise<void> {
+    const file = this.#file
     this.#file = null
+    if (file !== null) await journalLane.run(this.#path, () => calls.close(file))
   }
 
   get #fresh(): string {
     return `${this.#path}.tmp`
   }
 
-  #take(file: number, bytes: number): void {
-    renameSync(this.#fresh, this.#path)
-    this.close()
+  async #hand(): Promise<void> {
+    const file = this.#file
+    const lines = this.#waiting
+    this.#waiting = []
+    this.#isTurnAsked = false
+    if (file === null) throw new Error('the journal was closed')
+    const bytes = Buffer.concat(lines)
+    await writeAll(file, bytes)
+    this.#bytes += bytes.length
+  }
+
+  async #exchange(bytes: number): Promise<void> {
+    const file = await calls.open(this.#fresh, 'a', 0o600)
+    const rest = Buffer.concat(this.#meanwhile ?? [])
+    // Those that still wait for their turn are among the rest; what comes from here on goes to the new file only.
+    this.#waiting = []
+    this.#meanwhile = null
+    try {
+      await writeAll(file, rest)
+      await calls.rename(this.#fresh, this.#path)
+    } catch (error) {
+      await calls.close(file)
+      throw error
+    }
+    const old = this.#file
     this.#file = file
-    this.#bytes = bytes
+    this.#bytes = bytes + rest.length
+    if (old !== null) await calls.close(old)
   }
 }
 
 /** A write may take less than it was given. */
-function writeAll(file: number, bytes: Buffer): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
+async function writeAll(file: number, bytes: Buffer): Promise<void> {
+  for (let done = 0; done < bytes.length; ) done += (await calls.write(file, bytes, done, bytes.length - done, null)).bytesWritten
 }

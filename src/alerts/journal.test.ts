@@ -3,20 +3,24 @@ import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { logLane } from '../disk-lane.ts'
 import { Journal } from './journal.ts'
 import { decodeJournal, decodeLine, encodeLine } from './journal-line.ts'
 import { type RecordedLog, recordedLog, temporaryDir } from './pretend-world.contract.ts'
 
 const FILE = 'alerts.journal'
 
-function openJournal(dir: string, log: RecordedLog = recordedLog()): Journal {
+async function openJournal(dir: string, log: RecordedLog = recordedLog()): Promise<Journal> {
   const journal = new Journal({ dir, log, now: () => 1_700_000_000_000, retryMs: 0 })
   onTestFinished(() => journal.close())
+  await journal.commit()
   return journal
 }
 
+const entriesIn = (dir: string) => decodeJournal(readFileSync(join(dir, FILE), 'utf8')).entries
+
 async function filled(dir: string, count: number): Promise<void> {
-  const journal = openJournal(dir)
+  const journal = await openJournal(dir)
   for (let i = 0; i < count; i++) {
     journal.set(`key/${i}`, { number: i })
     expect(await journal.commit()).toBe(true)
@@ -27,14 +31,14 @@ async function filled(dir: string, count: number): Promise<void> {
 describe('the journal', () => {
   it('keeps what was set, changed and deleted, in order', async () => {
     const dir = await temporaryDir()
-    const journal = openJournal(dir)
+    const journal = await openJournal(dir)
     for (const key of ['x/1', 'x/2', 'y/1', 'x/3']) journal.set(key, key)
     await journal.commit()
     journal.delete('x/2')
     journal.set('x/1', { changed: true })
     expect(await journal.commit()).toBe(true)
     await journal.close()
-    const again = openJournal(dir)
+    const again = await openJournal(dir)
     expect(again.entries('x/')).toEqual([
       ['x/1', { changed: true }],
       ['x/3', 'x/3'],
@@ -45,7 +49,7 @@ describe('the journal', () => {
 
   it('writes many changes at once when they come while it writes', async () => {
     const dir = await temporaryDir()
-    const journal = openJournal(dir)
+    const journal = await openJournal(dir)
     await journal.commit()
     const commits: Promise<boolean>[] = []
     for (let i = 0; i < 100; i++) {
@@ -60,22 +64,23 @@ describe('the journal', () => {
 
   it('is written anew when most of it is history', async () => {
     const dir = await temporaryDir()
-    const journal = openJournal(dir)
+    const journal = await openJournal(dir)
     for (let i = 0; i < 100; i++) {
       journal.set('same', 'x'.repeat(10_000))
       await journal.commit()
     }
     expect((await stat(join(dir, FILE))).size).toBeLessThan(300_000)
     await journal.close()
-    expect(openJournal(dir).get('same')).toBe('x'.repeat(10_000))
+    expect((await openJournal(dir)).get('same')).toBe('x'.repeat(10_000))
   })
 
   it('has in its file what was written, before anybody waits for it', async () => {
     const dir = await temporaryDir()
-    const journal = openJournal(dir)
+    const journal = await openJournal(dir)
     journal.set('a', 1)
     journal.set('b', 2)
     journal.write()
+    await expect.poll(() => entriesIn(dir).has('b')).toBe(true)
     const lines = readFileSync(join(dir, FILE), 'utf8').split('\n')
     expect(decodeLine(lines.at(-2) ?? '')).toEqual([
       ['a', 1],
@@ -88,7 +93,7 @@ describe('the journal', () => {
 
   it('has what is written while it is written anew', async () => {
     const dir = await temporaryDir()
-    const journal = openJournal(dir)
+    const journal = await openJournal(dir)
     journal.set('old', 'x'.repeat(300_000))
     journal.write()
     let isDone = false
@@ -97,18 +102,43 @@ describe('the journal', () => {
     })
     let count = 0
     for (; !isDone; count++) {
+      journal.set('last', count)
       journal.set(`k${count}`, count)
       journal.write()
-      expect(decodeJournal(readFileSync(join(dir, FILE), 'utf8')).entries.get(`k${count}`)).toBe(count)
-      await new Promise((resolve) => setImmediate(resolve))
+      // A moment later, and with everything before it.
+      while (entriesIn(dir).get('last') !== count) await new Promise((resolve) => setImmediate(resolve))
     }
     await rewritten
     expect(count).toBeGreaterThan(1)
     journal.delete('old')
     await journal.close()
-    const again = openJournal(dir)
+    const again = await openJournal(dir)
     expect(again.entries('k').map(([, value]) => value)).toEqual(Array.from({ length: count }, (_, index) => index))
     expect(again.get('old')).toBeUndefined()
+  })
+
+  it('fails, and does not wait, while the disk does not answer; then all that was decided meanwhile is written', async () => {
+    const dir = await temporaryDir()
+    const log = recordedLog()
+    const journal = await openJournal(dir, log)
+    let answer: () => void = () => undefined
+    const dead = logLane.run('/net/x', () => new Promise<void>((resolve) => (answer = resolve)))
+    journal.set('a', 1)
+    expect(await journal.commit(20)).toBe(false)
+    await expect.poll(() => journal.fault, { timeout: 20_000 }).toMatch(/not answered .*\/net\/x/)
+    const count = log.lines.length
+    for (let i = 0; i < 1000; i++) {
+      journal.set('b', i)
+      journal.write()
+    }
+    expect(await journal.commit()).toBe(false)
+    expect([count, log.lines.length]).toEqual([1, 1])
+    answer()
+    await dead
+    await expect.poll(() => journal.commit(), { timeout: 20_000 }).toBe(true)
+    expect(journal.fault).toBe(null)
+    expect([entriesIn(dir).get('a'), entriesIn(dir).get('b')]).toEqual([1, 999])
+    expect(log.lines.at(-1)?.message).toBe('alerts are kept on disk again')
   })
 
   it('loses only the torn last line of a write that was killed, silently', async () => {
@@ -117,11 +147,7 @@ describe('the journal', () => {
     const text = await readFile(join(dir, FILE), 'utf8')
     await writeFile(join(dir, FILE), text.slice(0, -5))
     const log = recordedLog()
-    expect(
-      openJournal(dir, log)
-        .entries('key/')
-        .map(([key]) => key),
-    ).toEqual(['key/0', 'key/1'])
+    expect((await openJournal(dir, log)).entries('key/').map(([key]) => key)).toEqual(['key/0', 'key/1'])
     expect(log.lines).toEqual([])
   })
 
@@ -133,7 +159,7 @@ describe('the journal', () => {
     await file.write('#', text.indexOf('"key/2"'))
     await file.close()
     const log = recordedLog()
-    const journal = openJournal(dir, log)
+    const journal = await openJournal(dir, log)
     expect(journal.entries('key/').map(([key]) => key)).toEqual(['key/0', 'key/1', 'key/3', 'key/4'])
     expect(journal.corrupt).toEqual(['alerts-1700000000000.corrupt'])
     expect(log.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('1 of its lines cannot be read') }])
@@ -141,7 +167,7 @@ describe('the journal', () => {
     await journal.close()
     expect(await readFile(join(dir, 'alerts-1700000000000.corrupt'), 'utf8')).toContain('#key/2"')
     const after = recordedLog()
-    expect(openJournal(dir, after).entries('key/').length).toBe(4)
+    expect((await openJournal(dir, after)).entries('key/').length).toBe(4)
     expect(after.lines).toEqual([])
   })
 
@@ -153,7 +179,7 @@ describe('the journal', () => {
     const dir = await temporaryDir()
     await writeFile(join(dir, FILE), bytes)
     const log = recordedLog()
-    const journal = openJournal(dir, log)
+    const journal = await openJournal(dir, log)
     expect(journal.entries('')).toEqual([])
     expect(log.lines.length).toBe(1)
     journal.set('a', 1)
@@ -164,32 +190,32 @@ describe('the journal', () => {
   it('starts anew where something that is not a file is in its place', async () => {
     const dir = await temporaryDir()
     await mkdir(join(dir, FILE))
-    const journal = openJournal(dir)
+    const journal = await openJournal(dir)
     journal.set('a', 1)
     expect(await journal.commit()).toBe(true)
   })
 
   it('does not share its folder with another agent, and says who has it', async () => {
     const dir = await temporaryDir()
-    const first = openJournal(dir)
+    const first = await openJournal(dir)
     first.set('a', 1)
     await first.commit()
-    const second = openJournal(dir)
+    const second = await openJournal(dir)
     second.set('b', 2)
     expect(await second.commit()).toBe(false)
     expect(second.fault).toContain(`process ${process.pid}`)
     await second.close()
     await first.close()
-    expect(openJournal(dir).entries('')).toEqual([['a', 1]])
+    expect((await openJournal(dir)).entries('')).toEqual([['a', 1]])
   })
 
   it('takes over the lock of an agent that was killed', async () => {
     const dir = await temporaryDir()
     await writeFile(join(dir, 'alerts.lock'), JSON.stringify({ pid: 2 ** 22 + 1, place: 'elsewhere', started: null }))
-    expect(openJournal(dir).fault).not.toBe(null)
+    expect((await openJournal(dir)).fault).not.toBe(null)
     const { utimes } = await import('node:fs/promises')
     await utimes(join(dir, 'alerts.lock'), new Date(0), new Date(0))
-    expect(openJournal(dir).fault).toBe(null)
+    expect((await openJournal(dir)).fault).toBe(null)
   })
 })
 

@@ -5,12 +5,14 @@
  * that a channel has to be told, that it was told. With files of their own a kill between two of them would lose a message or send it
  * twice; here they are one line, which has a checksum and counts as a whole or not at all. write() is called where something is decided,
  * before anything else happens; commit() before anybody relies on it. The file is written anew, beside the old one and renamed, when most
- * of it is history, at the start, and after a fault.
+ * of it is history, at the start, and after a fault. Nobody waits for a disk that does not answer: that is a fault like any other.
  */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stat } from '../disk.ts'
+import { DiskStuck, journalLane, logLane, STUCK_AT_END_MS, STUCK_MS } from '../disk-lane.ts'
 import type { Log } from '../kinds.ts'
-import { makeFolderSync } from '../make-folder.ts'
+import { makeFolder, makeFolderSync } from '../make-folder.ts'
 import { setAside } from './corrupt-file.ts'
 import { FolderLock } from './folder-lock.ts'
 import { JournalFile } from './journal-file.ts'
@@ -42,9 +44,13 @@ export class Journal {
   #next: Promise<boolean> | null = null
   #fault: string | null = null
   #faultAt = 0
+  #faults = 0
+  /** Why the file that was found has to be set aside before it is written anew. */
+  #damage: string | null = null
   #corrupt: string[] = []
   #hasEntered = false
   #isLockedOut = false
+  #isStuck = false
   #closed = false
 
   constructor(options: JournalOptions) {
@@ -56,6 +62,7 @@ export class Journal {
 
   /** Why nothing is kept on disk at present; null when it is. */
   get fault(): string | null {
+    this.#noticeStuckDisk()
     return this.#fault
   }
 
@@ -91,18 +98,43 @@ export class Journal {
     return this.#dirty.size > 0 || this.#isUnsynced
   }
 
-  /** Hands what was set to the system, as one line: that outlives a kill of this process. A fault is kept for commit(). */
+  /** Hands what was set to the system, as one line, in a moment: that outlives a kill of this process. A fault is kept for commit(). */
   write(): void {
-    if (this.#dirty.size === 0 || this.#fault !== null || this.#closed || !this.#file?.isOpen) return
-    try {
-      this.#append(this.#file)
-    } catch (error) {
-      this.#failed(error as Error)
-    }
+    if (this.#dirty.size === 0 || this.#closed || !this.#file?.isOpen || this.fault !== null) return
+    this.#append(this.#file)
   }
 
   /** True when everything set before is on the disk; false when the disk does not take it (see `fault`), or there is none. */
-  commit(): Promise<boolean> {
+  async commit(limitMs = STUCK_MS): Promise<boolean> {
+    if (this.#noticeStuckDisk()) return false
+    try {
+      return await patiently(() => this.#commit(), limitMs)
+    } catch (error) {
+      this.#failed(error as Error)
+      return false
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    const isKept = await this.commit(STUCK_AT_END_MS)
+    this.#closed = true
+    if (this.#file === null) return
+    if (!isKept && !this.#isLockedOut)
+      this.#options.log.error({ dir: this.#options.dir }, `what became of the alerts lately could not be written: ${this.#fault}`)
+    try {
+      await patiently(() => this.#leave(), STUCK_AT_END_MS)
+    } catch (error) {
+      if (!(error instanceof DiskStuck)) throw error
+    }
+  }
+
+  async #leave(): Promise<void> {
+    await this.#file?.close()
+    await this.#lock?.release()
+  }
+
+  #commit(): Promise<boolean> {
     if (this.#writing) {
       // What was set while a write is under way needs one more, and one is enough for all who wait.
       this.#next ??= this.#writing.then(() => {
@@ -112,14 +144,6 @@ export class Journal {
       return this.#next
     }
     return this.#start()
-  }
-
-  async close(): Promise<void> {
-    if (this.#closed) return
-    await this.commit()
-    this.#closed = true
-    this.#file?.close()
-    this.#lock?.release()
   }
 
   #start(): Promise<boolean> {
@@ -134,17 +158,21 @@ export class Journal {
     if (file === null || this.#closed || this.#isLockedOut) return false
     if (!this.isPending && this.#fault === null && file.isOpen) return true
     if (this.#fault !== null && performance.now() - this.#faultAt < (this.#options.retryMs ?? 5000)) return false
+    const faultsBefore = this.#faults
     try {
-      this.#lock?.heartbeat()
+      await this.#lock?.heartbeat()
       if (this.#fault !== null || !file.isOpen) {
-        this.#enterLate(this.#options.dir ?? '.')
+        await this.#enterLate(this.#options.dir ?? '.')
         await this.#rewrite(file)
       } else {
         this.#append(file)
         this.#isUnsynced = false
+        await file.handed()
         if (file.bytes > Math.max(REWRITE_BYTES, 3 * this.#liveBytes)) await this.#rewrite(file)
         else await file.sync()
       }
+      // A line that was not taken meanwhile, or a disk that took too long: it is written anew first.
+      if (this.#faults > faultsBefore) return false
       this.#succeeded()
       return true
     } catch (error) {
@@ -159,13 +187,8 @@ export class Journal {
     const changes: Change[] = keys.map((key) => (this.#table.has(key) ? [key, this.#table.get(key)] : [key]))
     this.#dirty.clear()
     this.#isUnsynced = true
-    try {
-      file.append(encodeLine(changes))
-    } catch (error) {
-      // A file that is being written anew at this moment does not have them either.
-      for (const key of keys) this.#dirty.add(key)
-      throw error
-    }
+    // After a fault everything is written anew, so that nothing of this line is lost with it.
+    file.append(encodeLine(changes)).catch((error: unknown) => this.#failed(error as Error))
   }
 
   async #rewrite(file: JournalFile): Promise<void> {
@@ -187,34 +210,38 @@ export class Journal {
     try {
       this.#enter(dir)
       const text = this.#read(dir)
-      if (text !== null) this.#take(dir, text)
-      const content = this.#everything()
-      this.#file?.replaceNow(content)
-      this.#liveBytes = content.length
+      if (text !== null) this.#take(text)
     } catch (error) {
       this.#failed(error as Error)
     }
   }
 
-  #take(dir: string, text: string): void {
+  #take(text: string): void {
     const { entries, damaged } = decodeJournal(text)
     const format = entries.get('format')
     if (format === FORMAT) this.#table = entries
     this.#table.delete('format')
-    if (format !== FORMAT) this.#setAside(dir, format === undefined ? 'it is not a journal of alerts' : `its format is ${String(format)}`)
-    else if (damaged > 0) this.#setAside(dir, `${damaged} of its lines cannot be read`)
+    if (format !== FORMAT) this.#damage = format === undefined ? 'it is not a journal of alerts' : `its format is ${String(format)}`
+    else if (damaged > 0) this.#damage = `${damaged} of its lines cannot be read`
   }
 
   /** The folder could not be used at the start; what is found there now is from before and was never read. */
-  #enterLate(dir: string): void {
-    if (this.#hasEntered) return
-    this.#enter(dir)
-    if (existsSync(join(dir, FILE))) this.#setAside(dir, 'it could not be read when the agent started')
+  async #enterLate(dir: string): Promise<void> {
+    if (!this.#hasEntered) {
+      await makeFolder(dir, 0o700)
+      this.#entered(dir, (await this.#lock?.acquire()) ?? null)
+      if (await isFile(join(dir, FILE))) this.#damage = 'it could not be read when the agent started'
+    }
+    if (this.#damage !== null) await this.#setAside(dir, this.#damage)
+    this.#damage = null
   }
 
   #enter(dir: string): void {
     makeFolderSync(dir, 0o700)
-    const holder = this.#lock?.acquire() ?? null
+    this.#entered(dir, this.#lock?.acquireNow() ?? null)
+  }
+
+  #entered(dir: string, holder: string | null): void {
     if (holder !== null) {
       this.#isLockedOut = true
       throw new Error(`${holder} keeps its alerts in ${dir} already: give each agent its own alerts.dir`)
@@ -226,13 +253,13 @@ export class Journal {
     try {
       return readFileSync(join(dir, FILE), 'utf8')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#setAside(dir, (error as Error).message)
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#damage = (error as Error).message
       return null
     }
   }
 
-  #setAside(dir: string, reason: string): void {
-    const name = setAside(dir, FILE, this.#options.now())
+  async #setAside(dir: string, reason: string): Promise<void> {
+    const name = await setAside(dir, FILE, this.#options.now())
     this.#corrupt.push(name)
     this.#options.log.error(
       { file: join(dir, name), kept: this.#table.size },
@@ -240,7 +267,16 @@ export class Journal {
     )
   }
 
+  /** True while the disk does not answer; then nothing more is sent after it, and all is kept in memory. */
+  #noticeStuckDisk(): boolean {
+    const fault = this.#file === null || this.#closed ? null : (journalLane.stuck() ?? logLane.stuck())
+    if (fault !== null && !(this.#fault !== null && this.#isStuck)) this.#failed(fault)
+    this.#isStuck = fault !== null
+    return this.#isStuck
+  }
+
   #failed(error: Error): void {
+    this.#faults++
     this.#faultAt = performance.now()
     if (this.#fault === null)
       this.#options.log.error(
@@ -255,4 +291,18 @@ export class Journal {
     this.#options.log.info({ dir: this.#options.dir, file: FILE }, 'alerts are kept on disk again')
     this.#fault = null
   }
+}
+
+function patiently<T>(work: () => Promise<T>, limitMs: number): Promise<T> {
+  return logLane.patiently(() => journalLane.patiently(work, limitMs), limitMs)
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false
+      throw error
+    },
+  )
 }

@@ -99,7 +99,14 @@ describe('the chart of an alert', () => {
 
 function stepOf(index: number, parts: Partial<TrainingStep> = {}): TrainingStep {
   const memory = { memoryAllocatedBytes: null, memoryReservedBytes: null, memoryActiveBytes: null, memoryInactiveSplitBytes: null }
-  const rest = { memoryPeakAllocatedBytes: null, allocRetries: null, oomCount: null, phaseSeconds: null, custom: null }
+  const rest = {
+    memoryPeakAllocatedBytes: null,
+    memoryPeakReservedBytes: null,
+    allocRetries: null,
+    oomCount: null,
+    phaseSeconds: null,
+    custom: null,
+  }
   const figures = { epoch: null, loss: 1, learningRate: null, gradientNorm: 2, throughputPerSecond: null, stepSeconds: 0.5 }
   return { kind: 'step', at: NOON - MINUTE + index * 100, run: 'r', rank: 0, step: index, ...figures, ...memory, ...rest, ...parts }
 }

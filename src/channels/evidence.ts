@@ -1,5 +1,5 @@
 /** Evidence and moments as people read them. The unit of a figure is the end of its name. */
-import { formatDuration } from '../format.ts'
+import { formatDuration, formatMoment } from '../format.ts'
 import type { Finding } from '../model.ts'
 import type { Fact } from './content.ts'
 import { oneLine } from './plain-text.ts'
@@ -54,16 +54,9 @@ function said(value: string | boolean): string {
 
 /** `2026-03-01 02:10:05 +01:00 (25 min ago)`: the host's own clock, with what it is ahead of UTC. */
 export function moment(at: number, now: number): string {
-  const date = new Date(at)
-  if (Number.isNaN(date.getTime())) return 'unknown'
-  const ahead = -date.getTimezoneOffset()
-  const wall = new Date(at + ahead * 60_000).toISOString()
-  const zone = `${ahead < 0 ? '-' : '+'}${two(Math.floor(Math.abs(ahead) / 60))}:${two(Math.abs(ahead) % 60)}`
+  const told = formatMoment(at)
+  if (told === 'unknown') return told
   const away = now - at
   const distance = Math.abs(away) < 1000 ? 'now' : away > 0 ? `${formatDuration(away)} ago` : `in ${formatDuration(-away)}`
-  return `${wall.slice(0, 10)} ${wall.slice(11, 19)} ${zone} (${distance})`
-}
-
-function two(value: number): string {
-  return String(value).padStart(2, '0')
+  return `${told} (${distance})`
 }

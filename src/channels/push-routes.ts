@@ -18,7 +18,7 @@ export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
       query: nothing,
       answer: z.strictObject({ publicKey: z.string() }),
       errors: ['unavailable'],
-      handler: (context) => withDisk(context, push, (store) => ({ publicKey: store.keys().publicKey })),
+      handler: (context) => withDisk(context, push, async (store) => ({ publicKey: (await store.keys()).publicKey })),
     }),
     route({
       method: 'POST',
@@ -29,8 +29,8 @@ export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
       answer: subscribed,
       errors: ['unavailable'],
       handler: (context) =>
-        withDisk(context, push, (store) => {
-          const added = store.add(context.body)
+        withDisk(context, push, async (store) => {
+          const added = await store.add(context.body)
           return added.ok ? { subscriptions: store.list().length } : context.refuse('invalid_body', `${added.reason}.`)
         }),
     }),
@@ -43,18 +43,22 @@ export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
       answer: subscribed,
       errors: ['unavailable'],
       handler: (context) =>
-        withDisk(context, push, (store) => {
-          store.remove(context.body.endpoint)
+        withDisk(context, push, async (store) => {
+          await store.remove(context.body.endpoint)
           return { subscriptions: store.list().length }
         }),
     }),
   ]
 }
 
-function withDisk(context: RouteContext, push: PushSubscriptions | null, use: (store: PushSubscriptions) => unknown): unknown {
+async function withDisk<T>(
+  context: RouteContext,
+  push: PushSubscriptions | null,
+  use: (store: PushSubscriptions) => Promise<T>,
+): Promise<T | Reply> {
   if (!push) return unavailable(context, 'There is no folder to keep them in: set alerts.dir, or switch the log and the alerts on.')
   try {
-    return use(push)
+    return await use(push)
   } catch (error) {
     context.log.warn({ err: error }, 'the keys or subscriptions of web push cannot be read or kept')
     return unavailable(context, 'Their files cannot be read or written at present: see the log of the agent.')

@@ -1,12 +1,16 @@
 /** Browsers that asked for pushes, and the key pair they know this agent by: two small files in the alerts' folder. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { makeFolderSync } from '../make-folder.ts'
+import { logLane } from '../disk-lane.ts'
+import { KeptFile } from '../kept-file.ts'
 import { isPrivateHost } from './public-host.ts'
 import { generatePushKeys, type PushKeys } from './webpush-encryption.ts'
 
 const MOST_SUBSCRIPTIONS = 64
+const KEYS = 'push-keys.json'
+const SUBSCRIPTIONS = 'push-subscriptions.json'
+const OWNERS_ONLY = { mode: 0o600, folderMode: 0o777, flush: true }
 
 const point = z.string().refine((text) => {
   const raw = Buffer.from(text, 'base64url')
@@ -30,33 +34,52 @@ export class PushSubscriptions {
   readonly #dir: string
   /** For tests, whose push services are here: plain HTTP and private addresses. */
   readonly allowsInside: boolean
+  readonly #keysFile: KeptFile
+  readonly #file: KeptFile
   #keys: PushKeys | null = null
   #all: PushSubscription[] | null = null
+  #isLoaded = false
   /** Files that could not be read and were set aside. */
   readonly problems: string[] = []
 
   constructor(dir: string, { allowsInside = false }: { allowsInside?: boolean } = {}) {
     this.#dir = dir
+    this.#keysFile = new KeptFile(join(dir, KEYS), OWNERS_ONLY)
+    this.#file = new KeptFile(join(dir, SUBSCRIPTIONS), OWNERS_ONLY)
     this.allowsInside = allowsInside
+    this.#load()
+  }
+
+  /** Both files, at the start: later nobody waits for the disk. What cannot be read is read again, and said, when it is asked for. */
+  #load(): void {
+    try {
+      this.#keys ??= this.#read(KEYS, keysSchema)
+      this.list()
+      this.#isLoaded = true
+    } catch (error) {
+      if (!(error instanceof Error && error.cause !== undefined)) throw error
+      this.#isLoaded = false
+    }
   }
 
   /** The pair is made at the first call: browsers need its public half to subscribe. */
-  keys(): PushKeys {
-    this.#keys ??= this.#read('push-keys.json', keysSchema)
+  async keys(): Promise<PushKeys> {
+    if (!this.#isLoaded) this.#keys ??= this.#read(KEYS, keysSchema)
     if (this.#keys === null) {
-      this.#keys = generatePushKeys()
-      this.#write('push-keys.json', this.#keys)
+      const made = generatePushKeys()
+      this.#keys = made
+      await logLane.patiently(() => this.#keysFile.save(() => textOf(made)))
     }
     return this.#keys
   }
 
   list(): readonly PushSubscription[] {
-    this.#all ??= this.#read('push-subscriptions.json', z.array(subscriptionSchema)) ?? []
+    this.#all ??= this.#read(SUBSCRIPTIONS, z.array(subscriptionSchema)) ?? []
     return this.#all
   }
 
   /** Takes what the browser gave; says why not when it is not usable. */
-  add(candidate: unknown): { readonly ok: true } | { readonly ok: false; readonly reason: string } {
+  async add(candidate: unknown): Promise<{ readonly ok: true } | { readonly ok: false; readonly reason: string }> {
     const parsed = subscriptionSchema.safeParse(candidate)
     if (!parsed.success) return { ok: false, reason: `not a push subscription: ${parsed.error.issues[0]?.message ?? ''}` }
     const { protocol, hostname, username, password } = new URL(parsed.data.endpoint)
@@ -67,20 +90,21 @@ export class PushSubscriptions {
     const others = this.list().filter((known) => known.endpoint !== parsed.data.endpoint)
     if (others.length >= MOST_SUBSCRIPTIONS)
       return { ok: false, reason: `there are ${MOST_SUBSCRIPTIONS} subscriptions already: remove one first` }
-    this.#save([...others, parsed.data])
+    await this.#save([...others, parsed.data])
     return { ok: true }
   }
 
-  remove(endpoint: string): boolean {
+  async remove(endpoint: string): Promise<boolean> {
     const left = this.list().filter((known) => known.endpoint !== endpoint)
     if (left.length === this.list().length) return false
-    this.#save(left)
+    await this.#save(left)
     return true
   }
 
-  #save(all: PushSubscription[]): void {
-    this.#write('push-subscriptions.json', all)
+  /** Counts at once. When it cannot be kept it still does, until the agent ends: the browser has agreed, or has gone. */
+  async #save(all: PushSubscription[]): Promise<void> {
     this.#all = all
+    await logLane.patiently(() => this.#file.save(() => textOf(this.#all)))
   }
 
   #read<T>(name: string, schema: z.ZodType<T>): T | null {
@@ -98,14 +122,10 @@ export class PushSubscriptions {
     this.problems.push(`${path} is not what was written there; it was set aside as ${name}.corrupt, and browsers have to subscribe again`)
     return null
   }
+}
 
-  /** Whole or not at all, and for the owner's eyes only. */
-  #write(name: string, value: unknown): void {
-    makeFolderSync(this.#dir)
-    const path = join(this.#dir, name)
-    writeFileSync(`${path}.tmp`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600, flush: true })
-    renameSync(`${path}.tmp`, path)
-  }
+function textOf(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`
 }
 
 function jsonOf(text: string): unknown {

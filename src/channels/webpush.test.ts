@@ -48,7 +48,7 @@ channelContract('webpush', async (behaviour) => {
   if (behaviour === 'down') await server.close()
   const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
   const client = browser()
-  subscriptions.add(client.subscription(`${server.url}/push/${SECRET}`))
+  await subscriptions.add(client.subscription(`${server.url}/push/${SECRET}`))
   return {
     channel: openWebPush('webpush', OPTIONS, subscriptions, behaviour === 'hang' ? 400 : 20_000),
     secrets: [SECRET],
@@ -80,7 +80,7 @@ describe('webpush', () => {
     const server = await openHttpServer()
     const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
     const client = browser()
-    subscriptions.add(client.subscription(`${server.url}/push/1`))
+    await subscriptions.add(client.subscription(`${server.url}/push/1`))
     expect(await openWebPush('w', OPTIONS, subscriptions).deliver(message, stop)).toMatchObject({ ok: true })
     const [request] = server.requests
     const [, token = '', key = ''] = /^vapid t=([^,]+), k=(.+)$/.exec(request?.headers.authorization ?? '') ?? []
@@ -113,7 +113,7 @@ describe('webpush', () => {
     const channel = openWebPush('w', OPTIONS, subscriptions)
     const nobody = { ok: false, retry: false, reason: 'no browser has subscribed' }
     expect([channel.idle(), await channel.deliver(message, stop)]).toEqual(['no browser has subscribed', nobody])
-    subscriptions.add(browser().subscription(`${gone.url}/x`))
+    await subscriptions.add(browser().subscription(`${gone.url}/x`))
     expect(channel.idle()).toBe(null)
     expect(await channel.deliver(message, stop)).toMatchObject({ ok: false, retry: false, reason: expect.stringContaining('any more') })
     expect(channel.idle()).toBe('no browser has subscribed')
@@ -129,7 +129,7 @@ describe('webpush', () => {
   it('sends nothing to where a name leads inside by now', async () => {
     const server = await openHttpServer()
     const endpoint = `https://localhost:${new URL(server.url).port}/x`
-    new PushSubscriptions(dir, { allowsInside: true }).add(browser().subscription(endpoint))
+    await new PushSubscriptions(dir, { allowsInside: true }).add(browser().subscription(endpoint))
     const channel = openWebPush('w', OPTIONS, new PushSubscriptions(dir))
     expect(await channel.deliver(message, stop)).toEqual({
       ...{ ok: false, retry: false },
@@ -152,7 +152,7 @@ describe('webpush', () => {
     const [gone, busy, fine] = await Promise.all([openHttpServer(), openHttpServer('later'), openHttpServer()])
     gone.answer = { status: 410, body: '' }
     const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
-    for (const server of [gone, busy, fine]) subscriptions.add(browser().subscription(`${server.url}/x`))
+    for (const server of [gone, busy, fine]) await subscriptions.add(browser().subscription(`${server.url}/x`))
     const channel = openWebPush('w', OPTIONS, subscriptions)
     expect(await channel.deliver(message, stop)).toMatchObject({ ok: false, retry: true })
     busy.behaviour = 'ok'
@@ -164,17 +164,17 @@ describe('webpush', () => {
 })
 
 describe('push subscriptions', () => {
-  it('keeps keys and browsers for the owner alone, over a restart', () => {
+  it('keeps keys and browsers for the owner alone, over a restart', async () => {
     const first = new PushSubscriptions(dir)
-    expect(first.add(browser().subscription('https://push.example/1'))).toEqual({ ok: true })
-    const keys = first.keys()
+    expect(await first.add(browser().subscription('https://push.example/1'))).toEqual({ ok: true })
+    const keys = await first.keys()
     expect(statSync(join(dir, 'push-keys.json')).mode & 0o777).toBe(0o600)
     expect(statSync(join(dir, 'push-subscriptions.json')).mode & 0o777).toBe(0o600)
     const second = new PushSubscriptions(dir)
-    expect(second.keys()).toEqual(keys)
+    expect(await second.keys()).toEqual(keys)
     expect(second.list()).toHaveLength(1)
-    expect(second.remove('https://push.example/1')).toBe(true)
-    expect(second.remove('https://push.example/1')).toBe(false)
+    expect(await second.remove('https://push.example/1')).toBe(true)
+    expect(await second.remove('https://push.example/1')).toBe(false)
   })
 
   it.each([
@@ -186,18 +186,18 @@ describe('push subscriptions', () => {
     [browser().subscription('https://[fe80::1]/x')],
     [browser().subscription('https://router/x')],
     [browser().subscription('https://user:password@push.example/x')],
-  ])('refuses %j', (candidate) => {
-    expect(new PushSubscriptions(dir).add(candidate)).toMatchObject({
+  ])('refuses %j', async (candidate) => {
+    expect(await new PushSubscriptions(dir).add(candidate)).toMatchObject({
       ok: false,
       reason: expect.stringContaining('not a push subscription'),
     })
   })
 
-  it('is bounded', () => {
+  it('is bounded', async () => {
     const subscriptions = new PushSubscriptions(dir)
-    for (let index = 0; index < 64; index++) subscriptions.add(browser().subscription(`https://push.example/${index}`))
-    expect(subscriptions.add(browser().subscription('https://push.example/64'))).toMatchObject({ ok: false })
-    expect(subscriptions.add(browser().subscription('https://push.example/3'))).toEqual({ ok: true })
+    for (let index = 0; index < 64; index++) await subscriptions.add(browser().subscription(`https://push.example/${index}`))
+    expect(await subscriptions.add(browser().subscription('https://push.example/64'))).toMatchObject({ ok: false })
+    expect(await subscriptions.add(browser().subscription('https://push.example/3'))).toEqual({ ok: true })
   })
 
   it('sets a broken file aside and says so', () => {

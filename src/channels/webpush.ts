@@ -11,7 +11,7 @@ import { cutBytes, oneLine } from './plain-text.ts'
 import { leadsInside } from './public-host.ts'
 import { type PushSubscription, PushSubscriptions } from './push-subscriptions.ts'
 import { redactor, secretsOfUrl } from './secrets.ts'
-import { encryptPush, MOST_PAYLOAD_BYTES, vapidAuthorization } from './webpush-encryption.ts'
+import { encryptPush, MOST_PAYLOAD_BYTES, type PushKeys, vapidAuthorization } from './webpush-encryption.ts'
 
 const NOBODY = 'no browser has subscribed'
 
@@ -53,14 +53,15 @@ export function openWebPush(
       const waiting = subscriptions.list().filter(({ endpoint }) => !partial.has(message.id, endpoint))
       if (subscriptions.list().length === 0) return { ok: false, retry: false, reason: NOBODY }
       const payload = Buffer.from(pushPayload(message))
+      const keys = await subscriptions.keys()
       const results = await Promise.all(
         waiting.map(async (subscription) => {
           const redact = redactor([...secretsOfUrl(subscription.endpoint), subscription.keys.auth])
-          const headers = headersOf(message, vapid(subscription, contact, subscriptions), keep_hours)
+          const headers = headersOf(message, vapid(subscription, contact, keys), keep_hours)
           const context = { signal, timeoutMs, redact }
           const delivery =
             (subscriptions.allowsInside ? null : await barred(subscription)) ?? (await push(subscription, payload, headers, context))
-          if (delivery === 'gone') subscriptions.remove(subscription.endpoint)
+          if (delivery === 'gone') await forget(subscription, subscriptions)
           else if (delivery.ok) partial.add(message.id, [subscription.endpoint])
           return delivery
         }),
@@ -82,8 +83,17 @@ async function barred({ endpoint }: PushSubscription): Promise<Delivery | null> 
   }
 }
 
-function vapid(subscription: PushSubscription, contact: string, subscriptions: PushSubscriptions): string {
-  return vapidAuthorization(subscription.endpoint, contact, subscriptions.keys(), Math.floor(Date.now() / 1000))
+/** That it cannot be written down now is no fault of the delivery: the browser's service says it again. */
+async function forget({ endpoint }: PushSubscription, subscriptions: PushSubscriptions): Promise<void> {
+  try {
+    await subscriptions.remove(endpoint)
+  } catch (error) {
+    subscriptions.problems.push((error as Error).message)
+  }
+}
+
+function vapid(subscription: PushSubscription, contact: string, keys: PushKeys): string {
+  return vapidAuthorization(subscription.endpoint, contact, keys, Math.floor(Date.now() / 1000))
 }
 
 async function push(

@@ -1,11 +1,11 @@
 /** `gpuwarden alerts`: what the running agent alerts of, and what people do about it. */
 import { userInfo } from 'node:os'
-import type { AlertView } from '../alerts/alerts-api.ts'
 import type { PastAlert } from '../alerts/past-alerts.ts'
 import type { Silence } from '../alerts/silences.ts'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { formatClock, formatDuration, printable } from '../format.ts'
+import type { AlertView } from '../kinds.ts'
 import { AgentClient } from './agent-client.ts'
 import { testChannels } from './alerts-test.ts'
 import { alignColumns } from './table.ts'

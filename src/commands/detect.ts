@@ -3,13 +3,13 @@ import type { Config } from '../config.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { printable } from '../format.ts'
+import { formatMoment, printable } from '../format.ts'
 import type { Finding, Reading } from '../model.ts'
 import { parseClock } from '../recording/csv.ts'
 import { describeSkipped, parseTimestamp } from '../recording/recording.ts'
 import { scoreCsv, scoresAsCsv, scoresAsNdjson } from './csv-scores.ts'
 import { type Detection, detectRecording, openForReading } from './detect-recording.ts'
-import { findingLine, iso } from './finding-ndjson.ts'
+import { findingLine } from './finding-ndjson.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 
 export async function detect(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
@@ -55,11 +55,11 @@ export async function detect(config: Config, options: Record<string, unknown>, a
   return EXIT.ok
 }
 
-const TABLE_HEAD = 'TIME (UTC)               SEVERITY  STATE     DETECTOR         GPU  PID      MESSAGE'
+const TABLE_HEAD = 'TIME                            SEVERITY  STATE     DETECTOR         GPU  PID      MESSAGE'
 
 function tableRow({ at, severity, state, detector, subject, message, provenance }: Finding): string {
   return [
-    (iso(at) ?? '').replace('T', ' ').replace('Z', '').padEnd(23),
+    formatMoment(at, true).padEnd(30),
     severity.padEnd(8),
     state.padEnd(8),
     detector.padEnd(15),
@@ -78,7 +78,7 @@ function summary(path: string, { stats, gpuSamples, memorySamples, steps, findin
   const range =
     stats.firstAt === null
       ? ''
-      : `, ${iso(stats.firstAt)} to ${iso(until === null ? stats.lastAt : Math.min(until, stats.lastAt ?? until))}`
+      : `, ${formatMoment(stats.firstAt)} to ${formatMoment(Math.min(until ?? Number.POSITIVE_INFINITY, stats.lastAt ?? stats.firstAt))}`
   const skipped = Object.values(stats.skipped).reduce((sum, count) => sum + count, 0)
   const lines = [
     `${path}: ${gpuSamples} GPU samples and ${steps} training steps${range}; ${findings} statements; ${skipped} of ${stats.lines} lines skipped, ${stats.late} out of order`,

@@ -20,7 +20,7 @@ export function findingLine(finding: Finding): string {
   })
 }
 
-export function iso(at: Reading): string | null {
+function iso(at: Reading): string | null {
   // A forecast may lie beyond the last date there is.
   return at === null || Math.abs(at) > 8.64e15 ? null : new Date(at).toISOString()
 }

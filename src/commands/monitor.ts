@@ -1,5 +1,5 @@
 /** `gpuwarden monitor`: the agent, until Ctrl-C, SIGTERM or --duration. */
-import { Agent, type Started } from '../app.ts'
+import { Agent, type Started, unansweredFolders } from '../app.ts'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { formatClock } from '../format.ts'
@@ -10,14 +10,13 @@ import { writeOut } from './output.ts'
 
 const SHORTEST_REDRAW_MS = 500
 const SUMMARY_EVERY_MS = 60_000
-const STUCK_DISK_MS = 3000
 
 export async function monitor(config: Config, options: Record<string, unknown>): Promise<number> {
   const durationMs = readDuration(options.duration)
   const isQuiet = options.quiet === true
   const isJson = options.json === true
   const isTerminal = process.stdout.isTTY === true && !isQuiet && !isJson
-  const agent = new Agent({ config, logToStderr: !isTerminal && !isQuiet })
+  const agent = new Agent({ config, logToStderr: !isTerminal && !isQuiet, unanswered: await unansweredFolders(config) })
   // Before start(): a Ctrl-C while a cold driver opens must end as cleanly as a later one.
   const ended = waitForEnd(durationMs)
   if (isJson) printFindings(agent)
@@ -26,8 +25,6 @@ export async function monitor(config: Config, options: Record<string, unknown>):
   const reason = await ended
   stopShowing()
   await agent.stop(reason)
-  // A write to a dead network disk cannot be taken back and would keep the process alive: everything else is flushed by now.
-  setTimeout(() => process.kill(process.pid, 'SIGKILL'), STUCK_DISK_MS).unref()
   if (isTerminal) process.stdout.write(`Stopped (${reason}).${agent.store ? ` Logs: ${config.values['log.dir']}` : ''}\n`)
   return EXIT.ok
 }

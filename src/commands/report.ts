@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { ledgerOf } from '../memory/ledger.ts'
 import { type BuiltReport, buildReport, type ReportRun } from '../report/training-report.ts'
-import { summaryText } from '../report/training-summary.ts'
+import { summaryText } from '../report/training-text.ts'
 import { toJson } from '../training/json-text.ts'
 import { RunFiles } from '../training/run-files.ts'
 import { VERSION } from '../version.ts'
@@ -34,9 +34,9 @@ export function reportOf(
   pricePerGpuHour: number | null,
   onProgress?: (share: number) => void,
 ): Promise<BuiltReport> {
-  return pidsIn(path).then(async (pidOf) => {
+  return runsIn(path).then(async ({ runs, pidOf }) => {
     try {
-      return await buildReport({ path, run, pricePerGpuHour, ledgerOf, pidOf, ...(onProgress ? { onProgress } : {}) })
+      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, ...(onProgress ? { onProgress } : {}) })
     } catch (error) {
       if (error instanceof Failure) throw error
       throw new Failure((error as Error).message, { exitCode: EXIT.noSource, cause: error })
@@ -74,8 +74,8 @@ async function findSubject(subject: string, logDir: string): Promise<{ path: str
   })
 }
 
-/** Which process a rank was, from the records of the runs. */
-async function pidsIn(logDir: string): Promise<(run: string, rank: number) => number | null> {
+/** The runs of a log folder, and which process a rank was. */
+async function runsIn(logDir: string): Promise<{ runs: readonly ReportRun[]; pidOf: (run: string, rank: number) => number | null }> {
   const files = new RunFiles(join(logDir, 'runs'))
   const pids = new Map<string, number>()
   // A single file, or a recording of something else: it has no runs beside it.
@@ -85,7 +85,10 @@ async function pidsIn(logDir: string): Promise<(run: string, rank: number) => nu
     const progress = (await files.progressOf(run.id)) as { ranks?: [number, { pid: number | null }][] } | null
     for (const [rank, { pid }] of progress?.ranks ?? []) if (pid !== null) pids.set(`${rank}@${run.id}`, pid)
   }
-  return (run, rank) => pids.get(`${rank}@${run}`) ?? null
+  return {
+    runs: [...runs].sort((a, b) => a.startedAt - b.startedAt),
+    pidOf: (run, rank) => pids.get(`${rank}@${run}`) ?? null,
+  }
 }
 
 const BAR_CELLS = 30

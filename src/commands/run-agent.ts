@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Agent } from '../app.ts'
+import { Agent, unansweredFolders } from '../app.ts'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { AgentLink, DEFAULT_URL, tokenFromEnvironment } from '../training/agent-link.ts'
@@ -32,13 +32,14 @@ export async function openWatcher(config: Config): Promise<Watcher> {
   const token = await tokenFileOf(config)
   const running = await findAgent(config)
   if (running) return { link: running, agent: null, tokenFile: token.file, close: token.remove }
-  let agent = new Agent({ config, logToStderr: false })
+  const unanswered = await unansweredFolders(config)
+  let agent = new Agent({ config, logToStderr: false, unanswered })
   let url: string | null
   try {
     url = (await agent.start()).url
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.noListen) throw error
-    agent = new Agent({ config: { ...config, values: { ...config.values, 'server.port': 0 } }, logToStderr: false })
+    agent = new Agent({ config: { ...config, values: { ...config.values, 'server.port': 0 } }, logToStderr: false, unanswered })
     url = (await agent.start()).url
   }
   if (url === null) {

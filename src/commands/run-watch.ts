@@ -1,4 +1,5 @@
 /** What `gpuwarden run` knows of its command: tells the agent of the run, follows it, and sums it up. */
+import { readOomReport } from '../memory/oom-report.ts'
 import type { Finding, GpuSample } from '../model.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
@@ -128,6 +129,8 @@ export class RunWatch {
         runId: this.#run.id,
         outcome: record?.outcome ?? end.outcome,
         message: record ? record.message : end.message,
+        outOfMemory: readOomReport(record?.report),
+        runs: [],
         from: this.#run.started_at,
         to: ending.at,
         gpus: shown.map((gpu) => this.#summaryGpu(gpu)),

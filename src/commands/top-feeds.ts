@@ -1,5 +1,4 @@
 /** The feeds of the dashboard, put together from the rooms: an agent, a sampler of our own, a recording. */
-import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
@@ -38,7 +37,7 @@ export async function attach(address: AgentAddress, state: LiveState, onChange: 
 /** Gives the feed while the driver is still being opened, so that it can be ended at any time; what goes wrong comes through `fail`. */
 export async function embed(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
   const [{ Sampling }, { SILENT_LOG }] = await Promise.all([import('../sampling.ts'), import('../one-look.ts')])
-  const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: randomBytes(16).toString('hex') })
+  const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: `top-${process.pid}` })
   const { hub, supervisor } = sampling
   state.origin = 'sampling here'
   const show = (event: HubEvent) => {

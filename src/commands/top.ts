@@ -1,5 +1,6 @@
 /** `gpuwarden top`: the dashboard in the terminal, on an agent, on a sampler of its own, or on a recording. */
 import { hostname } from 'node:os'
+import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Feed } from '../tui/feed.ts'
@@ -18,8 +19,12 @@ export interface Given {
   readonly readonly: boolean
 }
 
+/** A clock faster than this, or a recording, gives the engine enough to do to be worth its whole size. */
+const CALM_INTERVAL_S = 0.5
+
 export async function top(config: Config, options: Record<string, unknown>): Promise<number> {
   const given = readOptions(options)
+  if (config.values.interval < CALM_INTERVAL_S || config.values.source.startsWith('replay:')) useWholeEngine()
   // The first frame needs no ledger, and should not wait for one.
   let ledger: (question: LedgerQuestion) => readonly LedgerLine[] | null = () => null
   const ledgerLoaded = async () => {
@@ -60,6 +65,12 @@ export async function top(config: Config, options: Record<string, unknown>): Pro
     const [opened] = await Promise.all([openFeed(config, state, given, screen, fail), ledgerLoaded()])
     return opened
   })
+}
+
+/** Takes back what bin/gpuwarden.js set for a screen a second; the compiler in between stays out, as it is not in every V8. */
+function useWholeEngine(): void {
+  setFlagsFromString('--opt')
+  setFlagsFromString('--semi-space-growth-factor=2')
 }
 
 type Fail = (error: unknown) => void

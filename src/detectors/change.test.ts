@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DetectorInput } from '../kinds.ts'
+import type { Finding } from '../model.ts'
 import { change } from './change.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, process, START } from './inputs.fixture.ts'
@@ -19,12 +20,45 @@ function jump(gib = 30, pid = 1001): DetectorInput[] {
 detectorContract({ kind: change, trouble: () => jump() })
 
 describe('change', () => {
-  it('warns of a change four times as large as any before, and says when it is over', () => {
+  it('mentions a change four times as large as any before at once, warns when it stays, and says when it is over', () => {
     const found = feed(change.create(change.defaults), jump())
-    expect(found[0]).toMatchObject({ state: 'active', severity: 'warning', at: START + 400_000 })
-    expect(found[0]?.message).toMatch(/memory in use went from \d+ % to \d+ %, .* times the largest change so far/)
+    expect(found[0]).toMatchObject({ state: 'active', severity: 'info', at: START + 400_000 })
+    expect(found[0]?.message).toMatch(/memory in use went from \d+ % to \d+ %, .* times the largest change so far$/)
+    expect(alarms(found).map((finding) => (finding.at - START) / 1000)).toEqual([520])
+    expect(alarms(found)[0]?.message).toMatch(/, and has stayed away for 2 min$/)
     expect(found.at(-1)?.state).toBe('resolved')
     expect(found.at(-1)?.message).toMatch(/is back at \d\d % after/)
+  })
+
+  it('does not warn of what ends within two minutes, nor of what was never watched before', () => {
+    const inputs = (from: number, to: number) =>
+      Array.from({ length: 900 }, (_, i) => gpu(START + i * 1000, { powerWatts: i >= from && i < to ? 90 : 600 + 5 * Math.sin(i) }))
+    const short = feed(change.create(change.defaults), inputs(400, 490))
+    expect(short.length).toBeGreaterThan(0)
+    expect(alarms(short)).toEqual([])
+    const twice = Array.from({ length: 900 }, (_, i) =>
+      gpu(START + i * 5000, { powerWatts: i === 400 || i === 424 ? 90 : 600 + 5 * Math.sin(i) }),
+    )
+    expect(alarms(feed(change.create(change.defaults), twice))).toEqual([])
+    const early = feed(change.create(change.defaults), inputs(200, 500))
+    expect(early[0]?.message).toMatch(/; it has been watched for only \d+ (s|min)$/)
+    expect(early[0]?.evidence.processesChanged).toBe(false)
+    expect(alarms(early)).toEqual([])
+    expect(alarms(feed(change.create(change.defaults), inputs(400, 700))).length).toBeGreaterThan(0)
+  })
+
+  it.each([100, 200, 1000, 5000])('says nothing of the evaluations of a training after the first, looking every %d ms', (everyMs) => {
+    const detector = change.create(change.defaults)
+    const found: Finding[] = []
+    for (let at = 0; at < 2 * 3_600_000; at += everyMs) {
+      // Every 25 minutes, for three minutes: half the work and a tenth of the memory more.
+      const isEvaluation = at % 1_500_000 >= 1_200_000 && at % 1_500_000 < 1_380_000
+      const ripple = Math.sin(at / 3700)
+      const used = (20 + 0.1 * ripple + (isEvaluation ? 8 : 0)) * GIB
+      const powerWatts = (isEvaluation ? 250 : 600) + 10 * ripple
+      found.push(...detector.accept(gpu(START + at, { memoryUsedBytes: used, powerWatts, utilizationRatio: isEvaluation ? 0.4 : 0.95 })))
+    }
+    expect(found.filter((finding) => finding.at > START + 1_500_000 + 600_000)).toEqual([])
   })
 
   it('only mentions it when a process came or went at that time', () => {

@@ -2,62 +2,30 @@
 import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
 import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../memory/record-ratio.ts'
 import type { Finding, GpuInfo, GpuSample, Reading } from '../model.ts'
+import { type Abnormal, CHANGE_FIELDS, type ChangeField, changeDraft } from './change-fields.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { duration, evidenceNumber, percent } from './words.ts'
+import { duration } from './words.ts'
 
 export interface ChangeOptions {
   /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
   readonly inform: number
   readonly alert: number
+  /** A change is a warning when it lasts so long: an evaluation, a checkpoint or a wait for data ends by itself. */
+  readonly confirmSeconds: number
   /** A change that stays this long is the new normal. */
   readonly settleMinutes: number
 }
 
-const DEFAULTS: ChangeOptions = { inform: 1.25, alert: 2, settleMinutes: 10 }
+const DEFAULTS: ChangeOptions = { inform: 1.25, alert: 2, confirmSeconds: 120, settleMinutes: 10 }
 const GPU_CAP = 64
 const LATE_MS = 5000
 /** Nobody looked for so long, and for so many intervals: what is different then did not change suddenly. */
 const HOLE_MS = 600_000
 const HOLE_INTERVALS = 10
-/** A reading is back when this share of the change is left. */
+/** A reading is back when this share of the change is left, and still away, on average, while there is more than half of it. */
 const BACK = 0.15
-
-interface Field {
-  readonly name: string
-  readonly title: string
-  /** Changes smaller than this are everyday. */
-  readonly least: number
-  read(sample: GpuSample): Reading
-  words(value: number): string
-}
-
-const FIELDS: readonly Field[] = [
-  {
-    name: 'memory',
-    title: 'memory in use',
-    least: 0.02,
-    read: ({ memoryUsedBytes: used, memoryTotalBytes: total }) => (used === null || total === null || total <= 0 ? null : used / total),
-    words: percent,
-  },
-  { name: 'utilization', title: 'utilisation', least: 0.2, read: (sample) => sample.utilizationRatio, words: percent },
-  {
-    name: 'temperature',
-    title: 'temperature',
-    least: 6,
-    read: (sample) => sample.temperatureCelsius,
-    words: (value) => `${Math.round(value)} °C`,
-  },
-  { name: 'power', title: 'power draw', least: 60, read: (sample) => sample.powerWatts, words: (value) => `${Math.round(value)} W` },
-]
-
-interface Abnormal {
-  /** Level before the change: frozen, so that it can be said how long it stays different. */
-  readonly reference: number
-  readonly size: number
-  readonly since: number
-  /** Samples since then: the mean of the newest window says nothing before it is full. */
-  samples: number
-}
+const AWAY = 0.5
+const HALF_MINUTE_MS = 30_000
 
 interface Watched {
   label: string
@@ -82,7 +50,8 @@ interface Saved {
 }
 
 const WINDOW = 48
-const WINDOWS: Partial<RecordRatioOptions> = { window: WINDOW, warmup: 150, rest: 120 }
+/** What a training does every few hours is to be remembered until then, however often one looks; and its first minutes are no past. */
+const WINDOWS: Partial<RecordRatioOptions> = { window: WINDOW, warmup: 150, warmupMs: 120_000, rest: 120, halfLifeMs: 4 * 3_600_000 }
 
 class ChangeDetector implements Detector {
   readonly #options: ChangeOptions
@@ -142,7 +111,7 @@ class ChangeDetector implements Detector {
       pids: null,
       turnoverAt: -1,
       ratios: newRatios(),
-      abnormal: FIELDS.map(() => null),
+      abnormal: CHANGE_FIELDS.map(() => null),
     }
     this.#gpus.set(id, made)
     return made
@@ -156,8 +125,8 @@ class ChangeDetector implements Detector {
     this.#noteProcesses(gpu, sample)
     let findings = this.#rebase(gpu, sample)
     gpu.lastAt = at
-    for (let i = 0; i < FIELDS.length; i++) {
-      const field = FIELDS[i]
+    for (let i = 0; i < CHANGE_FIELDS.length; i++) {
+      const field = CHANGE_FIELDS[i]
       const ratio = gpu.ratios[i]
       const value = field?.read(sample) ?? null
       if (field === undefined || ratio === undefined || value === null) continue
@@ -166,7 +135,7 @@ class ChangeDetector implements Detector {
       const open = gpu.abnormal[i] ?? null
       if (stated !== null && stated >= this.#options.inform)
         findings = both(findings, this.#begin(gpu, sample, i, field, stated, value, past))
-      else if (open !== null) findings = both(findings, this.#mayEnd(gpu, sample, i, field, open, ratio.present))
+      else if (open !== null) findings = both(findings, this.#goOn(gpu, sample, i, field, open, value))
     }
     return findings
   }
@@ -181,8 +150,8 @@ class ChangeDetector implements Detector {
     gpu.totalBytes = total ?? gpu.totalBytes
     if (!isHole && !isResized) return NO_FINDINGS
     let findings = NO_FINDINGS
-    for (let i = 0; i < FIELDS.length; i++) {
-      const field = FIELDS[i]
+    for (let i = 0; i < CHANGE_FIELDS.length; i++) {
+      const field = CHANGE_FIELDS[i]
       if (field === undefined || (!isHole && field.name !== 'memory')) continue
       gpu.ratios[i]?.rebase()
       if ((gpu.abnormal[i] ?? null) === null) continue
@@ -202,42 +171,60 @@ class ChangeDetector implements Detector {
     if (before !== null) gpu.turnoverAt = sample.at
   }
 
-  #begin(gpu: Watched, sample: GpuSample, i: number, field: Field, stated: number, value: number, past: number): readonly Finding[] {
+  #begin(gpu: Watched, sample: GpuSample, i: number, field: ChangeField, stated: number, value: number, past: number): readonly Finding[] {
     const { at } = sample
     const open = gpu.abnormal[i] ?? null
     const reference = open?.reference ?? (Number.isNaN(past) ? value : past)
-    const abnormal: Abnormal = { reference, size: Math.max(Math.abs(value - reference), field.least), since: open?.since ?? at, samples: 0 }
+    const abnormal: Abnormal = {
+      reference,
+      size: Math.max(Math.abs(value - reference), field.least),
+      since: open?.since ?? at,
+      value,
+      stated,
+      changedAt: at,
+      excuse: this.#excuse(gpu, at, gpu.ratios[i]?.seenMs ?? 0),
+      processesChanged: this.#isTurnover(gpu, at),
+      samples: 0,
+      sum: 0,
+      warned: open?.warned ?? false,
+    }
     gpu.abnormal[i] = abnormal
-    // A job that starts or ends changes everything, and everybody knows why: half the settling time is taken for its beginning.
-    const explained = gpu.turnoverAt >= 0 && at - gpu.turnoverAt <= this.#options.settleMinutes * 30_000
-    const severity = stated >= this.#options.alert && !explained ? 'warning' : 'info'
-    const times = 2 ** stated
-    return this.#book.raise(
-      subjectOf({ gpu: sample.gpu, gpuIndex: gpu.index < 0 ? null : gpu.index }),
-      at,
-      {
-        severity,
-        since: abnormal.since,
-        message:
-          `GPU ${gpu.label}: ${field.title} went from ${field.words(reference)} to ${field.words(value)}, ` +
-          `${times.toFixed(1)} times the largest change so far${explained ? `; a process started or ended ${duration(at - gpu.turnoverAt)} ago` : ''}`,
-        evidence: {
-          reading: field.name,
-          before: evidenceNumber(reference),
-          now: evidenceNumber(value),
-          timesRecord: evidenceNumber(times),
-          processesChanged: explained,
-        },
-        confidence: Math.min(0.95, 0.4 + 0.15 * stated),
-        advice: ['Look at what started or stopped at that moment'],
-      },
-      field.name,
-    )
+    return this.#say(gpu, sample, field, abnormal, null)
   }
 
-  #mayEnd(gpu: Watched, sample: GpuSample, i: number, field: Field, open: Abnormal, present: number): readonly Finding[] {
+  /** A job that starts or ends changes everything, and everybody knows why: half the settling time is taken for its beginning, and for ours. */
+  #excuse(gpu: Watched, at: number, seenMs: number): string | null {
+    if (this.#isTurnover(gpu, at)) return `a process started or ended ${ago(at - gpu.turnoverAt)}`
+    return seenMs < this.#options.settleMinutes * HALF_MINUTE_MS ? `it has been watched for only ${duration(seenMs)}` : null
+  }
+
+  #isTurnover(gpu: Watched, at: number): boolean {
+    return gpu.turnoverAt >= 0 && at - gpu.turnoverAt <= this.#options.settleMinutes * HALF_MINUTE_MS
+  }
+
+  #say(gpu: Watched, sample: GpuSample, field: ChangeField, one: Abnormal, stayed: number | null): readonly Finding[] {
+    const subject = subjectOf({ gpu: sample.gpu, gpuIndex: gpu.index < 0 ? null : gpu.index })
+    const severity = one.warned ? 'warning' : 'info'
+    return this.#book.raise(subject, sample.at, changeDraft(gpu.label, field, one, severity, stayed), field.name)
+  }
+
+  #goOn(gpu: Watched, sample: GpuSample, i: number, field: ChangeField, open: Abnormal, value: number): readonly Finding[] {
     const { at } = sample
-    if (open.samples++ < WINDOW) return NO_FINDINGS
+    open.samples++
+    open.sum += value
+    const lasted = at - open.changedAt
+    if (!open.warned && open.excuse === null && open.stated >= this.#options.alert && lasted >= this.#options.confirmSeconds * 1000) {
+      const isAway = Math.abs(open.sum / open.samples - open.reference) >= AWAY * open.size
+      if (isAway && Math.abs(value - open.reference) >= AWAY * open.size) {
+        open.warned = true
+        return this.#say(gpu, sample, field, open, lasted)
+      }
+    }
+    return open.samples <= WINDOW ? NO_FINDINGS : this.#mayEnd(gpu, sample, i, field, open, gpu.ratios[i]?.present ?? value)
+  }
+
+  #mayEnd(gpu: Watched, sample: GpuSample, i: number, field: ChangeField, open: Abnormal, present: number): readonly Finding[] {
+    const { at } = sample
     const back = Math.abs(present - open.reference) < BACK * open.size
     const settled = at - open.since >= this.#options.settleMinutes * 60_000 || at < open.since
     if (!back && !settled) return NO_FINDINGS
@@ -251,8 +238,12 @@ class ChangeDetector implements Detector {
   }
 }
 
+function ago(ms: number): string {
+  return ms < 1000 ? 'at that moment' : `${duration(ms)} ago`
+}
+
 function newRatios(): RecordRatio[] {
-  return FIELDS.map((field) => new RecordRatio({ ...WINDOWS, least: field.least }))
+  return CHANGE_FIELDS.map((field) => new RecordRatio({ ...WINDOWS, least: field.least }))
 }
 
 export const change: DetectorKind<ChangeOptions> = { name: 'change', defaults: DEFAULTS, create: (options) => new ChangeDetector(options) }

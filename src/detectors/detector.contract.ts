@@ -123,6 +123,7 @@ function blindStep(at: number, number: number): DetectorInput {
     memoryActiveBytes: null,
     memoryInactiveSplitBytes: null,
     memoryPeakAllocatedBytes: null,
+    memoryPeakReservedBytes: null,
     allocRetries: null,
     oomCount: null,
   })

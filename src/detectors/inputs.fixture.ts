@@ -186,6 +186,7 @@ export function step(at: number, number: number, overrides: Partial<TrainingStep
       memoryActiveBytes: 10 * GIB,
       memoryInactiveSplitBytes: 0,
       memoryPeakAllocatedBytes: 14 * GIB,
+      memoryPeakReservedBytes: null,
       allocRetries: 0,
       oomCount: 0,
       phaseSeconds: null,

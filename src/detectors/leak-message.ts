@@ -1,7 +1,7 @@
 /** What is said of a leak. */
 import type { Leak } from '../memory/leak-verdict.ts'
 import type { FindingDraft } from './finding.ts'
-import { bytes, duration, evidenceNumber } from './words.ts'
+import { ahead, bytes, duration, evidenceNumber } from './words.ts'
 
 export type LeakSource = 'device' | 'process' | 'host memory' | 'allocator'
 
@@ -28,7 +28,7 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakS
     since: at - lastedMs,
     message:
       `${name} has grown ${pace} for ${duration(lastedMs)}, ${bytes(leak.rise * capacity)} in all, and does not fall back; ` +
-      `at this rate the ${source === 'host memory' ? 'host' : 'device'} is full in ${duration(fullMs)} (${duration(0.6 * fullMs)} to ${duration(1.8 * fullMs)})` +
+      `at this rate the ${source === 'host memory' ? 'host' : 'device'} is full ${ahead(fullMs, 0.6 * fullMs, 1.8 * fullMs)}` +
       (device ? '. From the device alone a cache that is still filling looks the same' : ''),
     evidence: {
       source,

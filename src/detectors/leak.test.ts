@@ -74,6 +74,7 @@ describe('leak', () => {
         step(at + 1, i, {
           memoryAllocatedBytes: 10 * GIB + kept,
           memoryPeakAllocatedBytes: 18 * GIB + kept,
+          memoryPeakReservedBytes: null,
           memoryReservedBytes: 20 * GIB + kept,
         }),
       )
@@ -123,6 +124,26 @@ for (const mode of MODES)
     ])
       it(`is silent on ${name}`, async () => expect(alarms(findingsOf(leak, (await traceOf(name, mode)).inputs))).toEqual([]))
   })
+
+describe('leak of a run that has ended', () => {
+  it('is not told again of the device or of its process, which are about to give it all back', () => {
+    const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
+    for (let i = 0; i < 500; i++) {
+      const used = 20 * GIB + 0.1 * GIB * Math.max(0, i - 200)
+      const processes = [process(1001, { memoryUsedBytes: used }), process(66, { memoryUsedBytes: 2 * GIB })]
+      inputs.push(
+        gpu(START + i * 500, { memoryUsedBytes: used + 2 * GIB, processes }),
+        step(START + i * 500 + 1, i, { memoryAllocatedBytes: used - 2 * GIB, memoryReservedBytes: used - GIB }),
+      )
+    }
+    const last = inputs.findLast((input) => input.type === 'gpu')
+    const sample = last?.type === 'gpu' ? last.sample : {}
+    inputs.push(run({ pid: 1001, endedAt: START + 250_000 }))
+    for (let i = 1; i < 20; i++) inputs.push(gpu(START + 250_000 + i * 500, { ...sample, at: START + 250_000 + i * 500 }))
+    const found = alarms(feed(leak.create(leak.defaults), inputs))
+    expect(new Set(found.map((finding) => finding.fingerprint))).toEqual(new Set(['leak|run=run-1|rank=0']))
+  })
+})
 
 describe('leak with many processes', () => {
   it('still watches a stranger beside a run that tells its figures', () => {

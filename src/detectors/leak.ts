@@ -200,8 +200,16 @@ class LeakDetector implements Detector {
   }
 
   #run(run: Run): readonly Finding[] {
+    if (run.endedAt === null) {
+      this.#map.noteRun(run)
+      return NO_FINDINGS
+    }
+    // What grew was the run's: the device and its process, which take over from the allocator, begin anew.
+    for (const gpu of this.#map.gpusOf(run.id)) {
+      this.#watches.get(this.#keyOf(gpu))?.restart()
+      if (run.pid !== null) this.#watches.get(`pid ${gpu} ${run.pid}`)?.restart()
+    }
     this.#map.noteRun(run)
-    if (run.endedAt === null) return NO_FINDINGS
     for (const key of this.#runs.filter((one) => one.endsWith(`@${run.id}`))) this.#forget(key)
     return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }

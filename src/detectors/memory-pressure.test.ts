@@ -14,6 +14,7 @@ function retries(peak = 50 * GIB): DetectorInput[] {
       step(START + i * 500 + 1, i, {
         allocRetries: Math.floor(Math.min(200, i) / 20),
         memoryPeakAllocatedBytes: peak,
+        memoryPeakReservedBytes: null,
         memoryReservedBytes: 60 * GIB,
       }),
     )

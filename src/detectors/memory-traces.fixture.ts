@@ -6,6 +6,8 @@ import type { Finding, ProcessView } from '../model.ts'
 import { openRecording } from '../recording/recording.ts'
 
 const TRACES = join(import.meta.dirname, '../../fixtures/traces')
+/** Of runs that tell their end, too. */
+export const RUNS = join(import.meta.dirname, '../../fixtures/runs')
 
 export type Mode = 'with training figures' | 'GPU alone'
 export const MODES: readonly Mode[] = ['with training figures', 'GPU alone']
@@ -18,8 +20,8 @@ export interface Trace {
   readonly oom: number
 }
 
-export async function traceOf(name: string, mode: Mode): Promise<Trace> {
-  const truth = JSON.parse(readFileSync(join(TRACES, name, 'truth.json'), 'utf8')) as {
+export async function traceOf(name: string, mode: Mode, folder = TRACES): Promise<Trace> {
+  const truth = JSON.parse(readFileSync(join(folder, name, 'truth.json'), 'utf8')) as {
     events: { timestamp: string; event: string }[]
     expect: string[]
   }
@@ -27,7 +29,7 @@ export async function traceOf(name: string, mode: Mode): Promise<Trace> {
   const inputs: DetectorInput[] = []
   let known: unknown = null
   let startAt = Number.NaN
-  for await (const item of await openRecording(mode === 'GPU alone' ? join(TRACES, name, 'gpu_metrics.jsonl.gz') : join(TRACES, name))) {
+  for await (const item of await openRecording(mode === 'GPU alone' ? join(folder, name, 'gpu_metrics.jsonl.gz') : join(folder, name))) {
     if (Number.isNaN(startAt)) startAt = item.at
     if (item.devices !== known) for (const device of item.devices) inputs.push({ type: 'device', device })
     known = item.devices

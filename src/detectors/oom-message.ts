@@ -3,7 +3,7 @@ import type { Forecast } from '../memory/oom-forecast.ts'
 import { severityOf } from '../memory/oom-risk.ts'
 import type { RiskLevel } from '../model.ts'
 import type { FindingDraft } from './finding.ts'
-import { bytes, duration, evidenceNumber, percent } from './words.ts'
+import { bytes, evidenceNumber, ahead as inTime, percent } from './words.ts'
 
 export interface OomStatement {
   readonly at: number
@@ -24,9 +24,7 @@ export function oomDraft(said: OomStatement): FindingDraft {
   const latest = Math.max(earliest, forecast.latest * 1000)
   const expected = Math.min(latest, Math.max(earliest, at + ahead * 1000))
   const when =
-    forecast.room <= 0
-      ? 'the next burst like the last ones may not fit'
-      : `it is full in ${duration(expected - at)} (${duration(earliest - at)} to ${duration(latest - at)})`
+    forecast.room <= 0 ? 'the next burst like the last ones may not fit' : `it is full ${inTime(expected - at, earliest - at, latest - at)}`
   const what = allocator ? 'the allocator needs' : 'memory in use is'
   const doubt = allocator ? '' : '. Seen from the device alone: a cache that the program would give back looks the same'
   return {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { DetectorInput } from '../kinds.ts'
-import type { Finding } from '../model.ts'
+import type { Finding, Run } from '../model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
-import { alarms, device, GIB, gpu, process, run, START, step } from './inputs.fixture.ts'
-import { findingsOf, MODES, traceOf } from './memory-traces.fixture.ts'
+import { alarms, device, GIB, gpu, process, run, START, step, timeOf } from './inputs.fixture.ts'
+import { findingsOf, MODES, RUNS, traceOf } from './memory-traces.fixture.ts'
 import { oom } from './oom.ts'
 
 /** Memory that climbs until there is little left, then the process ends. */
@@ -51,6 +51,44 @@ describe('oom', () => {
       inputs.push(step(START + i * 500 + 1, i, { memoryReservedBytes: 20 * GIB + kept }))
     }
     expect(feed(oom.create(oom.defaults), inputs)).toEqual([])
+  })
+
+  describe('of a run that leaked until it ended', () => {
+    const told = async (end: Partial<Run>) => {
+      const { inputs, oom: endedAt } = await traceOf('leak_with_end', 'with training figures', RUNS)
+      const at = inputs.findIndex((input) => (timeOf(input) ?? 0) > endedAt)
+      return findingsOf(oom, [run({ pid: 1458 }), ...inputs.slice(0, at), run({ pid: 1458, endedAt, ...end }), ...inputs.slice(at)])
+    }
+
+    it('tells one forecast, the allocator\u2019s, and no second one of the device once it has ended', async () => {
+      const found = await told({ outcome: 'oom' })
+      expect([...new Set(found.map((finding) => finding.fingerprint))]).toEqual(['oom|run=run-1|rank=0'])
+      expect(found.map((finding) => finding.severity)).toContain('critical')
+      expect(found.at(-1)).toMatchObject({ state: 'resolved', message: 'The run has ended.' })
+    })
+  })
+
+  it('forecasts nothing for a GPU whose memory was just given back, though its process was never seen', () => {
+    const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
+    for (let i = 0; i < 400; i++) {
+      const used = 10 * GIB + 0.12 * GIB * i
+      inputs.push(gpu(START + i * 1000, { memoryUsedBytes: used, processes: null }))
+      if (i % 2 === 0) inputs.push(step(START + i * 1000 + 1, i, { memoryAllocatedBytes: used - 2 * GIB, memoryReservedBytes: used - GIB }))
+    }
+    const freed = Array.from({ length: 120 }, (_, i) => gpu(START + (400 + i) * 1000, { memoryUsedBytes: 0, processes: null }))
+    const found = feed(oom.create(oom.defaults), [...inputs, ...freed])
+    expect(found.filter((finding) => finding.state === 'active' && finding.subject.gpu !== null)).toEqual([])
+    expect(alarms(found).length).toBeGreaterThan(0)
+  })
+
+  it('speaks of the device, when what fills it is not the run', () => {
+    const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
+    for (let i = 0; i < 300; i++) {
+      const foreign = 2 * GIB + 0.2 * GIB * i
+      const processes = [process(1001, { memoryUsedBytes: 16 * GIB }), process(2002, { memoryUsedBytes: foreign })]
+      inputs.push(gpu(START + i * 1000, { memoryUsedBytes: 16 * GIB + foreign, processes }), step(START + i * 1000 + 1, i))
+    }
+    expect(alarms(feed(oom.create(oom.defaults), inputs)).map((finding) => finding.subject.gpu)).toContain('GPU-0')
   })
 
   it('knows that a cache which was flushed when full will be flushed again', () => {

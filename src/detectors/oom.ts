@@ -119,7 +119,7 @@ class OomDetector implements Detector {
     watch.push({ at, bytes: used, capacityBytes: total })
     if (watch.forecast === null && this.#book.size === 0) return NO_FINDINGS
     const subject = this.#subject(gpu)
-    if (this.#map.covers(gpu, at))
+    if (this.#map.accountsFor(gpu, at))
       return this.#book.resolve(this.#book.key(subject), at, 'The run tells what its allocator needs; its figures are followed instead.')
     return this.#say(subject, at, this.#map.label(gpu), watch, total, 'device')
   }
@@ -175,8 +175,13 @@ class OomDetector implements Detector {
   }
 
   #run(run: Run): readonly Finding[] {
+    if (run.endedAt === null) {
+      this.#map.noteRun(run)
+      return NO_FINDINGS
+    }
+    // What rose was the run's, and is about to be given back: the device begins anew, it does not take over the forecast.
+    for (const gpu of this.#map.gpusOf(run.id)) this.#watches.get(this.#keyOf(gpu))?.restart()
     this.#map.noteRun(run)
-    if (run.endedAt === null) return NO_FINDINGS
     for (const key of [...this.#watches.keys()]) if (key.startsWith('run ') && key.endsWith(`@${run.id}`)) this.#watches.delete(key)
     return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }

@@ -4,25 +4,30 @@ import type { FindingDraft } from './finding.ts'
 import { median } from './rolling-median.ts'
 import type { GpuPace } from './stall-gpu.ts'
 import type { Pace } from './stall-steps.ts'
-import { bytes, duration } from './words.ts'
+import { bytes, duration, evidenceNumber } from './words.ts'
+
+/** A pause that ends by itself has mostly done so by then. */
+const UNSURE_MS = 120_000
 
 /** `excuse`: what the run may be at instead of hanging; null when nothing points to it. `left`: its processes that are still there. */
 export function runDraft(run: Pace, sample: GpuSample, silentMs: number, left: number, excuse: string | null): FindingDraft {
   const usualMs = median(run.gaps)
+  const isFirst = excuse === null && run.pauses.length === 0 && silentMs < UNSURE_MS
+  const doubt = isFirst ? ' It has not paused before: data that is late or an upload looks the same at first.' : ''
   const silence = `no step for ${duration(silentMs)} after step ${run.lastStep}; usually there is one every ${duration(usualMs)}`
   return {
     severity: excuse === null ? 'warning' : 'info',
     since: sample.at - silentMs,
-    message: `Run ${run.run} ${excuse ?? 'stands still'}: ${silence}.`,
+    message: `Run ${run.run} ${excuse ?? 'stands still'}: ${silence}.${doubt}`,
     evidence: {
       silent_seconds: Math.round(silentMs / 10) / 100,
-      usual_step_seconds: Math.round(usualMs) / 1000,
+      usual_step_seconds: evidenceNumber(usualMs / 1000),
       last_step: run.lastStep,
       utilization_ratio: sample.utilizationRatio,
       processes_left: run.pids.length === 0 ? null : left,
       processes_before: run.pids.length,
     },
-    confidence: excuse !== null ? 0.5 : run.pids.length === 0 ? 0.7 : 0.9,
+    confidence: excuse !== null ? 0.5 : (run.pids.length === 0 ? 0.7 : 0.9) - (isFirst ? 0.15 : 0),
     advice: [
       'See where it hangs: py-spy dump --pid PID; a collective that waits for a lost rank looks like this.',
       'A slow disk, a data loader without workers, or a long checkpoint are the harmless causes.',

@@ -1,5 +1,5 @@
 /** The pace of a run as its steps show it, and how long a silence has to be to mean something. */
-import type { Severity, TrainingStep } from '../model.ts'
+import type { Reading, Severity, TrainingStep } from '../model.ts'
 import type { ObservedTime } from './observed-time.ts'
 import { median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 
@@ -8,6 +8,13 @@ export interface Pace {
   /** Time between reports that moved the run on, in ms. */
   readonly gaps: RollingMedian
   lastStep: number
+  /** By how much the last report moved it on: an SDK may report every tenth step only. */
+  stride: number
+  epoch: Reading
+  /** The last step was the last of an epoch or the first of one. */
+  epochEnds: boolean
+  /** Ranks other than 0 report as well. */
+  hasRanks: boolean
   lastAt: number
   /** Observed ms of the last progress. */
   progressMs: number
@@ -21,6 +28,8 @@ export interface Pace {
   user: string | null
   /** GpuInfo.id; empty when nobody said. */
   gpus: readonly string[]
+  /** Its process, where it said so. */
+  pid: Reading
   /** How severe its present silence was called; null while there is none. */
   said: Severity | null
 }
@@ -28,6 +37,7 @@ export interface Pace {
 export interface RunFacts {
   readonly user: string | null
   readonly gpus: readonly string[]
+  readonly pid: Reading
 }
 
 const GAPS = 33
@@ -38,12 +48,20 @@ const HABIT_FACTOR = 1.5
 /** So many step times after the last one, or half a second, a run may be taken to be at its next. */
 const STEPPING_TIMES = 3
 const STEPPING_MS = 500
+/** Evaluations and checkpoints come every so many steps, or a multiple of it. By chance a run stops at one once in 25 times. */
+const ROUND_STEPS = 50
+/** Where only every so many steps are reported, each of them may be round. */
+const ROUND_STRIDE = 5
 
 export function pace(step: TrainingStep, time: ObservedTime, facts?: RunFacts): Pace {
   return {
     run: step.run,
     gaps: rollingMedian(GAPS),
     lastStep: step.step,
+    stride: 0,
+    epoch: step.epoch,
+    epochEnds: false,
+    hasRanks: step.rank > 0,
     lastAt: step.at,
     progressMs: momentOf(step, time),
     lagMs: 0,
@@ -52,12 +70,14 @@ export function pace(step: TrainingStep, time: ObservedTime, facts?: RunFacts): 
     pidsVersion: -1,
     user: facts?.user ?? null,
     gpus: facts?.gpus ?? [],
+    pid: facts?.pid ?? null,
     said: null,
   }
 }
 
 /** Notes a step of any rank; false when it does not move the run on. */
 export function moveOn(state: Pace, step: TrainingStep, time: ObservedTime, limitMs: number): boolean {
+  if (step.rank > 0) state.hasRanks = true
   const late = lateness(step, time)
   state.lagMs = Math.max(late, state.lagMs * 0.995)
   const rewound = step.step < state.lastStep && step.at > state.lastAt
@@ -69,10 +89,32 @@ export function moveOn(state: Pace, step: TrainingStep, time: ObservedTime, limi
       if (state.pauses.length > PAUSES) state.pauses.shift()
     } else push(state.gaps, gap)
   }
+  noteEpoch(state, step.epoch)
+  state.stride = step.step - state.lastStep
   state.lastStep = step.step
   state.lastAt = step.at
   state.progressMs = momentOf(step, time)
   return true
+}
+
+/** With epochs as fractions the end of one is where the next step would pass it; whole numbers tell only that a new one has begun. */
+function noteEpoch(state: Pace, epoch: Reading): void {
+  const moved = epoch === null || state.epoch === null ? 0 : epoch - state.epoch
+  state.epoch = epoch
+  state.epochEnds = epoch !== null && moved > 0 && moved < 0.5 && Math.floor(epoch + 1.5 * moved) > Math.floor(epoch - moved)
+}
+
+/** Whether the last step is one after which people evaluate or save; steps may be counted from 0. */
+export function atRoundNumber(state: Pace): boolean {
+  if (state.lastStep < ROUND_STEPS - 1 || !(state.stride > 0 && state.stride <= ROUND_STRIDE)) return false
+  return state.lastStep % ROUND_STEPS === 0 || (state.lastStep + 1) % ROUND_STEPS === 0
+}
+
+/** Of the pauses that ended by themselves, in ms; 0 when there was none. */
+export function longestPause(state: Pace): number {
+  let longest = 0
+  for (const pause of state.pauses) if (pause > longest) longest = pause
+  return longest
 }
 
 export function isStepping(state: Pace, time: ObservedTime): boolean {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { DetectorInput } from '../kinds.ts'
 import { detectorContract, feed } from './detector.contract.ts'
-import { alarms, device, GIB, gpu, process, run as runInput, START, step, timeOf } from './inputs.fixture.ts'
+import { alarms, device, GIB, gpu, process, processInfo, run as runInput, START, step, timeOf } from './inputs.fixture.ts'
 import { stall } from './stall.ts'
 
 /** GPU samples each 500 ms and a step each second, except in the pauses. */
@@ -115,6 +115,61 @@ describe('stall', () => {
       expect(severities(training(120, [[60, 85]], { sent: () => 1e9 }))[0]).toEqual(['active', 'warning'])
     })
 
+    it('takes a pause like one before for another, until it lasts half as long again', () => {
+      const pauses: [number, number][] = [
+        [60, 100],
+        [211, 390],
+      ]
+      const told = run(training(400, pauses))
+      const again = told.filter((one, i) => one.state !== told[i - 1]?.state || one.severity !== told[i - 1]?.severity)
+      expect(again.map((finding) => [finding.state, finding.severity])).toEqual([
+        ['active', 'warning'],
+        ['resolved', 'warning'],
+        ['active', 'info'],
+        ['active', 'warning'],
+        ['resolved', 'warning'],
+      ])
+      expect(again[0]).toMatchObject({
+        confidence: 0.75,
+        message: expect.stringMatching(/^Run run-1 stands still: .* It has not paused before/),
+      })
+      expect(again[2]?.message).toMatch(/makes no steps, as before, when it went on after 41 s/)
+      expect(((again[3]?.at ?? 0) - START) / 1000 - 210.1).toBeCloseTo(1.5 * 41, 0)
+    })
+
+    it('takes a round step and the end of an epoch for a place where people evaluate, for two minutes', () => {
+      expect(new Set(severities(training(300, [[100, 190]])).map(([, severity]) => severity))).toEqual(new Set(['info']))
+      expect(run(training(300, [[100, 190]]))[0]?.message).toMatch(/pauses after step 99, a round number, as for an evaluation/)
+      expect(
+        alarms(run(training(300, [[100, 290]])))
+          .map((finding) => (finding.at - START) / 1000 - 99.1)
+          .slice(0, 1),
+      ).toEqual([expect.closeTo(120, 0)])
+      const withEpochs = (perEpoch: number) =>
+        training(200, [[84, 150]]).map((input) =>
+          input.type === 'step' ? step(input.step.at, input.step.step, { epoch: (input.step.step + 1) / perEpoch }) : input,
+        )
+      expect(run(withEpochs(42))[0]?.message).toMatch(/pauses at the end of an epoch/)
+      expect(severities(withEpochs(60))[0]).toEqual(['active', 'warning'])
+    })
+
+    it('does not call a step round where only every tenth is told', () => {
+      const tenths = training(400, [[101, 390]]).map((input) => (input.type === 'step' ? step(input.step.at, 10 * input.step.step) : input))
+      expect(run(tenths)[0]).toMatchObject({ severity: 'warning', evidence: { last_step: 1000 } })
+    })
+
+    it('takes a process that works on the host while the GPU rests for one that saves, but not one that waits for a busy GPU', () => {
+      const withCores = (cores: number, inputs: DetectorInput[]) =>
+        inputs.map((input, index) =>
+          input.type === 'gpu' ? gpu(input.sample.at, input.sample, [processInfo(1001, { cpuRatio: cores + 0.001 * (index % 7) })]) : input,
+        )
+      const resting = withCores(0.97, training(120, [[60, 90]]))
+      expect(run(resting)[0]).toMatchObject({ severity: 'info', message: expect.stringMatching(/works on the host \(9\d % of a core\)/) })
+      expect(severities(withCores(0.02, training(120, [[60, 90]])))[0]).toEqual(['active', 'warning'])
+      const spinning = training(120, [[60, 90]], { utilization: () => 1, watts: (second) => (second >= 60 && second < 90 ? 150 : 600) })
+      expect(severities(withCores(1, spinning))[0]).toEqual(['active', 'warning'])
+    })
+
     it('knows whose run it is though it was announced before its first step', () => {
       expect(run([runInput({ user: 'alice' }), ...training(120, [[60, 90]])])[0]?.subject.user).toBe('alice')
     })
@@ -122,6 +177,61 @@ describe('stall', () => {
 
   it('knows the end of a run from a stall: the process is gone', () => {
     expect(run(training(120, [], { stepsUntil: 60, gone: 62 }))).toEqual([])
+  })
+
+  describe('beside another run that has said as little of itself', () => {
+    /** Two GPUs with a run each; the first one's process goes at `gone`, and the second GPU does `other`. */
+    const pair = (gone: number, other: (second: number) => { utilizationRatio: number; powerWatts: number }, isSteppingOn = true) => {
+      const inputs: DetectorInput[] = [device(), device({ id: 'GPU-1', index: 1, label: '1' })]
+      for (let half = 0; half < 400; half++) {
+        const second = half / 2
+        const at = START + second * 1000
+        const isThere = second < gone
+        const first = { utilizationRatio: isThere ? 0.9 : 0, memoryUsedBytes: isThere ? 20 * GIB : 0 }
+        inputs.push(gpu(at, { ...first, processes: isThere ? [process(1001)] : [] }))
+        inputs.push(gpu(at, { gpu: 'GPU-1', processes: [process(2002)], ...other(second) }))
+        if (half % 2 === 0 && second < 80) inputs.push(step(at + 100, half))
+        if (half % 2 === 1 && (second < 80 || isSteppingOn)) inputs.push(step(at + 100, half, { run: 'run-2' }))
+      }
+      return inputs
+    }
+    const busy = () => ({ utilizationRatio: 0.9, powerWatts: 400 })
+
+    it('takes a process that is gone for the end of the run', () => {
+      expect(run(pair(81, busy))).toEqual([])
+    })
+
+    it('still sees a stall when the process stays, or when what is left waits for a rank that was lost', () => {
+      const own = (inputs: DetectorInput[]) => run(inputs).filter((finding) => finding.subject.run === 'run-1')
+      expect(own(pair(1000, busy)).map((finding) => finding.state)).toContain('active')
+      const waiting = (second: number) => ({ utilizationRatio: 1, powerWatts: second < 80 ? 400 : 120 })
+      expect(alarms(own(pair(81, waiting))).length).toBeGreaterThan(0)
+      expect(own(pair(81, busy, false)).length).toBeGreaterThan(0)
+    })
+
+    it('does not speak before it has seen the sample that shows the process gone', () => {
+      const inputs: DetectorInput[] = [device(), device({ id: 'GPU-1', index: 1, label: '1' })]
+      for (let second = 0; second < 120; second++) {
+        const at = START + second * 1000
+        if (second % 5 === 0) {
+          inputs.push(gpu(at, { processes: [process(1001)] }))
+          inputs.push(
+            gpu(at, second < 65 ? { gpu: 'GPU-1', processes: [process(2002)] } : { gpu: 'GPU-1', processes: [], memoryUsedBytes: 0 }),
+          )
+        }
+        for (const ms of [100, 400, 700]) {
+          if (at + ms < START + 60_000) inputs.push(step(at + ms, 10 * second + ms / 100, { run: 'run-2' }))
+          inputs.push(step(at + ms + 50, 10 * second + ms / 100))
+        }
+      }
+      expect(run(inputs)).toEqual([])
+    })
+
+    it('knows its own process where it said so', () => {
+      const gone = pair(81, () => ({ utilizationRatio: 0, powerWatts: 90 }), false)
+      expect(run([runInput({ pid: 1001 }), ...gone]).filter((finding) => finding.subject.run === 'run-1')).toEqual([])
+      expect(run(gone).filter((finding) => finding.subject.run === 'run-1').length).toBeGreaterThan(0)
+    })
   })
 
   it('does so from the memory where no process is listed', () => {

@@ -1,47 +1,39 @@
 /** Training that stands still: no step for ten step times; without training figures, a GPU that fell silent in the middle of its work. */
 import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
-import type { Finding, GpuSample, ProcessView, Reading, Run, TrainingStep } from '../model.ts'
+import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../model.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, observedTime } from './observed-time.ts'
-import { type GpuPace, type GpuPaceOptions, gpuPace, largest, quietness } from './stall-gpu.ts'
+import { type ExcuseOptions, excuseOf } from './stall-excuse.ts'
+import { type GpuPaceOptions, gpuPace, largest, quietness } from './stall-gpu.ts'
 import { gpuDraft, runDraft } from './stall-message.ts'
 import { isStepping, limitOf, moveOn, type Pace, pace, type RunFacts } from './stall-steps.ts'
-import { isBusy, noteWork, type Work, work } from './stall-work.ts'
+import {
+  areLeftAtWork,
+  awaitsSample,
+  countLeft,
+  isAnyMemoryHeld,
+  isUsedBy,
+  lastWorked,
+  notePids,
+  ownPids,
+  type WatchedGpu,
+} from './stall-tenancy.ts'
+import { coresSince, noteCores, noteWork, work } from './stall-work.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
-export interface StallOptions extends GpuPaceOptions {
+export interface StallOptions extends GpuPaceOptions, ExcuseOptions {
   readonly stepTimes: number
   readonly graceSeconds: number
-  /** A GPU that works on without steps evaluates, for so long. */
-  readonly evaluationSeconds: number
-  /** So long a checkpoint may take after the GPU has sent it to the host. */
-  readonly checkpointSeconds: number
-}
-
-interface Gpu {
-  readonly id: string
-  label: string
-  index: number | null
-  readonly pace: GpuPace
-  readonly work: Work
-  pids: number[]
-  memoryUsedBytes: Reading
 }
 
 const RUN_CAP = 32
 const GPU_CAP = 256
-const PID_CAP = 64
 /** A run that has been silent for so long is over, whatever it was. */
 const FORGET_MS = 3_600_000
 /** A hole in the samples is not a silence of the run. */
 const HOLE_MS = 10_000
-/** A driver's utilisation is a mean over up to a second: so long it may still tell of the last step. */
-const LAG_MS = 1000
-/** A process that holds less is about to go, or has only looked in. */
-const HELD_BYTES = 256 * 1024 * 1024
-
 export const stall: DetectorKind<StallOptions> = {
   name: 'stall',
   defaults: THRESHOLDS.stall,
@@ -54,7 +46,7 @@ class StallDetector implements Detector {
   readonly #runs = new BoundedMap<string, Pace>(RUN_CAP)
   /** A run is announced before its first step. */
   readonly #facts = new BoundedMap<string, RunFacts>(RUN_CAP)
-  readonly #gpus = new BoundedMap<string, Gpu>(GPU_CAP)
+  readonly #gpus = new BoundedMap<string, WatchedGpu>(GPU_CAP)
   readonly #past = new EndedRuns()
   readonly #time = observedTime()
   #intervalMs = 0
@@ -118,10 +110,10 @@ class StallDetector implements Detector {
     this.#pidsVersion = saved.pidsVersion
   }
 
-  #gpu(id: string): Gpu {
+  #gpu(id: string): WatchedGpu {
     return (
       this.#gpus.get(id) ??
-      this.#gpus.set(id, { id, label: id, index: null, pace: gpuPace(), work: work(), pids: [], memoryUsedBytes: null })
+      this.#gpus.set(id, { id, label: id, index: null, pace: gpuPace(), work: work(), pids: [], seenMs: 0, memoryUsedBytes: null })
     )
   }
 
@@ -132,27 +124,15 @@ class StallDetector implements Detector {
     if (passed > 0 && passed < 300_000) this.#intervalMs += (passed - this.#intervalMs) / (this.#intervalMs === 0 ? 1 : 8)
     const gpu = this.#gpu(sample.gpu)
     gpu.memoryUsedBytes = sample.memoryUsedBytes
-    this.#notePids(gpu, processes)
-    if (this.#runs.size > 0) noteWork(gpu.work, sample, this.#time.ms, this.#areStepping())
+    gpu.seenMs = this.#time.ms
+    if (notePids(gpu, processes)) this.#pidsVersion++
+    if (this.#runs.size > 0) {
+      noteWork(gpu.work, sample, this.#time.ms, this.#areStepping())
+      noteCores(gpu.work, processes, this.#time.ms)
+    }
     let findings: readonly Finding[] = NO_FINDINGS
     for (const run of this.#runs.values()) findings = both(findings, this.#judge(run, sample))
     return both(findings, this.#judgeGpu(gpu, sample, processes))
-  }
-
-  #notePids(gpu: Gpu, processes: readonly ProcessView[]): void {
-    let count = 0
-    let same = true
-    for (const process of processes) {
-      if (process.memoryUsedBytes !== null && process.memoryUsedBytes < HELD_BYTES) continue
-      if (gpu.pids[count] !== process.pid) same = false
-      count++
-    }
-    if (same && count === gpu.pids.length) return
-    this.#pidsVersion++
-    gpu.pids = processes
-      .filter((process) => process.memoryUsedBytes === null || process.memoryUsedBytes >= HELD_BYTES)
-      .slice(0, PID_CAP)
-      .map((process) => process.pid)
   }
 
   #step(step: TrainingStep): readonly Finding[] {
@@ -165,7 +145,7 @@ class StallDetector implements Detector {
     } else if (!moveOn(run, step, this.#time, limitOf(run, this.#options))) return NO_FINDINGS
     if (run.pidsVersion !== this.#pidsVersion) {
       run.pidsVersion = this.#pidsVersion
-      run.pids = [...this.#gpus.values()].flatMap((gpu) => gpu.pids).slice(0, PID_CAP)
+      run.pids = ownPids(run, this.#gpus)
     }
     if (run.said === null) return NO_FINDINGS
     run.said = null
@@ -178,8 +158,9 @@ class StallDetector implements Detector {
     if (known) {
       known.user = run.user
       known.gpus = [...run.gpus]
+      known.pid = run.pid
     }
-    if (run.endedAt === null) this.#facts.set(run.id, { user: run.user, gpus: [...run.gpus] })
+    if (run.endedAt === null) this.#facts.set(run.id, { user: run.user, gpus: [...run.gpus], pid: run.pid })
     else this.#facts.delete(run.id)
     return run.endedAt === null ? NO_FINDINGS : this.#drop(run.id, run.endedAt, 'has ended')
   }
@@ -195,9 +176,13 @@ class StallDetector implements Detector {
     const silentMs = this.#time.ms - run.progressMs
     const limitMs = limitOf(run, this.#options)
     if (run.said === null && silentMs <= limitMs) return NO_FINDINGS
+    if (run.said === null && awaitsSample(run, this.#gpus.values(), run.progressMs + limitMs, this.#time.ms, this.#intervalMs))
+      return NO_FINDINGS
     if (silentMs > FORGET_MS) return this.#drop(run.run, sample.at, 'has been silent for an hour')
-    const left = this.#left(run)
-    if (left === 0 && (run.pids.length > 0 || !this.#anyMemoryHeld())) return this.#drop(run.run, sample.at, 'has left its GPUs')
+    const left = run.pidsVersion === this.#pidsVersion ? run.pids.length : countLeft(run, this.#gpus.values())
+    if (left === 0 && (run.pids.length > 0 || !isAnyMemoryHeld(this.#gpus.values())))
+      return this.#drop(run.run, sample.at, 'has left its GPUs')
+    if (left < run.pids.length && this.#isLeftToOthers(run, limitMs)) return this.#drop(run.run, sample.at, 'has left its GPU to others')
     // What was called a stall is one until a step comes: a little work in between is no news.
     const excuse = run.said === 'warning' ? null : this.#excuse(run, silentMs, limitMs)
     const severity = excuse === null ? 'warning' : 'info'
@@ -207,16 +192,27 @@ class StallDetector implements Detector {
     return this.#book.raise(subject, sample.at, runDraft(run, sample, silentMs, left, excuse))
   }
 
-  /** What the run may be at instead of hanging, in words; null when nothing points to it. */
   #excuse(run: Pace, silentMs: number, limitMs: number): string | null {
-    const { evaluationSeconds, checkpointSeconds } = this.#options
+    const nowMs = this.#time.ms
+    let [copiedMs, cores] = [-1, 0]
+    for (const gpu of this.#gpus.values()) {
+      if (!isUsedBy(gpu, run)) continue
+      copiedMs = Math.max(copiedMs, gpu.work.copiedMs)
+      cores = Math.max(cores, coresSince(gpu.work, run.progressMs, nowMs))
+    }
+    return excuseOf({ run, nowMs, silentMs, limitMs, workedMs: lastWorked(run, this.#gpus.values()), copiedMs, cores }, this.#options)
+  }
+
+  /**
+   * A process has gone since the last step, another run moves on, and every GPU that still has a process works: the run has ended without a word.
+   * A rank that was lost leaves others behind that wait.
+   */
+  #isLeftToOthers(run: Pace, limitMs: number): boolean {
     const now = this.#time.ms
-    if (now - this.#workedMs(run) <= limitMs && silentMs < evaluationSeconds * 1000)
-      return 'makes no steps while its GPU works on, as in an evaluation'
-    const copiedMs = this.#copiedMs(run)
-    if (copiedMs > run.progressMs && now - copiedMs < checkpointSeconds * 1000)
-      return 'makes no steps since its GPU has sent much to the host, as for a checkpoint'
-    return null
+    const roomMs = 2 * this.#intervalMs
+    for (const other of this.#runs.values())
+      if (other.progressMs > run.progressMs + limitMs / 2) return areLeftAtWork(run, this.#gpus.values(), now - limitMs - roomMs)
+    return false
   }
 
   #areStepping(): boolean {
@@ -224,43 +220,7 @@ class StallDetector implements Detector {
     return true
   }
 
-  /** Observed ms of the last moment at which all its GPUs worked without a step; -Infinity when they did not. */
-  #workedMs(run: Pace): number {
-    let earliest = Number.POSITIVE_INFINITY
-    for (const gpu of this.#gpus.values()) {
-      if (!isBusy(gpu.work) || !this.#isUsedBy(gpu, run)) continue
-      earliest = Math.min(earliest, gpu.work.workedMs)
-    }
-    return Number.isFinite(earliest) && earliest > run.progressMs + LAG_MS ? earliest : Number.NEGATIVE_INFINITY
-  }
-
-  #copiedMs(run: Pace): number {
-    let latest = -1
-    for (const gpu of this.#gpus.values()) if (this.#isUsedBy(gpu, run)) latest = Math.max(latest, gpu.work.copiedMs)
-    return latest
-  }
-
-  /** Where it is not known which GPUs the run has, it may be any that a process of that time holds. */
-  #isUsedBy(gpu: Gpu, run: Pace): boolean {
-    if (run.gpus.length > 0) return run.gpus.includes(gpu.id)
-    return run.pids.length === 0 || gpu.pids.some((pid) => run.pids.includes(pid))
-  }
-
-  /** How many of the run's processes are still on a GPU. */
-  #left(run: Pace): number {
-    if (run.pidsVersion === this.#pidsVersion) return run.pids.length
-    let left = 0
-    for (const gpu of this.#gpus.values()) for (const pid of gpu.pids) if (run.pids.includes(pid)) left++
-    return left
-  }
-
-  /** Inside a container the driver may list no process at all; then the memory tells whether anybody is there. */
-  #anyMemoryHeld(): boolean {
-    for (const gpu of this.#gpus.values()) if (gpu.memoryUsedBytes === null || gpu.memoryUsedBytes >= HELD_BYTES) return true
-    return false
-  }
-
-  #judgeGpu(gpu: Gpu, sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
+  #judgeGpu(gpu: WatchedGpu, sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
     const { pace: state } = gpu
     const holder = largest(processes)
     const before = state.pid

@@ -19,6 +19,8 @@ export const THRESHOLDS = {
     evaluationSeconds: 600,
     /** A GPU that has just sent its state to the host writes a checkpoint; so long it may take. */
     checkpointSeconds: 30,
+    /** At the end of an epoch, at a round step, or while its process works on the host, a run may pause for so long. */
+    pauseSeconds: 120,
     /** Without training figures: how long a GPU must have worked, how hard, and then rested. */
     busyRatio: 0.5,
     busySeconds: 10,

@@ -22,6 +22,7 @@ const LATEST_FIELDS = [
   'memoryActiveBytes',
   'memoryInactiveSplitBytes',
   'memoryPeakAllocatedBytes',
+  'memoryPeakReservedBytes',
   'allocRetries',
   'oomCount',
 ] as const satisfies readonly (keyof TrainingStep)[]

@@ -44,6 +44,7 @@ const MEMORY_KINDS: readonly (readonly [kind: string, field: LatestField])[] = [
   ['active', 'memoryActiveBytes'],
   ['inactive_split', 'memoryInactiveSplitBytes'],
   ['peak_allocated', 'memoryPeakAllocatedBytes'],
+  ['peak_reserved', 'memoryPeakReservedBytes'],
 ]
 
 /** `1.0`, not `1`: the spelling that OpenMetrics asks for, so that both formats give the same series. */

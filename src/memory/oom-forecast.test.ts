@@ -30,6 +30,13 @@ describe('forecast from blocks', () => {
     expect(flushed?.room).toBeCloseTo(calm?.room ?? 0, 2)
   })
 
+  it('refuses the few stairs of a job that starts, not the many of one that leaks', () => {
+    const start = Array.from({ length: 16 }, (_, i) => (i < 3 ? 0.01 : i < 10 ? 0.36 : i < 13 ? 0.56 : 0.6))
+    expect(forecast(windowOf(start), 16)).toBe(null)
+    const leak = Array.from({ length: 16 }, (_, i) => 0.1 + 0.1 * Math.floor(i / 2))
+    expect(forecast(windowOf(leak), 16)).not.toBe(null)
+  })
+
   it('refuses a step, a settling rise, a swing and too few blocks', () => {
     expect(forecast(windowOf(line(0.5, 0).map((value, i) => (i < 24 ? value : 0.8))))).toBe(null)
     expect(forecast(windowOf(line(0, 1).map((i) => 0.3 + 0.5 * (1 - Math.exp(-i / 10)))))).toBe(null)

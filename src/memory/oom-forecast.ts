@@ -10,6 +10,8 @@ export interface ForecastOptions {
   readonly windowOverAhead: number
   /** A single increment may make up at most this share of the rise. */
   readonly largestIncrement: number
+  /** So many increments of equal size the rise must be worth: weights, a first batch and a larger one are a staircase of three. */
+  readonly increments: number
   /** Slope of the later half against the earlier one; below it the rise is settling. */
   readonly settling: number
   /** Relative half width of the interval: √((errors × error ÷ slope)² + width²). */
@@ -21,6 +23,7 @@ export const FORECAST_DEFAULTS: ForecastOptions = {
   trend: 4,
   windowOverAhead: 0.35,
   largestIncrement: 0.6,
+  increments: 3,
   settling: 0.4,
   errors: 4,
   width: 0.24,
@@ -129,8 +132,14 @@ function largestFall(values: readonly number[], from: number, to: number): numbe
 
 function climbsEvenly(low: readonly number[], rise: number, options: ForecastOptions): boolean {
   let largest = 0
-  for (let i = 1; i < low.length; i++) largest = Math.max(largest, (low[i] ?? 0) - (low[i - 1] ?? 0))
-  if (largest > options.largestIncrement * rise) return false
+  let [sum, squares] = [0, 0]
+  for (let i = 1; i < low.length; i++) {
+    const increment = Math.max(0, (low[i] ?? 0) - (low[i - 1] ?? 0))
+    largest = Math.max(largest, increment)
+    sum += increment
+    squares += increment * increment
+  }
+  if (largest > options.largestIncrement * rise || sum * sum < options.increments * squares) return false
   const half = low.length >> 1
   const early = ((low[half] ?? 0) - (low[0] ?? 0)) / half
   const late = ((low.at(-1) ?? 0) - (low[half] ?? 0)) / (low.length - 1 - half)

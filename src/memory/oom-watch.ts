@@ -22,18 +22,22 @@ export interface OomWatchState {
   readonly since: number
   readonly level: number
   readonly doubtful: boolean
+  readonly below: number
 }
 
 /** Without a forecast for this share of its evidence, nothing is coming any more. */
 const PATIENCE = 0.15
 const LEAST_PATIENCE_MS = 2500
 const OTHER_CAPACITY = 0.3
+/** So many readings in a row below where the rise began: it has been given back. One may be a stray. */
+const GIVEN_BACK = 2
 
 export class OomWatch {
   private exhaustion = new Exhaustion(EXHAUSTION_DEFAULTS)
   private lastAt: number | null = null
   private capacity = 0
   private seenAt = 0
+  private below = 0
   /** The newest forecast, or null when nothing is coming. Positions are seconds since the epoch. */
   forecast: Forecast | null = null
   /** When the rise behind it began. */
@@ -56,6 +60,10 @@ export class OomWatch {
     this.lastAt = at
     const peak = (reading.peakBytes ?? bytes) / capacityBytes
     this.level = peak
+    if (this.isGivenBack(bytes / capacityBytes)) {
+      this.restart()
+      this.lastAt = at
+    }
     const slack = reading.slackBytes === undefined ? undefined : reading.slackBytes / capacityBytes
     const found = this.exhaustion.push(at / 1000, bytes / capacityBytes, peak, slack)
     if (found) {
@@ -72,6 +80,14 @@ export class OomWatch {
     this.exhaustion = new Exhaustion(EXHAUSTION_DEFAULTS)
     this.lastAt = null
     this.forecast = null
+    this.below = 0
+  }
+
+  /** Nothing that a forecast is made of falls by more than the whole rise. */
+  private isGivenBack(value: number): boolean {
+    const { forecast } = this
+    this.below = forecast !== null && value < forecast.level - forecast.slope * forecast.span ? this.below + 1 : 0
+    return this.below >= GIVEN_BACK
   }
 
   snapshot(): OomWatchState {
@@ -84,6 +100,7 @@ export class OomWatch {
       since: this.since,
       level: this.level,
       doubtful: this.doubtful,
+      below: this.below,
     }
   }
 
@@ -97,6 +114,7 @@ export class OomWatch {
     this.since = state.since
     this.level = state.level
     this.doubtful = state.doubtful
+    this.below = state.below ?? 0
   }
 }
 

@@ -25,6 +25,33 @@ describe('record ratio', () => {
     expect(said).toBeLessThan(1)
   })
 
+  it('forgets by time, not by how often one looks', () => {
+    const highest = (everyMs: number, halfLifeMs: number) => {
+      const ratio = new RecordRatio({ halfLifeMs })
+      let said = Number.NEGATIVE_INFINITY
+      for (let i = 0, at = 0; at < 3_600_000; i++, at += everyMs) {
+        const one = ratio.update(50 + noise(i) + (at % 1_200_000 >= 600_000 && at % 1_200_000 < 604_000 ? 20 : 0), at)
+        if (at > 1_000_000 && one !== null) said = Math.max(said, one)
+      }
+      return said
+    }
+    expect(highest(100, 0)).toBeGreaterThan(2)
+    expect(highest(100, 4 * 3_600_000)).toBeLessThan(1)
+  })
+
+  it('says nothing before it has watched for long enough', () => {
+    const first = (warmupMs: number) => {
+      const ratio = new RecordRatio({ warmupMs })
+      for (let i = 0; i < 4000; i++) {
+        const said = ratio.update(50 + noise(i) + (i % 400 === 399 ? 30 : 0), i * 100)
+        if (said !== null && said >= 2) return i * 100
+      }
+      return null
+    }
+    expect(first(0)).toBe(39_900)
+    expect(first(60_000)).toBe(null)
+  })
+
   it('is silent on a constant series, on one value, and passes over what is no number', () => {
     const ratio = new RecordRatio()
     for (let i = 0; i < 500; i++) expect(ratio.update(5, i)).toBe(null)

@@ -7,10 +7,12 @@
 export interface RecordRatioOptions {
   /** Length of the two adjacent windows, in samples. */
   readonly window: number
-  /** Samples after which a record counts half. */
+  /** Samples after which a record counts half, but not before so much time: looking more often is no reason to forget sooner. */
   readonly halfLife: number
-  /** No statement before so many samples. */
+  readonly halfLifeMs: number
+  /** No statement before so many samples and so much time. */
   readonly warmup: number
+  readonly warmupMs: number
   /** Only the strict maximum of so many samples is a statement. */
   readonly rest: number
   /** Length of a season that the level follows, such as a day; null when there is none. */
@@ -22,7 +24,9 @@ export interface RecordRatioOptions {
 export const RECORD_RATIO_DEFAULTS: RecordRatioOptions = {
   window: 72,
   halfLife: 5000,
+  halfLifeMs: 0,
   warmup: 120,
+  warmupMs: 0,
   rest: 120,
   seasonMs: null,
   least: 0,
@@ -37,6 +41,8 @@ export interface RecordRatioState {
   readonly season: readonly (number | null)[]
   readonly records: readonly number[]
   readonly peaks: readonly (readonly [number, number])[]
+  readonly lastAt: number | null
+  readonly seenMs: number
 }
 
 const SEASON_BINS = 144
@@ -45,11 +51,16 @@ const LEVEL_PULL = 0.01
 const LOWEST = -20
 /** log2 of the ratio at which a score is 1. */
 const TOP = 6
+/** A longer time between two values than this is a hole, and nothing was seen in it. */
+const HOLE_MS = 600_000
 
 export class RecordRatio {
   readonly #options: RecordRatioOptions
   readonly #fade: number
   readonly #warmup: number
+  #lastAt = Number.NaN
+  /** Time that was watched, as values came. */
+  #seenMs = 0
   #ring: Float64Array
   #count = 0
   #newer = 0
@@ -73,14 +84,15 @@ export class RecordRatio {
   update(value: number, at = 0): number | null {
     if (!Number.isFinite(value)) return null
     const number = ++this.#count
+    const fade = this.#fadeSince(at)
     const distance = Math.abs(this.#surprise(value, at))
     const change = this.#shift(value)
     let ratio = LOWEST
     for (let channel = 0; channel < 3; channel++) {
       const size = channel === 0 ? distance : channel === 1 ? change : -change
-      const record = (this.#records[channel] ?? 0) * this.#fade
+      const record = (this.#records[channel] ?? 0) * fade
       this.#records[channel] = Math.max(record, size)
-      if (number <= this.#warmup || size <= this.#options.least) continue
+      if (number <= this.#warmup || this.#seenMs < this.#options.warmupMs || size <= this.#options.least) continue
       const against = Math.max(record, this.#options.least)
       ratio = Math.max(ratio, against > 0 ? Math.log2(size / against) : TOP / 2)
     }
@@ -96,6 +108,13 @@ export class RecordRatio {
     this.#older = 0
     this.#level = Number.NaN
     this.#peaks = []
+    this.#lastAt = Number.NaN
+    this.#seenMs = 0
+  }
+
+  /** Time watched since the beginning or the last rebase. */
+  get seenMs(): number {
+    return this.#seenMs
   }
 
   /** Mean of the newest window: the level as it is now. */
@@ -119,6 +138,8 @@ export class RecordRatio {
       season: Array.from(this.#season, (one) => (Number.isNaN(one) ? null : one)),
       records: [...this.#records],
       peaks: this.#peaks.map(([number, ratio]) => [number, ratio] as const),
+      lastAt: Number.isNaN(this.#lastAt) ? null : this.#lastAt,
+      seenMs: this.#seenMs,
     }
   }
 
@@ -132,6 +153,20 @@ export class RecordRatio {
     this.#season = Float64Array.from(state.season, (one) => one ?? Number.NaN)
     this.#records = [...state.records]
     this.#peaks = state.peaks.map(([number, ratio]) => [number, ratio])
+    this.#lastAt = state.lastAt ?? Number.NaN
+    // What an older version saved has no time.
+    this.#seenMs = state.seenMs ?? 0
+  }
+
+  /** What is left of a record since the value before. The shorter the time between two, the less is forgotten. */
+  #fadeSince(at: number): number {
+    const passed = at - this.#lastAt
+    this.#lastAt = at
+    if (!(passed > 0 && passed <= HOLE_MS)) return this.#fade
+    this.#seenMs += passed
+    const { halfLife, halfLifeMs } = this.#options
+    // A power costs more than all else here; over so short a share of the half-life the curve is a line.
+    return passed * halfLife >= halfLifeMs ? this.#fade : 1 - (Math.LN2 * passed) / halfLifeMs
   }
 
   /** Distance from the usual level, of this time of day where a season is known. */

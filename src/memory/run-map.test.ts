@@ -36,6 +36,7 @@ function step(reservedGib: number, rank = 0, at = 0): TrainingStep {
     memoryActiveBytes: null,
     memoryInactiveSplitBytes: null,
     memoryPeakAllocatedBytes: null,
+    memoryPeakReservedBytes: null,
   }
   const curve = { epoch: null, loss: null, learningRate: null, gradientNorm: null, throughputPerSecond: null, stepSeconds: null }
   return {
@@ -106,6 +107,47 @@ describe('run map', () => {
     expect(map.covers('b', 20_000)).toBe(false)
     map.noteRun(run({ endedAt: 2000 }))
     expect(map.covers('a', 2000)).toBe(false)
+  })
+
+  it('no longer accounts for a GPU on which others have taken a tenth of it since', () => {
+    const map = new RunMap()
+    const seen = (used: number, at: number) => {
+      map.noteSample(sample('a', used))
+      map.noteStep(step(30, 0, at))
+    }
+    for (let i = 0; i < 10; i++) seen(35, i * 1000)
+    for (let i = 0; i < 2; i++) seen(50, 10_000 + i * 1000)
+    expect(map.accountsFor('a', 12_000)).toBe(true)
+    for (let i = 0; i < 5; i++) seen(50, 12_000 + i * 1000)
+    expect(map.accountsFor('a', 17_000)).toBe(false)
+    for (let i = 0; i < 5; i++) seen(36, 17_000 + i * 1000)
+    expect(map.accountsFor('a', 22_000)).toBe(true)
+  })
+
+  it('knows the GPUs of a run until it ends', () => {
+    const map = new RunMap()
+    map.noteRun(run({ gpus: ['a', 'b'] }))
+    map.noteStep(step(10, 0))
+    map.noteStep(step(10, 1))
+    expect([...map.gpusOf('r')]).toEqual(['a', 'b'])
+    map.noteRun(run({ endedAt: 2000 }))
+    expect([...map.gpusOf('r')]).toEqual([])
+  })
+
+  it('reads what an older version saved', () => {
+    const map = new RunMap()
+    map.noteSample(sample('a', 31))
+    map.noteStep(step(30, 0, 1000))
+    const { gpus, ranks, runs } = map.snapshot()
+    const older = {
+      gpus: gpus.map(([id, { samples, ...gpu }]) => [id, gpu]),
+      ranks: ranks.map(([key, { gpu, lastAt, every, outside }]) => [key, { gpu, lastAt, every, outside }]),
+      runs,
+    }
+    const copy = new RunMap()
+    copy.restore(JSON.parse(JSON.stringify(older)))
+    expect(copy.noteStep(step(30, 0, 2000))).toBe('a')
+    expect(copy.covers('a', 2000)).toBe(true)
   })
 
   it('keeps a bounded number of runs and survives a snapshot', () => {

@@ -8,6 +8,8 @@ interface Gpu {
   total: Reading
   used: Reading
   pids: readonly number[]
+  /** Samples so far. */
+  samples: number
 }
 
 interface Rank {
@@ -17,6 +19,12 @@ interface Rank {
   every: number
   /** Device memory that is not this allocator's, newest last. */
   outside: number[]
+  /** The same, once a sample: of the last ones, and the least that they ever were. */
+  others: number[]
+  leastOthers: number
+  othersGrew: boolean
+  /** The sample that was looked at last. */
+  sample: number
 }
 
 interface RunFacts {
@@ -38,6 +46,9 @@ const FRESH_MS = 30_000
 const FRESH_STEPS = 20
 /** A device may hold this much more than the allocator reserved and still be taken for its own. */
 const CONTEXT_BYTES = 4 * 1024 ** 3
+/** The allocator no longer accounts for the device when others have taken this share of it since the run was seen first. */
+const OTHERS_RATIO = 0.1
+const OTHERS_KEPT = 5
 
 export function rankKey(run: string, rank: number): string {
   return `${rank}@${run}`
@@ -57,6 +68,7 @@ export class RunMap {
 
   noteSample(sample: GpuSample): void {
     const gpu = this.gpu(sample.gpu)
+    gpu.samples++
     gpu.used = sample.memoryUsedBytes
     if (sample.memoryTotalBytes !== null && sample.memoryTotalBytes > 0) gpu.total = sample.memoryTotalBytes
     const list = sample.processes
@@ -74,7 +86,7 @@ export class RunMap {
   /** Notes a step with allocator figures; gives its GPU, or null where that cannot be told. */
   noteStep(step: TrainingStep): string | null {
     const key = rankKey(step.run, step.rank)
-    const rank = this.ranks.get(key) ?? { gpu: null, lastAt: step.at, every: 0, outside: [] }
+    const rank = this.ranks.get(key) ?? newRank(step.at)
     if (step.at > rank.lastAt) rank.every = rank.every === 0 ? step.at - rank.lastAt : 0.9 * rank.every + 0.1 * (step.at - rank.lastAt)
     rank.lastAt = step.at
     rank.gpu = this.find(step)
@@ -82,6 +94,7 @@ export class RunMap {
     if (used !== null && step.memoryReservedBytes !== null && used >= step.memoryReservedBytes) {
       rank.outside.push(used - step.memoryReservedBytes)
       if (rank.outside.length > OUTSIDE_KEPT) rank.outside.shift()
+      this.noteOthers(rank, used - step.memoryReservedBytes)
     }
     put(this.ranks, key, rank, RANK_CAP)
     return rank.gpu
@@ -96,9 +109,21 @@ export class RunMap {
 
   /** True while a run tells what its allocator holds on this GPU: then the device's own figure says less. */
   covers(gpu: string, at: number): boolean {
-    for (const rank of this.ranks.values())
-      if (rank.gpu === gpu && Math.abs(at - rank.lastAt) <= Math.max(FRESH_MS, FRESH_STEPS * rank.every)) return true
+    for (const rank of this.ranks.values()) if (rank.gpu === gpu && isFresh(rank, at)) return true
     return false
+  }
+
+  /** True while that is also all there is to tell: nobody else's memory has grown since the run was seen first. */
+  accountsFor(gpu: string, at: number): boolean {
+    for (const rank of this.ranks.values()) if (rank.gpu === gpu && !rank.othersGrew && isFresh(rank, at)) return true
+    return false
+  }
+
+  /** GPUs on which the run was seen. */
+  gpusOf(run: string): Set<string> {
+    const gpus = new Set<string>()
+    for (const [key, rank] of this.ranks) if (rank.gpu !== null && key.endsWith(`@${run}`)) gpus.add(rank.gpu)
+    return gpus
   }
 
   /** Keys (see rankKey) of the runs that were seen on this GPU. */
@@ -126,17 +151,31 @@ export class RunMap {
 
   restore(state: RunMapState): void {
     const copy = structuredClone(state)
-    this.gpus = new Map(copy.gpus)
-    this.ranks = new Map(copy.ranks)
+    // What an older version saved has not all of it.
+    this.gpus = new Map(copy.gpus.map(([id, gpu]) => [id, { ...gpu, samples: gpu.samples ?? 0 }]))
+    this.ranks = new Map(copy.ranks.map(([key, rank]) => [key, { ...newRank(rank.lastAt), ...rank }]))
     this.runs = new Map(copy.runs)
   }
 
   private gpu(id: string): Gpu {
     const known = this.gpus.get(id)
     if (known !== undefined) return known
-    const made: Gpu = { label: '', index: -1, total: null, used: null, pids: [] }
+    const made: Gpu = { label: '', index: -1, total: null, used: null, pids: [], samples: 0 }
     put(this.gpus, id, made, GPU_CAP)
     return made
+  }
+
+  /** A step may be younger than the sample, and the difference off by what moved in between: the median of some samples is looked at. */
+  private noteOthers(rank: Rank, bytes: number): void {
+    const gpu = rank.gpu === null ? undefined : this.gpus.get(rank.gpu)
+    if (gpu === undefined || gpu.total === null || gpu.samples === rank.sample) return
+    rank.sample = gpu.samples
+    rank.others.push(bytes)
+    if (rank.others.length > OTHERS_KEPT) rank.others.shift()
+    if (rank.others.length < OTHERS_KEPT) return
+    const now = median(rank.others)
+    rank.leastOthers = rank.leastOthers < 0 ? now : Math.min(rank.leastOthers, now)
+    rank.othersGrew = now - rank.leastOthers > OTHERS_RATIO * gpu.total
   }
 
   private find(step: TrainingStep): string | null {
@@ -167,6 +206,14 @@ export class RunMap {
     }
     return best ?? before
   }
+}
+
+function newRank(at: number): Rank {
+  return { gpu: null, lastAt: at, every: 0, outside: [], others: [], leastOthers: -1, othersGrew: false, sample: -1 }
+}
+
+function isFresh(rank: Rank, at: number): boolean {
+  return Math.abs(at - rank.lastAt) <= Math.max(FRESH_MS, FRESH_STEPS * rank.every)
 }
 
 function put<V>(map: Map<string, V>, key: string, value: V, cap: number): void {

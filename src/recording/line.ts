@@ -89,6 +89,7 @@ export function parseStepLine(line: LineInput, run = 'recording'): Parsed<Traini
     memoryActiveBytes: fields.bytes('memory_active_mb'),
     memoryInactiveSplitBytes: fields.bytes('memory_inactive_split_mb'),
     memoryPeakAllocatedBytes: fields.bytes('memory_peak_allocated_mb'),
+    memoryPeakReservedBytes: fields.bytes('memory_peak_reserved_mb'),
     allocRetries: fields.finite('num_alloc_retries'),
     oomCount: fields.finite('num_ooms'),
     phaseSeconds: fields.numbers('phase_seconds'),

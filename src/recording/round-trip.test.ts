@@ -205,6 +205,7 @@ describe('a recording gives back what was recorded', () => {
       memoryActiveBytes: maybe(bytes),
       memoryInactiveSplitBytes: maybe(bytes),
       memoryPeakAllocatedBytes: maybe(bytes),
+      memoryPeakReservedBytes: maybe(bytes),
       allocRetries: maybe(count),
       oomCount: maybe(count),
       phaseSeconds: maybe(named),

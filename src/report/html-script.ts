@@ -27,7 +27,7 @@ export const REPORT_SCRIPT = String.raw`
     var p = Math.pow(10, Math.floor(Math.log10(rough))), l = rough / p;
     return (l <= 1 ? 1 : l <= 2 ? 2 : l <= 5 ? 5 : 10) * p;
   }
-  var SPANS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800].map(function (s) { return s * 1000; });
+  var SPANS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800].map(function (s) { return s * 1000; });
   function firstFrom(at) { var lo = 0, hi = times.length; while (lo < hi) { var m = (lo + hi) >> 1; if (times[m] < at) lo = m + 1; else hi = m; } return lo; }
   function visible(chart) { return chart.spec.series.filter(function (s, i) { return chart.on[i]; }); }
   /** A line is broken where nothing came for much longer than usual. */
@@ -54,11 +54,12 @@ export const REPORT_SCRIPT = String.raw`
     else visible(chart).forEach(function (s) { for (var i = a; i < b; i++) { see((s.min || s.values)[i]); see((s.max || s.values)[i]); } });
     if (lo === Infinity) { lo = 0; hi = 1; }
     var log = chart.spec.log && lo > 0 && hi / lo > 50;
+    if (log) { var edge = 0.05 * Math.log10(hi / lo); return { lo: Math.log10(lo) - edge, hi: Math.log10(hi) + edge, log: true }; }
     if (chart.spec.unit === 'percent') { lo = 0; hi = Math.max(100, hi); }
     else if (chart.stack || chart.spec.unit === 'bytes' || chart.spec.unit === 'watts' || chart.spec.unit === 'seconds') lo = Math.min(0, lo);
-    if (chart.spec.limit && chart.stack) hi = Math.max(hi, chart.spec.limit.value);
-    if (log) return { lo: Math.log10(lo), hi: Math.log10(hi), log: true };
-    if (hi - lo < 1e-12) { hi = lo + Math.max(1e-9, Math.abs(lo) * 0.1); }
+    // A limit that is far away would press everything to the ground.
+    if (chart.spec.limit && chart.stack && hi > chart.spec.limit.value / 5) hi = Math.max(hi, chart.spec.limit.value);
+    if (hi - lo < 1e-12) { var around = Math.max(1e-9, Math.abs(lo) * 0.05); hi += around; if (lo !== 0) lo -= around; }
     var room = (hi - lo) * 0.05;
     return { lo: lo === 0 ? 0 : lo - room, hi: chart.spec.unit === 'percent' ? hi : hi + room, log: false };
   }
@@ -75,12 +76,15 @@ export const REPORT_SCRIPT = String.raw`
     function y(v) { var u = e.log ? Math.log10(v) : v; return bottom - (u - e.lo) / (e.hi - e.lo) * (bottom - top); }
     g.font = '11px system-ui, sans-serif'; g.textBaseline = 'middle'; g.lineWidth = 1;
     var tickStep = niceStep(Math.max((e.hi - e.lo) / 5, 1e-300)), i;
-    if (chart.spec.unit === 'bytes' && !e.log) { var unit = e.hi >= 2147483648 ? 1073741824 : 1048576; tickStep = niceStep((e.hi - e.lo) / 5 / unit) * unit; }
+    if (e.log) tickStep = Math.max(1, Math.round((e.hi - e.lo) / 6));
+    var byteUnit = null;
+    if (chart.spec.unit === 'bytes' && !e.log) { byteUnit = e.hi >= 2147483648 ? 1073741824 : 1048576; tickStep = niceStep((e.hi - e.lo) / 5 / byteUnit) * byteUnit; }
     g.textAlign = 'right';
     for (var tick = Math.ceil(e.lo / tickStep) * tickStep, n = 0; tick <= e.hi + 1e-9 * tickStep && n < 20; tick += tickStep, n++) {
       var value = e.log ? Math.pow(10, tick) : tick, ty = y(value);
       g.strokeStyle = css('--grid'); g.beginPath(); g.moveTo(left, ty); g.lineTo(right, ty); g.stroke();
-      g.fillStyle = css('--faint'); g.fillText(show(Math.abs(value) < tickStep * 1e-6 ? 0 : value, chart.spec.unit), left - 6, ty);
+      if (Math.abs(value) < tickStep * 1e-6 && !e.log) value = 0;
+      g.fillStyle = css('--faint'); g.fillText(byteUnit ? trim(value / byteUnit, 2) + (byteUnit > 1048576 ? ' GiB' : ' MiB') : show(value, chart.spec.unit), left - 6, ty);
     }
     g.textAlign = 'center';
     var span = view.to - view.from, step = SPANS.find(function (s) { return span / s <= (right - left) / 80; }) || SPANS[SPANS.length - 1];
@@ -95,7 +99,7 @@ export const REPORT_SCRIPT = String.raw`
     var a = Math.max(0, firstFrom(view.from) - 1), b = Math.min(times.length, firstFrom(view.to) + 1);
     chart.spec.series.forEach(function (s, index) {
       if (!chart.on[index]) return;
-      var color = css('--s' + index % data.colors);
+      var color = css(s.color || '--s' + index % data.colors);
       g.strokeStyle = g.fillStyle = color;
       if (chart.stack) {
         var layer = chart.stack[index]; g.globalAlpha = 0.75;
@@ -131,8 +135,9 @@ export const REPORT_SCRIPT = String.raw`
     });
     if (chart.spec.limit) {
       g.strokeStyle = css('--limit'); g.setLineDash([6, 3]); g.lineWidth = 1;
-      var ly = y(chart.spec.limit.value); g.beginPath(); g.moveTo(left, ly); g.lineTo(right, ly); g.stroke(); g.setLineDash([]);
-      g.fillStyle = css('--limit'); g.textAlign = 'right'; g.fillText(chart.spec.limit.label, right - 4, ly - 7 < top ? ly + 8 : ly - 7);
+      var ly = y(chart.spec.limit.value), isFar = ly < top - 2, words = chart.spec.limit.label + ' ' + show(chart.spec.limit.value, chart.spec.unit);
+      if (!isFar) { g.beginPath(); g.moveTo(left, ly); g.lineTo(right, ly); g.stroke(); } g.setLineDash([]);
+      g.fillStyle = css('--limit'); g.textAlign = 'right'; g.fillText(isFar ? words + ' \u2191' : words, right - 4, isFar ? top + 8 : ly - 7 < top ? ly + 8 : ly - 7);
     }
     data.findings.forEach(function (f) {
       if (f.at < view.from || f.at > view.to) return;
@@ -202,7 +207,7 @@ export const REPORT_SCRIPT = String.raw`
     charts.push(chart);
     spec.series.forEach(function (s, index) {
       var label = document.createElement('label'), box = document.createElement('input'), swatch = document.createElement('i'), name = document.createElement('span');
-      box.type = 'checkbox'; box.checked = true; swatch.style.background = 'var(--s' + index % data.colors + ')'; name.textContent = s.name;
+      box.type = 'checkbox'; box.checked = true; swatch.style.background = 'var(' + (s.color || '--s' + index % data.colors) + ')'; name.textContent = s.name;
       label.appendChild(box); label.appendChild(swatch); label.appendChild(name); legend.appendChild(label);
       box.addEventListener('change', function () { chart.on[index] = box.checked; redraw(); });
     });
@@ -227,6 +232,7 @@ export const REPORT_SCRIPT = String.raw`
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   window.addEventListener('resize', redraw);
+  window.addEventListener('beforeprint', function () { charts.forEach(draw); });
   zoom(data.from, data.to); redraw();
 })();
 `

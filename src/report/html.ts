@@ -3,8 +3,23 @@ import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE } from '../forma
 import type { Reading } from '../model.ts'
 import { REPORT_SCRIPT } from './html-script.ts'
 import { REPORT_STYLE, SERIES_COLORS } from './html-style.ts'
+import { escapeHtml, utcTime } from './html-text.ts'
+import { oomSection } from './oom-html.ts'
 import type { ReportChart } from './training-charts.ts'
-import { costText, digits, gpuNames, outcomeText, type Summary, type SummaryGpu } from './training-summary.ts'
+import type { Summary, SummaryFinding, SummaryGpu, SummaryRun } from './training-summary.ts'
+import {
+  betterLoss,
+  digits,
+  energyText,
+  exactDuration,
+  gpuNames,
+  gpuTimeFigure,
+  lastMessage,
+  oomRunName,
+  outcomeText,
+  priceText,
+  runEnding,
+} from './training-text.ts'
 
 export interface HtmlReport {
   readonly summary: Summary
@@ -14,7 +29,7 @@ export interface HtmlReport {
   readonly bucketMs: number
   readonly generatedAt: number
   readonly version: string
-  /** The SDK's last report of an out-of-memory, where there is one. */
+  /** The SDK's last words as it sent them, where there are any. */
   readonly lastReport: Readonly<Record<string, unknown>> | null
 }
 
@@ -24,6 +39,7 @@ const POLICY =
 
 export function htmlReport(report: HtmlReport): string {
   const { summary } = report
+  const message = lastMessage(summary)
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -35,13 +51,14 @@ export function htmlReport(report: HtmlReport): string {
 </head>
 <body>
 <main>
-<header><h1>${escapeHtml(summary.title)}</h1>${badge(summary)}<span class="faint">${utcTime(summary.from)} – ${utcTime(summary.to)}</span><button id="theme" type="button">light / dark</button></header>
-${summary.message === null ? '' : `<pre>${escapeHtml(summary.message)}</pre>`}
+<header><h1>${escapeHtml(summary.title)}</h1>${badge(summary)}<span class="faint">${timeSpan(summary)}</span><button id="theme" type="button">light / dark</button></header>
+${message === null ? '' : `<pre>${escapeHtml(message)}</pre>`}
 ${summary.notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join('')}
 ${tiles(summary)}
+${lastWords(report)}
+${runTable(summary.runs)}
 ${gpuTable(summary.gpus)}
-${findingTable(summary)}
-${report.lastReport === null ? '' : `<h2>Last report before the end</h2><pre>${escapeHtml(JSON.stringify(report.lastReport, null, 2))}</pre>`}
+${findingTable(summary.findings)}
 <h2>Over time <span class="faint" id="zoomed">drag to zoom</span></h2>
 <noscript>The charts need JavaScript; the tables above do not.</noscript>
 <div id="charts"></div>
@@ -53,10 +70,6 @@ ${report.lastReport === null ? '' : `<h2>Last report before the end</h2><pre>${e
 </body>
 </html>
 `
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
 
 /** JSON inside a script element: no end tag may be read into it. Five digits are more than a screen shows. */
@@ -84,21 +97,44 @@ function badge({ outcome }: Summary): string {
   return `<span class="badge${outcome === 'success' ? '' : ' bad'}">${escapeHtml(outcomeText(outcome))}</span>`
 }
 
+/** One day is said once. */
+function timeSpan({ from, to }: Summary): string {
+  const [start, end] = [utcTime(from), utcTime(to)]
+  return `${start} – ${start.slice(0, 10) === end.slice(0, 10) ? end.slice(11) : end} UTC`
+}
+
+function lastWords({ summary, lastReport }: HtmlReport): string {
+  if (summary.outOfMemory) return oomSection(summary.outOfMemory, lastReport, oomRunName(summary))
+  if (lastReport === null) return ''
+  return `<h2>Last report before the end</h2><details><summary>All that was sent</summary><pre>${escapeHtml(JSON.stringify(lastReport, null, 2))}</pre></details>`
+}
+
 function tiles({ from, to, training, gpus, gpuHours, energyKilowattHours, cost }: Summary): string {
-  const seconds = (to - from) / 1000
-  const entries: [string, string, string][] = [['duration', clockDuration(seconds), '']]
+  const entries: [string, string, string][] = [['duration', exactDuration(to - from), '']]
   if (training && training.steps > 0) {
     entries.push(['steps', String(training.steps), training.stepsPerSecond === null ? '' : `${digits(training.stepsPerSecond)} per second`])
     if (training.throughputPerSecond !== null) entries.push(['throughput', digits(training.throughputPerSecond), 'samples per second'])
-    if (training.loss !== null)
-      entries.push(['last loss', digits(training.loss), training.bestLoss === null ? '' : `best ${digits(training.bestLoss)}`])
+    const best = betterLoss(training.loss, training.bestLoss)
+    if (training.loss !== null) entries.push(['last loss', digits(training.loss), best === null ? '' : `best ${best}`])
   }
-  if (gpus.length > 0) entries.push(['GPU hours', digits(gpuHours), gpuNames(gpus)])
-  if (energyKilowattHours !== null) entries.push(['energy', `${digits(energyKilowattHours)} kWh`, ''])
-  if (cost) entries.push(['cost', `$${cost.amount.toFixed(2)}`, costText(cost).replace(/^[^(]*/, '')])
+  if (gpus.length > 0) entries.push(['GPU time', gpuTimeFigure(gpuHours), gpuNames(gpus)])
+  if (energyKilowattHours !== null) entries.push(['energy', energyText(energyKilowattHours), ''])
+  if (cost) entries.push(['cost', `${cost.isEstimate ? 'about ' : ''}$${cost.amount.toFixed(2)}`, priceText(cost)])
   const tile = ([name, value, detail]: [string, string, string]) =>
     `<div class="tile"><span class="faint">${name}</span><b>${escapeHtml(value)}</b><span class="faint">${escapeHtml(detail)}</span></div>`
   return `<div class="tiles">${entries.map(tile).join('')}</div>`
+}
+
+const MOST_ROWS = 200
+
+function runTable(runs: readonly SummaryRun[]): string {
+  if (runs.length === 0) return ''
+  const rows = runs.slice(-MOST_ROWS).map(({ id, name, from, to, outcome }) => {
+    const tone = outcome === null || outcome === 'success' ? '' : ' class="critical"'
+    const duration = to === null ? '' : exactDuration(to - from)
+    return `<tr data-at="${from}"><td>${escapeHtml(name)}</td><td${tone}>${escapeHtml(runEnding(outcome))}</td><td>${utcTime(from)}</td><td>${duration}</td><td class="faint">${escapeHtml(id)}</td></tr>`
+  })
+  return `<h2>Runs</h2><div class="scroll"><table class="figures"><tr><th>run</th><th>ending</th><th>started</th><th>duration</th><th>id</th></tr>${rows.join('')}</table></div>`
 }
 
 function gpuTable(gpus: readonly SummaryGpu[]): string {
@@ -114,32 +150,22 @@ function gpuTable(gpus: readonly SummaryGpu[]): string {
     formatPercent(use.meanTensorActiveRatio),
     `${formatWhole(use.meanPowerWatts, ' W')} (up to ${formatWhole(use.peakPowerWatts, ' W')})`,
     `up to ${formatWhole(use.peakTemperatureCelsius, '°C')}`,
-    use.energyJoules === null ? NOT_AVAILABLE : `${digits(use.energyJoules / 3.6e6)} kWh`,
+    use.energyJoules === null ? NOT_AVAILABLE : energyText(use.energyJoules / 3.6e6),
   ])
   const cells = (tag: 'th' | 'td', row: readonly string[]) =>
     `<tr>${row.map((cell) => `<${tag}>${escapeHtml(cell)}</${tag}>`).join('')}</tr>`
-  return `<h2>GPUs</h2><div class="scroll"><table>${cells('th', head)}${rows.map((row) => cells('td', row)).join('')}</table></div>`
+  return `<h2>GPUs</h2><div class="scroll"><table class="figures">${cells('th', head)}${rows.map((row) => cells('td', row)).join('')}</table></div>`
 }
 
-const MOST_ROWS = 200
-
-function findingTable({ findings }: Summary): string {
+function findingTable(findings: readonly SummaryFinding[]): string {
   if (findings.length === 0) return '<h2>Findings</h2><p>None.</p>'
   const rows = findings.slice(0, MOST_ROWS).map((finding) => {
-    const advice = finding.advice.length === 0 ? '' : `<br><span class="faint">${escapeHtml(finding.advice.join(' '))}</span>`
+    const items = finding.advice.map((one) => `<li>${escapeHtml(one)}</li>`).join('')
+    const advice = items === '' ? '' : `<ul class="faint">${items}</ul>`
     const until = finding.until === null ? '' : ` – ${utcTime(finding.until).slice(11)}`
-    return `<tr data-at="${finding.at}"><td>${utcTime(finding.at)}${until}</td><td class="${finding.severity}">${finding.severity}</td><td>${escapeHtml(finding.detector)}</td><td>${finding.gpuIndex ?? ''}</td><td>${escapeHtml(finding.message)}${advice}</td></tr>`
+    const gpu = finding.gpuIndex === null ? '' : `GPU ${finding.gpuIndex}`
+    return `<tr data-at="${finding.at}"><td>${utcTime(finding.at)}${until}</td><td class="${finding.severity}">${finding.severity}</td><td>${escapeHtml(finding.detector)}</td><td>${gpu}</td><td>${escapeHtml(finding.message)}${advice}</td></tr>`
   })
   const more = findings.length > MOST_ROWS ? `<p class="faint">… and ${findings.length - MOST_ROWS} more.</p>` : ''
-  return `<h2>Findings</h2><div class="scroll"><table><tr><th>when</th><th>severity</th><th>detector</th><th>GPU</th><th>what</th></tr>${rows.join('')}</table></div>${more}`
-}
-
-function utcTime(at: number): string {
-  return Number.isFinite(at) ? new Date(at).toISOString().slice(0, 19).replace('T', ' ') : ''
-}
-
-function clockDuration(seconds: number): string {
-  const whole = Math.round(seconds)
-  const two = (value: number) => String(value).padStart(2, '0')
-  return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`
+  return `<h2>Findings</h2><div class="scroll"><table class="findings"><tr><th>when (UTC)</th><th>severity</th><th>detector</th><th>GPU</th><th>what</th></tr>${rows.join('')}</table></div>${more}`
 }

@@ -1,5 +1,7 @@
 /** From what was recorded to what is drawn: charts with columns over one time axis. */
+import { ledgerLabel } from '../memory/oom-report.ts'
 import type { Reading } from '../model.ts'
+import { LEDGER_ORDER, ledgerColor } from './ledger-color.ts'
 import type { BucketSeries } from './training-buckets.ts'
 import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-recording.ts'
 
@@ -8,6 +10,8 @@ export type ChartUnit = 'bytes' | 'percent' | 'celsius' | 'watts' | 'seconds' | 
 export interface ReportSeries {
   readonly name: string
   readonly values: readonly Reading[]
+  /** A variable of the page's style; without it the next of the palette. */
+  readonly color?: string
   /** Extremes inside each bucket; absent where a bucket holds one value. */
   readonly min?: readonly Reading[]
   readonly max?: readonly Reading[]
@@ -68,7 +72,7 @@ export function reportCharts(recorded: Recorded, ledgerOf: LedgerOf, pidOf: PidO
     training('Loss', 'number', 'loss', 1, true),
     training('Learning rate', 'number', 'learningRate'),
     training('Gradient norm', 'number', 'gradientNorm', 1, true),
-    training('Step time', 'seconds', 'stepSeconds'),
+    training('Step time', 'seconds', 'stepSeconds', 1, true),
     training('Throughput (samples per second)', 'number', 'throughputPerSecond'),
     device('GPU utilisation', 'percent', 'utilizationRatio', 100),
     device('Tensor core activity', 'percent', 'tensorActiveRatio', 100),
@@ -139,12 +143,14 @@ function ledgerChart(gpu: RecordedGpu, { buckets, ranks, gpus }: Recorded, ledge
       inactiveSplitBytes: held.at(index, 'memoryInactiveSplitBytes'),
     }))
     if (used === null) continue
+    // Before its first step and after its last a process is still the run's own, but nobody tells what is in it.
+    const untold = allocators.flatMap(({ pid, isThere }) => (isThere || pid === null ? [] : [pid]))
     const ledger = ledgerOf({
       totalBytes: gpu.totalBytes,
       usedBytes: used,
       driverReservedBytes: gpu.series.memoryReservedBytes.mean(index),
       processes: Array.from(gpu.pids, ([pid, series]) => ({ pid, memoryUsedBytes: series.mean(index) })).filter(
-        ({ memoryUsedBytes }) => memoryUsedBytes !== null,
+        ({ pid, memoryUsedBytes }) => memoryUsedBytes !== null && !untold.includes(pid),
       ),
       allocators: allocators.filter(({ isThere, reservedBytes, allocatedBytes }) => isThere && (reservedBytes ?? allocatedBytes) !== null),
     })
@@ -154,7 +160,7 @@ function ledgerChart(gpu: RecordedGpu, { buckets, ranks, gpus }: Recorded, ledge
       columns.set(name, values)
     }
   }
-  const drawn = [...columns].filter(([name]) => name !== 'free')
+  const drawn = [...columns].filter(([name]) => name !== 'free').sort(([a], [b]) => LEDGER_ORDER.indexOf(a) - LEDGER_ORDER.indexOf(b))
   // A layer that is not there at a moment where others are is 0 thick, not unknown.
   const isKnown = (index: number) => drawn.some(([, values]) => values[index] !== null)
   return {
@@ -163,7 +169,8 @@ function ledgerChart(gpu: RecordedGpu, { buckets, ranks, gpus }: Recorded, ledge
     stacked: true,
     ...(gpu.totalBytes === null ? {} : { limit: { value: gpu.totalBytes, label: 'capacity' } }),
     series: drawn.map(([name, values]) => ({
-      name: name.replaceAll('_', ' '),
+      name: ledgerLabel(name),
+      color: ledgerColor(name),
       values: values.map((value, index) => value ?? (isKnown(index) ? 0 : null)),
     })),
   }

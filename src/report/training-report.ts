@@ -1,6 +1,7 @@
 /** Puts a report together from a log folder: for a run, or for all that was recorded. */
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../failure.ts'
+import { readOomReport } from '../memory/oom-report.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
 import { type Recorded, type RecordedRank, readForReport } from './training-recording.ts'
@@ -22,6 +23,8 @@ export interface ReportRun {
 export interface ReportRequest {
   readonly path: string
   readonly run: ReportRun | null
+  /** Of a whole folder: the runs that it holds, oldest first. */
+  readonly runs?: readonly ReportRun[]
   readonly pricePerGpuHour: number | null
   readonly ledgerOf: LedgerOf
   readonly pidOf: PidOf
@@ -47,7 +50,11 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
       exitCode: EXIT.noSource,
       hint: 'Each line must be a JSON object with a timestamp, as gpuwarden writes it; see docs/cli.md.',
     })
-  const summary = summaryOf(request, shown, run !== null && own.length === 0)
+  const runs = run
+    ? []
+    : (request.runs ?? []).filter(({ startedAt, endedAt }) => startedAt <= shown.to && (endedAt ?? shown.to) >= shown.from)
+  const lastReport = (run ?? runs.findLast(({ report }) => readOomReport(report) !== null))?.report ?? null
+  const summary = summaryOf(request, shown, runs, lastReport, run !== null && own.length === 0)
   return {
     summary,
     html: (version, generatedAt) => {
@@ -58,7 +65,7 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
         bucketMs: shown.buckets.widthMs,
         generatedAt,
         version,
-        lastReport: run?.report ?? null,
+        lastReport,
       }
       return htmlReport(report)
     },
@@ -84,7 +91,13 @@ function ofRun(recorded: Recorded, run: ReportRun, gpus: Recorded['gpus']): Reco
   }
 }
 
-function summaryOf({ path, run, pricePerGpuHour }: ReportRequest, shown: Recorded, isOfAllGpus: boolean): Summary {
+function summaryOf(
+  { path, run, pricePerGpuHour }: ReportRequest,
+  shown: Recorded,
+  runs: readonly ReportRun[],
+  lastReport: ReportRun['report'],
+  isOfAllGpus: boolean,
+): Summary {
   const notes: string[] = []
   if (shown.gpus.some(({ isSimulated }) => isSimulated)) notes.push('The GPUs are SIMULATED.')
   if (isOfAllGpus && shown.gpus.length > 0)
@@ -98,6 +111,8 @@ function summaryOf({ path, run, pricePerGpuHour }: ReportRequest, shown: Recorde
       runId: run?.id ?? null,
       outcome: run?.outcome ?? null,
       message: run?.message ?? null,
+      outOfMemory: readOomReport(lastReport),
+      runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: run ? Math.min(run.startedAt, shown.from) : shown.from,
       to: run?.endedAt ?? shown.to,
       gpus: shown.gpus.map(({ id, label, name, totalBytes, use }) => ({

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { Lane, type LaneFailure } from './lane.ts'
-import type { FromSampler } from './messages.ts'
+import type { FromSampler, StartMessage } from './messages.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'lane-'))
 const lanes: Lane[] = []
@@ -66,5 +66,35 @@ describe('a sampler that falls silent', () => {
     ['the first source again, once the announced one has answered', [...both, tick('nvidia', 'host'), tick('host')], 'nvidia'],
   ])('is blamed on %s', async (_, messages, culprit) => {
     expect(await hangAfter(messages)).toMatchObject({ kind: 'not_responding', culprit })
+  })
+})
+
+describe('the process of a sampler', () => {
+  function flagsAt(intervalMs: number, options: StartMessage['options']): Promise<unknown> {
+    const entry = join(folder, 'flags.mjs')
+    writeFileSync(
+      entry,
+      `const detail = { flags: process.execArgv.join(' ') }
+       process.once('message', () => process.send({ type: 'log', level: 'info', source: 'host', message: '', detail }))`,
+    )
+    return new Promise((resolve, reject) => {
+      const lane = new Lane({
+        entry: pathToFileURL(entry),
+        env: process.env,
+        start: { type: 'start', root: '/', intervalMs, beatMs: 1000, options },
+        deadlineMs: 60_000,
+        openDeadlineMs: 60_000,
+        onMessage: (message) => resolve(JSON.stringify(message)),
+        onFailure: ({ detail }) => reject(new Error(detail)),
+        onExit: () => undefined,
+      })
+      lanes.push(lane)
+    })
+  }
+
+  it('does without the optimising compilers unless it has much to do', async () => {
+    expect(await flagsAt(1000, {})).toContain('--no-opt')
+    expect(await flagsAt(100, {})).not.toContain('--no-opt')
+    expect(await flagsAt(1000, { replayPath: '/logs' })).not.toContain('--no-opt')
   })
 })

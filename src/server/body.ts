@@ -1,6 +1,7 @@
-/** Reads the body of a request, within a limit. */
+/** Reads the body of a request within its limit, and checks it against the shape that the route takes. */
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
+import { mediaType, readBounded } from '../bounded-body.ts'
 import type { Route } from '../route.ts'
 import type { ErrorCode } from '../route-errors.ts'
 
@@ -15,8 +16,7 @@ export async function readBody(
   schema: z.ZodType,
   { bodyAs = 'json', bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES }: Pick<Route, 'bodyAs' | 'bodyLimitBytes'>,
 ): Promise<BodyResult> {
-  const type = incoming.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  if (bodyAs === 'json' && type !== 'application/json') {
+  if (bodyAs === 'json' && mediaType(incoming) !== 'application/json') {
     const hint = 'Send the header Content-Type: application/json.'
     return { ok: false, code: 'unsupported_media_type', message: 'This route takes a body of type application/json.', hint }
   }
@@ -28,7 +28,7 @@ export async function readBody(
       hint: 'Send it without Content-Encoding.',
     }
   }
-  const bytes = await collect(incoming, bodyLimitBytes)
+  const bytes = await readBounded(incoming, bodyLimitBytes)
   if (bytes === 'too_large') {
     const hint = 'Send it in several requests.'
     return { ok: false, code: 'body_too_large', message: `The body is larger than ${bodyLimitBytes} bytes.`, hint }
@@ -56,28 +56,4 @@ function validate(text: string, schema: z.ZodType, bodyAs: 'json' | 'text'): Bod
   const [issue] = parsed.error.issues
   const where = issue && issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''
   return { ok: false, code: 'invalid_body', message: `${where}${issue?.message ?? 'not valid'}`, hint: 'See /openapi.json for its shape.' }
-}
-
-/** Stops reading at the limit, without destroying the connection: the answer still has to go out on it. */
-function collect(incoming: IncomingMessage, limitBytes: number): Promise<Buffer | 'too_large' | 'cut_off'> {
-  if (Number(incoming.headers['content-length'] ?? 0) > limitBytes) return Promise.resolve('too_large')
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const settle = (result: Buffer | 'too_large' | 'cut_off') => {
-      incoming.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut)
-      resolve(result)
-    }
-    const onData = (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= limitBytes) chunks.push(chunk)
-      else {
-        incoming.pause()
-        settle('too_large')
-      }
-    }
-    const onEnd = () => settle(Buffer.concat(chunks))
-    const onCut = () => settle('cut_off')
-    incoming.on('data', onData).on('end', onEnd).on('close', onCut).on('error', onCut)
-  })
 }

@@ -1,9 +1,9 @@
 /** The last events, for clients that were away for a moment. Bounded in number and bytes; an event becomes text when somebody wants it. */
-import type { HubEvent } from '../kinds.ts'
+import type { StreamEvent } from '../kinds.ts'
 
 export interface RingEntry {
   readonly seq: number
-  readonly event: HubEvent
+  readonly event: StreamEvent
   /** As sent to every client without a GPU filter; null while nobody has asked for it. */
   frame: Buffer | null
   /** Of the frame; guessed while there is none. */
@@ -11,7 +11,7 @@ export interface RingEntry {
 }
 
 export interface EventRing {
-  push(event: HubEvent): RingEntry
+  push(event: StreamEvent): RingEntry
   /** Counts an event that nobody can ask for, and lets go of those before it. */
   skip(): void
   /** undefined: too old, or not there yet. */
@@ -86,7 +86,7 @@ export function toJson(value: unknown): string {
 }
 
 /** Close enough: a tick of 8 GPUs with 8 processes and every reading present is 15.7 KB of JSON, here guessed as 17.5. */
-function guessBytes(event: HubEvent): number {
+function guessBytes(event: StreamEvent): number {
   switch (event.type) {
     case 'tick':
       return (
@@ -101,6 +101,8 @@ function guessBytes(event: HubEvent): number {
       return 100 + event.health.length * 450
     case 'steps':
       return 100 + event.steps.length * 550
+    case 'alerts':
+      return 200 + event.alerts.length * 1500 + event.gone.length * 80
     default:
       return 1000
   }

@@ -52,7 +52,7 @@ type Registry = ReturnType<typeof z.registry<{ id: string }>>
 
 function operation(route: Route, registry: Registry): Json {
   const type = route.answerType ?? JSON_TYPE
-  const answer = isJson(route) ? componentOf(route.answer, registry) : { type: 'string' }
+  const answer = isJson(route) ? componentOf(route.answer, registry) : textSchema(route.answer)
   const errors = [
     ...CHECKS,
     ...(route.open ? [] : TOKEN_CHECKS),
@@ -68,6 +68,10 @@ function operation(route: Route, registry: Registry): Json {
     responses: { 200: { description: 'The answer', content: { [type]: { schema: answer } } }, ...errorResponses(errors) },
     ...(route.open ? {} : { security: [{}, { token: [] }, { session: [] }] }),
   }
+}
+
+function textSchema({ description }: z.ZodType): Json {
+  return { type: 'string', ...(description === undefined ? {} : { description }) }
 }
 
 function requestBody(route: Route, body: z.ZodType, registry: Registry): Json {

@@ -1,6 +1,6 @@
 /** An agent that never was, for the tests of the server: made-up GPUs behind the real contracts. */
 import { get, type IncomingMessage } from 'node:http'
-import type { AgentState, History, HistoryQuery, HubEvent, Log, Tick } from '../kinds.ts'
+import type { AgentState, AlertNews, AlertsEvent, AlertView, History, HistoryQuery, HubEvent, Log, Tick } from '../kinds.ts'
 import type { Finding, GpuEvent, GpuInfo, GpuSample, HostSample, ProcessInfo, ProcessView, SourceHealth, TrainingStep } from '../model.ts'
 import { NO_READINGS } from '../record.ts'
 import type { MetricsText } from './api-routes.ts'
@@ -185,6 +185,43 @@ export function finding(gpu: string | null): Finding {
   }
 }
 
+export function alertView(gpu: string | null): AlertView {
+  return {
+    fingerprint: `oom/${gpu}`,
+    state: 'firing',
+    finding: { ...finding(gpu), evidence: {} },
+    firedAt: NOW,
+    resolvedAt: null,
+    flapping: false,
+    simulated: false,
+    acknowledged: null,
+    mutedBy: null,
+    silence: null,
+    told: [],
+    waiting: [],
+    gpuLabel: '0',
+    unconfirmed: false,
+  }
+}
+
+export function alertsEvent(at: number, gpus: readonly (string | null)[] = ['GPU-0000-0']): AlertsEvent {
+  return { type: 'alerts', at, alerts: gpus.map(alertView), gone: [], hasMore: false, silencesChanged: false }
+}
+
+/** Says what it is told to, to who follows at that moment. */
+export class PretendNews implements AlertNews {
+  readonly listeners = new Set<(event: AlertsEvent) => void>()
+
+  follow(listener: (event: AlertsEvent) => void): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  say(event: AlertsEvent): void {
+    for (const listener of this.listeners) listener(event)
+  }
+}
+
 export function trainingStep(loss: number): TrainingStep {
   return {
     kind: 'step',
@@ -203,6 +240,7 @@ export function trainingStep(loss: number): TrainingStep {
     memoryActiveBytes: null,
     memoryInactiveSplitBytes: null,
     memoryPeakAllocatedBytes: null,
+    memoryPeakReservedBytes: null,
     allocRetries: null,
     oomCount: null,
     phaseSeconds: null,

@@ -1,18 +1,9 @@
 /** The shapes of the answers. Strict here, so that a test sees a field nobody described; open in /openapi.json, so that fields can be added. */
 import { z } from 'zod'
+import { alertsEventSchema, alertViewSchema } from '../alert-schema.ts'
+import { findingSchema } from '../finding-schema.ts'
 import type { GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../kinds.ts'
-import type {
-  Finding,
-  GpuEvent,
-  GpuField,
-  GpuInfo,
-  GpuProcess,
-  GpuSample,
-  HostSample,
-  ProcessInfo,
-  ProcessView,
-  SourceHealth,
-} from '../model.ts'
+import type { GpuEvent, GpuField, GpuInfo, GpuProcess, GpuSample, HostSample, ProcessInfo, ProcessView, SourceHealth } from '../model.ts'
 import { GPU_FIELDS } from '../record.ts'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../route-errors.ts'
 
@@ -166,33 +157,6 @@ const sourceHealth = z.strictObject({
   readMs: reading,
 }) satisfies z.ZodType<SourceHealth>
 
-const finding: z.ZodType<Finding> = z.strictObject({
-  fingerprint: z.string(),
-  detector: z.string(),
-  provenance: z.enum(['live', 'simulated', 'replay']),
-  subject: z.strictObject({
-    host: text,
-    gpu: text,
-    gpuIndex: reading,
-    pid: reading,
-    user: text,
-    run: text,
-    rank: reading,
-  }),
-  severity: z.enum(['info', 'warning', 'critical']),
-  state: z.enum(['active', 'resolved']),
-  at,
-  since: at,
-  message: z.string(),
-  evidence: z.record(z.string(), z.union([z.number(), z.string(), z.boolean(), z.null()])),
-  confidence: z.number(),
-  advice: z.array(z.string()),
-  predictedAt: reading,
-  predictedEarliestAt: reading,
-  predictedLatestAt: reading,
-  riskLevel: z.enum(['low', 'medium', 'high', 'critical']).nullable(),
-})
-
 const column = z.array(reading)
 
 const historyAnswer: z.ZodType<HistoryAnswer> = z.strictObject({
@@ -256,7 +220,9 @@ export const SCHEMAS = {
   HostSample: hostSample,
   GpuEvent: gpuEvent,
   SourceHealth: sourceHealth,
-  Finding: finding,
+  Finding: findingSchema,
+  AlertView: alertViewSchema,
+  AlertsEvent: alertsEventSchema,
   HistoryAnswer: historyAnswer,
   SinkHealth: sinkHealth,
   SelfUsage: selfUsage,
@@ -269,5 +235,5 @@ export const SCHEMAS = {
   Processes: z.strictObject({ at, processes: z.array(processView) }),
   Host: z.strictObject({ at, host: z.strictObject({ sample: hostSample, ageMs: z.number(), live: z.boolean() }).nullable() }),
   Events: z.strictObject({ at, events: z.array(gpuEvent) }),
-  Findings: z.strictObject({ at, findings: z.array(finding) }),
+  Findings: z.strictObject({ at, findings: z.array(findingSchema) }),
 } as const satisfies Readonly<Record<string, z.ZodType>>

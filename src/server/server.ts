@@ -5,7 +5,7 @@ import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import type { AgentState, History, Log, Sink } from '../kinds.ts'
+import type { AgentState, AlertNews, History, Log, Sink } from '../kinds.ts'
 import { type Route, route } from '../route.ts'
 import { errorBody } from '../route-errors.ts'
 import { aliveRoute, apiRoutes, type MetricsText, metricsRoute } from './api-routes.ts'
@@ -35,6 +35,8 @@ export interface ServerOptions {
   /** Routes of other rooms. */
   readonly routes?: readonly Route[]
   readonly assets?: Assets
+  /** For the live stream; null: alerts are switched off. */
+  readonly alertNews?: AlertNews | null
   /** How processes are told apart before they are signalled; without it none is signalled. */
   readonly processControl?: ProcessControl
   readonly streamLimits?: Partial<StreamLimits>
@@ -61,6 +63,7 @@ export function createServer(options: ServerOptions): GpuwardenServer {
     version,
     maxClients: settings['server.max_clients'],
     log,
+    alertNews: options.alertNews ?? null,
     ...(options.streamLimits ? { limits: options.streamLimits } : {}),
   })
   const extraHealth = options.extraHealth ?? (() => ({}))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { GpuView } from '../kinds.ts'
-import { gpuInfo, tickEvent } from './pretend-agent.contract.ts'
+import { alertView, gpuInfo, tickEvent } from './pretend-agent.contract.ts'
 import { createFilter, GpuMatcher, narrow } from './stream-filter.ts'
 
 const view = (index: number, label = String(index)): GpuView => ({
@@ -41,6 +41,25 @@ describe('narrow', () => {
       type: 'devices',
       devices: [gpuInfo(1)],
     })
+  })
+})
+
+describe('narrow, of alerts', () => {
+  const event = {
+    ...{ type: 'alerts' as const, at: 1, alerts: [alertView('GPU-0000-0'), alertView('GPU-0000-1'), alertView(null)] },
+    ...{ gone: [], hasMore: false, silencesChanged: false },
+  }
+
+  it('keeps those of the GPUs that are wanted and those of none', () => {
+    expect(narrow(event, () => true)).toBe(event)
+    expect(narrow(event, (id) => id === 'GPU-0000-1')).toEqual({ ...event, alerts: event.alerts.slice(1) })
+  })
+
+  it('is nothing only when nothing is left to tell', () => {
+    const others = { ...event, alerts: event.alerts.slice(0, 1) }
+    expect(narrow(others, () => false)).toBeNull()
+    for (const more of [{ gone: ['x'] }, { hasMore: true }, { silencesChanged: true }])
+      expect(narrow({ ...others, ...more }, () => false)).toEqual({ ...others, alerts: [], ...more })
   })
 })
 

@@ -1,7 +1,7 @@
 /** What one client of the stream wants to hear of. */
-import type { GpuView, HubEvent } from '../kinds.ts'
+import type { GpuView, StreamEvent } from '../kinds.ts'
 
-export const EVENT_TYPES: readonly HubEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'run', 'steps']
+export const EVENT_TYPES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps']
 
 export interface StreamFilter {
   /** null: all. */
@@ -47,7 +47,7 @@ export class GpuMatcher {
 }
 
 /** The event without what concerns other GPUs; the same object when nothing was left out, null when nothing is left. */
-export function narrow(event: HubEvent, wants: (gpu: string) => boolean): HubEvent | null {
+export function narrow(event: StreamEvent, wants: (gpu: string) => boolean): StreamEvent | null {
   switch (event.type) {
     case 'tick': {
       const { tick } = event
@@ -63,6 +63,13 @@ export function narrow(event: HubEvent, wants: (gpu: string) => boolean): HubEve
     }
     case 'finding':
       return event.finding.subject.gpu === null || wants(event.finding.subject.gpu) ? event : null
+    case 'alerts': {
+      const alerts = event.alerts.filter(({ finding: { subject } }) => subject.gpu === null || wants(subject.gpu))
+      if (alerts.length === event.alerts.length) return event
+      // Of those that are gone it is not known whose they were.
+      const isEmpty = alerts.length === 0 && event.gone.length === 0 && !event.hasMore && !event.silencesChanged
+      return isEmpty ? null : { ...event, alerts }
+    }
     default:
       return event
   }

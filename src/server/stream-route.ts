@@ -26,7 +26,9 @@ export function streamRoute({ state, stream }: { readonly state: AgentState; rea
     path: '/api/v1/stream',
     summary: 'Live stream of everything that is measured and found, as server-sent events',
     query,
-    answer: z.string(),
+    answer: z
+      .string()
+      .describe('One event after another; `data` is JSON whose `type` is the name of the event. That of `alerts` is an AlertsEvent.'),
     answerType: 'text/event-stream',
     errors: ['invalid_gpu', 'too_many_clients'],
     handler({ query: asked, refuse, reply, header, raw, address }) {

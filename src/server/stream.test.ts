@@ -1,8 +1,11 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { alertsEventSchema } from '../alert-schema.ts'
 import {
+  alertsEvent,
   finding,
   openStream,
+  PretendNews,
   type Running,
   type StreamClient,
   startServer,
@@ -127,6 +130,51 @@ describe('the stream', () => {
     while ((await stream()).clients > 0) await breathe()
     for (const seq of count(25, 40)) server.sink.accept(tickEvent(seq))
     expect((await stream()).bufferedEvents).toBe(0)
+  })
+
+  it('tells of alerts like of anything else: by type, by GPU, and after Last-Event-ID', async () => {
+    const news = new PretendNews()
+    const { server, url } = await start({ alertNews: news })
+    const client = await openStream(`${url}/api/v1/stream?types=alerts`)
+    const other = await openStream(`${url}/api/v1/stream?types=alerts&gpus=1`)
+    news.say(alertsEvent(1))
+    news.say(alertsEvent(2, ['GPU-0000-1', null]))
+    await client.until(() => client.events.length === 3)
+    await other.until(() => other.events.length === 2)
+    expect(names(client)).toEqual(['hello', 'alerts', 'alerts'])
+    expect(client.events[2]?.data).toEqual(alertsEvent(2, ['GPU-0000-1', null]))
+    expect(alertsEventSchema.parse(other.events[1]?.data).at).toBe(2)
+    const last = client.events[1]?.id ?? ''
+    client.close()
+    other.close()
+    server.sink.accept(tickEvent(3))
+    news.say(alertsEvent(4))
+    const back = await openStream(`${url}/api/v1/stream?types=alerts`, { 'last-event-id': last })
+    await back.until(() => back.events.length === 3)
+    expect(back.events.slice(1).map(({ data }) => data.at)).toEqual([2, 4])
+    back.close()
+  })
+
+  it('follows the alerts only while somebody listens or could go on', async () => {
+    const news = new PretendNews()
+    const one = await start({ alertNews: news, streamLimits: { ringEvents: 5 } })
+    one.server.sink.accept(tickEvent(1))
+    expect(news.listeners.size).toBe(0)
+    const client = await openStream(`${one.url}/api/v1/stream`)
+    const twin = await openStream(`${one.url}/api/v1/stream`)
+    expect(news.listeners.size).toBe(1)
+    client.close()
+    twin.close()
+    while ((await clientsOf(one)) > 0) await breathe()
+    for (const seq of count(2, 6)) one.server.sink.accept(tickEvent(seq))
+    expect(news.listeners.size).toBe(1)
+    for (const seq of count(7, 9)) one.server.sink.accept(tickEvent(seq))
+    expect(news.listeners.size).toBe(0)
+    const late = await openStream(`${one.url}/api/v1/stream`)
+    expect(news.listeners.size).toBe(1)
+    late.close()
+    await one.server.close()
+    expect(news.listeners.size).toBe(0)
   })
 
   it('sends only the types and the GPUs that are asked for', async () => {

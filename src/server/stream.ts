@@ -3,7 +3,7 @@
  * Every client has a place in one shared ring and is sent from there as fast as it reads, so a slow one costs no memory of its own.
  */
 import type { ServerResponse } from 'node:http'
-import type { AgentState, HubEvent, Log, Sink } from '../kinds.ts'
+import type { AgentState, AlertNews, HubEvent, Log, Sink, StreamEvent } from '../kinds.ts'
 import { createEventRing, encodeFrame, type RingEntry } from './event-ring.ts'
 import type { StreamHealth } from './schemas.ts'
 import { GpuMatcher, narrow, type StreamFilter } from './stream-filter.ts'
@@ -33,6 +33,8 @@ export interface StreamOptions {
   readonly version: string
   readonly maxClients: number
   readonly log: Log
+  /** Followed only while somebody listens, or could go on from where he left. */
+  readonly alertNews?: AlertNews | null
   readonly limits?: Partial<StreamLimits>
 }
 
@@ -64,7 +66,7 @@ interface Client {
 
 const HEARTBEAT = Buffer.from(':\n\n')
 
-export function createStream({ state, boot, version, maxClients, log, limits: given }: StreamOptions): Stream {
+export function createStream({ state, boot, version, maxClients, log, alertNews, limits: given }: StreamOptions): Stream {
   const limits = { ...STREAM_LIMITS, ...given }
   const ring = createEventRing({ boot, maxEvents: limits.ringEvents, maxBytes: limits.ringBytes })
   const clients = new Set<Client>()
@@ -77,6 +79,7 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
   let closed = false
   /** The newest event whose number somebody may come back with; null: nobody was here yet. */
   let knownSeq: number | null = null
+  let unfollowAlerts: (() => void) | null = null
 
   function frameFor(client: Client, entry: RingEntry): Buffer | null {
     const { filter, matcher } = client
@@ -144,10 +147,12 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
     }
   }
 
-  function accept(event: HubEvent): void {
+  function accept(event: StreamEvent): void {
     if (closed) return
     if (clients.size === 0 && !isAwaited()) {
       ring.skip()
+      unfollowAlerts?.()
+      unfollowAlerts = null
       return
     }
     ring.push(event)
@@ -158,6 +163,10 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
       if (event.type === 'devices') client.matcher?.forget()
       pump(client, now)
     }
+  }
+
+  function followAlerts(): void {
+    if (!closed) unfollowAlerts ??= alertNews?.follow(accept) ?? null
   }
 
   /** Whether somebody who is not here could still go on from where he left. */
@@ -202,6 +211,7 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
     outgoing.on('close', () => leave(client))
     outgoing.on('error', () => leave(client))
     clients.add(client)
+    followAlerts()
     greet(client, lastEventId)
     if (outgoing.writableNeedDrain) client.blockedSince = performance.now()
     pump(client, performance.now())
@@ -218,6 +228,7 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
     const bye = encodeFrame('bye', { type: 'bye', reason: 'gpuwarden is stopping' }, null)
     for (const client of clients) client.outgoing.end(bye)
     clients.clear()
+    unfollowAlerts?.()
     rest()
   }
 
@@ -228,6 +239,7 @@ export function createStream({ state, boot, version, maxClients, log, limits: gi
     },
     health: () => {
       knownSeq = ring.lastSeq
+      followAlerts()
       return {
         clients: clients.size,
         maxClients,

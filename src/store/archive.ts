@@ -1,6 +1,6 @@
 /** What happens to closed files: compressed one at a time in the background, deleted when too old or too many. */
-import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readdir, rm, stat } from '../disk.ts'
 import type { Log } from '../kinds.ts'
 import { compressFile } from './compress.ts'
 import { isPidAlive } from './dir-lock.ts'

@@ -1,7 +1,7 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, rename, rm, stat, utimes } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { open, rename, rm, STREAM_CALLS, stat, utimes } from '../disk.ts'
 import { LEFTOVER_SUFFIX } from './file-name.ts'
 
 /**
@@ -13,7 +13,10 @@ export async function compressFile(path: string, signal: AbortSignal): Promise<b
   const before = await stat(path)
   signal.throwIfAborted()
   try {
-    await pipeline(createReadStream(path), createGzip(), createWriteStream(temporary, { mode: before.mode & 0o777 }), { signal })
+    const fs = STREAM_CALLS
+    await pipeline(createReadStream(path, { fs }), createGzip(), createWriteStream(temporary, { fs, mode: before.mode & 0o777 }), {
+      signal,
+    })
     const handle = await open(temporary, 'r+')
     try {
       await handle.sync()

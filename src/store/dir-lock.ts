@@ -3,9 +3,9 @@
  * but puts its PID into its file names and leaves housekeeping to the holder. The lock is advice, not the safety:
  * every file is opened exclusively, so that no two writers ever share one.
  */
-import { open, readFile, readlink, rename, rm, stat, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { open, readFile, readlink, rename, rm, stat, utimes } from '../disk.ts'
 import { makeFolder } from '../make-folder.ts'
 
 export const LOCK_NAME = 'gpuwarden.lock'

@@ -40,10 +40,16 @@ export class DiskState {
     return this.#lastLoss
   }
 
-  failed(fault: Error | string): void {
+  /** A call that has not returned: not failed, and not to be tried again before it does. */
+  stuckFor(waitedMs: number): void {
+    const since = this.#now() - Math.round(waitedMs)
+    this.failed(`the disk of ${this.#dir} does not answer, since ${new Date(since).toISOString()}`, since)
+  }
+
+  failed(fault: Error | string, since = this.#now()): void {
     const reason = typeof fault === 'string' ? fault : explainFault(fault, this.#dir)
     if (this.#reason === null) {
-      this.#since = this.#now()
+      this.#since = since
       this.#log.error(
         { dir: this.#dir, ...(typeof fault === 'string' ? {} : { err: fault }) },
         `the log cannot be written: ${reason}; monitoring goes on, lines wait in memory, writing is tried again`,

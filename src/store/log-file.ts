@@ -1,5 +1,5 @@
-import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type DiskFile, open, rm, stat } from '../disk.ts'
 import { makeFolder } from '../make-folder.ts'
 import { fileName, type StreamName } from './file-name.ts'
 import type { Line } from './line-queue.ts'
@@ -18,7 +18,7 @@ export class LogFile {
   readonly name: string
   readonly openedAt: number
   readonly #path: string
-  readonly #handle: FileHandle
+  readonly #handle: DiskFile
   readonly #inode: number
   readonly #device: number
   #bytes = 0
@@ -27,7 +27,7 @@ export class LogFile {
   #lastAt: number | null = null
   #torn = false
 
-  private constructor(dir: string, name: string, openedAt: number, handle: FileHandle, inode: number, device: number) {
+  private constructor(dir: string, name: string, openedAt: number, handle: DiskFile, inode: number, device: number) {
     this.name = name
     this.openedAt = openedAt
     this.#path = join(dir, name)

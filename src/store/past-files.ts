@@ -1,10 +1,10 @@
 /** The files that earlier runs have written, read so that nobody notices. */
 import { createReadStream } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
+import { readdir, STREAM_CALLS, stat } from '../disk.ts'
 import { parseFileName, type StreamName } from './file-name.ts'
 
 const MAX_LINE_CHARS = 1024 * 1024
@@ -52,7 +52,7 @@ export async function choosePastFiles(dir: string, stream: StreamName, since: nu
 /** Line by line, with pauses; throws when the file is damaged or cannot be read. */
 export async function* pacedLines(chosen: PastFile): AsyncGenerator<string> {
   const { path, start } = await whereItIsNow(chosen)
-  const file = createReadStream(path, { start })
+  const file = createReadStream(path, { fs: STREAM_CALLS, start })
   const source: Readable = path.endsWith('.gz') ? file.pipe(createGunzip()) : file
   file.on('error', (error) => source.destroy(error))
   let rest = ''

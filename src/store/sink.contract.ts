@@ -60,7 +60,7 @@ export function hostSample(at: number): HostSample {
 export function trainingStep(at: number, step: number, loss: number): TrainingStep {
   const none = { epoch: null, learningRate: null, gradientNorm: null, throughputPerSecond: null, stepSeconds: null, allocRetries: null }
   const memory = { memoryAllocatedBytes: null, memoryReservedBytes: null, memoryActiveBytes: null, memoryInactiveSplitBytes: null }
-  const rest = { memoryPeakAllocatedBytes: null, oomCount: null, phaseSeconds: null, custom: null }
+  const rest = { memoryPeakAllocatedBytes: null, memoryPeakReservedBytes: null, oomCount: null, phaseSeconds: null, custom: null }
   return { kind: 'step', at, run: 'run', rank: 0, step, loss, ...none, ...memory, ...rest }
 }
 

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { DiskStuck, logLane, STUCK_AT_END_MS } from '../disk-lane.ts'
 import type { HubEvent, Log, Sink } from '../kinds.ts'
 import { HEARTBEAT_MS } from './dir-lock.ts'
 import { DiskState } from './disk-state.ts'
@@ -11,8 +12,6 @@ import type { StoreValues } from './settings.ts'
 import type { LogStream } from './stream.ts'
 
 const MEBIBYTE = 1024 * 1024
-/** A write that takes this long is a fault of its own: a network disk that does not answer. */
-const STUCK_MS = 10_000
 
 export interface StoreOptions {
   readonly dir: string
@@ -58,7 +57,6 @@ class JsonlStore implements Store {
   readonly name = 'store'
   readonly #options: StoreOptions
   readonly #timing: StoreTiming
-  readonly #dir: string
   readonly #outbox: Outbox
   readonly #intake: Intake
   readonly #disk: DiskState
@@ -68,14 +66,12 @@ class JsonlStore implements Store {
   #retryMs: number
   #pass: Promise<void> | null = null
   #nextPass: Promise<void> | null = null
-  #passStartedAt: number | null = null
   #closing: Promise<void> | null = null
 
   constructor(options: StoreOptions) {
     const { settings, log, now } = options
     const dir = resolve(options.dir)
     this.#options = options
-    this.#dir = dir
     this.#timing = { ...TIMING, ...options.timing }
     this.#retryMs = this.#timing.retryFirstMs
     this.#intake = new Intake((stream, record, at) => this.#outbox.push(stream, record, at), now)
@@ -102,7 +98,7 @@ class JsonlStore implements Store {
       removed: (stream: LogStream, file: LogFile) => this.#fileRemoved(stream, file),
     }
     this.#outbox = new Outbox(rules, settings['log.buffer_mb'] * MEBIBYTE, (at) => this.#disk.lineDropped(at))
-    this.#heartbeat = setInterval(() => void this.flush(), HEARTBEAT_MS)
+    this.#heartbeat = setInterval(() => void this.#passSoon(), HEARTBEAT_MS)
     this.#heartbeat.unref()
   }
 
@@ -112,7 +108,7 @@ class JsonlStore implements Store {
     this.#noticeStuckDisk()
     if (this.#disk.reason === null && this.#intake.gpuTicks >= this.#options.settings['log.batch_samples']) {
       this.#intake.resetGpuTicks()
-      void this.flush()
+      void this.#passSoon()
     } else if (!this.#timer && (this.#intake.isWaiting || !this.#outbox.isEmpty()))
       this.#startTimer(this.#options.settings['log.batch_seconds'] * 1000)
   }
@@ -136,8 +132,17 @@ class JsonlStore implements Store {
     }
   }
 
-  /** Passes follow each other and one waits at most: a disk that hangs holds one thread of the pool, not all of them. */
-  flush(): Promise<void> {
+  async flush(): Promise<void> {
+    try {
+      await logLane.patiently(() => this.#passSoon())
+    } catch (error) {
+      if (!(error instanceof DiskStuck)) throw error
+      this.#noticeStuckDisk()
+    }
+  }
+
+  /** Passes follow each other and one waits at most. */
+  #passSoon(): Promise<void> {
     this.#nextPass ??= (this.#pass ?? Promise.resolve()).then(() => {
       this.#nextPass = null
       this.#pass = this.#writeAll().finally(() => {
@@ -155,13 +160,11 @@ class JsonlStore implements Store {
 
   #startTimer(delayMs: number): void {
     if (this.#timer) clearTimeout(this.#timer)
-    this.#timer = this.#closing ? null : setTimeout(() => void this.flush(), delayMs).unref()
+    this.#timer = this.#closing ? null : setTimeout(() => void this.#passSoon(), delayMs).unref()
   }
 
   #noticeStuckDisk(): void {
-    if (this.#passStartedAt === null) return
-    const stuckMs = this.#options.now() - this.#passStartedAt
-    if (stuckMs > STUCK_MS) this.#disk.failed(`the disk of ${this.#dir} has not answered for ${Math.round(stuckMs / 1000)} s`)
+    if (logLane.stuck()) this.#disk.stuckFor(logLane.waitedMs())
   }
 
   async #writeAll(): Promise<void> {
@@ -169,9 +172,7 @@ class JsonlStore implements Store {
     this.#timer = null
     this.#intake.resetGpuTicks()
     this.#intake.settle()
-    this.#passStartedAt = this.#options.now()
     const fault = await this.#tryToWriteAll()
-    this.#passStartedAt = null
     if (fault) {
       this.#disk.failed(fault)
       this.#startTimer(this.#retryMs)
@@ -229,7 +230,7 @@ class JsonlStore implements Store {
     const late = new Promise<'late'>((resolve) => {
       timer = setTimeout(() => resolve('late'), this.#timing.closeMs)
     })
-    const outcome = await Promise.race([this.#finish(), late])
+    const outcome = await Promise.race([logLane.patiently(() => this.#finish(), STUCK_AT_END_MS).catch(givenUp), late])
     clearTimeout(timer)
     if (this.#timer) clearTimeout(this.#timer)
     const { pendingLines, reason } = this.health()
@@ -244,11 +245,17 @@ class JsonlStore implements Store {
 
   async #finish(): Promise<void> {
     try {
-      await this.flush()
+      await this.#passSoon()
       await this.#outbox.closeFiles()
       await this.#folder.leave()
     } catch (error) {
       this.#disk.failed(error as Error)
     }
   }
+}
+
+/** The lines that wait are lost; the caller says so. */
+function givenUp(error: unknown): 'late' {
+  if (error instanceof DiskStuck) return 'late'
+  throw error
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { mediaType, readBounded } from '../bounded-body.ts'
 import type { ErrorCode } from '../route-errors.ts'
 
 export const BATCH_LIMIT_BYTES = 4 * 1024 * 1024
@@ -14,8 +15,7 @@ const TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'applicatio
 const unpack = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
 
 export async function readBatch(incoming: IncomingMessage): Promise<BatchBody> {
-  const type = incoming.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  if (!TYPES.has(type))
+  if (!TYPES.has(mediaType(incoming)))
     return fault(
       'unsupported_media_type',
       'This route takes a body of type application/x-ndjson.',
@@ -24,7 +24,7 @@ export async function readBatch(incoming: IncomingMessage): Promise<BatchBody> {
   const encoding = (incoming.headers['content-encoding'] ?? 'identity').toLowerCase()
   if (encoding !== 'identity' && encoding !== 'gzip')
     return fault('unsupported_media_type', 'This route takes gzip or no compression.', 'Send Content-Encoding: gzip, or none.')
-  const bytes = await collect(incoming)
+  const bytes = await readBounded(incoming, BATCH_LIMIT_BYTES)
   if (bytes === 'too_large') return tooLarge()
   if (bytes === 'cut_off') return fault('invalid_body', 'The body ended early.', 'Send it again.')
   if (encoding === 'identity') return { ok: true, bytes }
@@ -42,28 +42,4 @@ function tooLarge(): BatchBody {
 
 function fault(code: ErrorCode, message: string, hint: string): BatchBody {
   return { ok: false, code, message, hint }
-}
-
-/** Stops reading at the limit without destroying the connection: the answer still has to go out on it. */
-function collect(incoming: IncomingMessage): Promise<Buffer | 'too_large' | 'cut_off'> {
-  if (Number(incoming.headers['content-length'] ?? 0) > BATCH_LIMIT_BYTES) return Promise.resolve('too_large')
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const settle = (result: Buffer | 'too_large' | 'cut_off') => {
-      incoming.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut)
-      resolve(result)
-    }
-    const onData = (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= BATCH_LIMIT_BYTES) chunks.push(chunk)
-      else {
-        incoming.pause()
-        settle('too_large')
-      }
-    }
-    const onEnd = () => settle(Buffer.concat(chunks))
-    const onCut = () => settle('cut_off')
-    incoming.on('data', onData).on('end', onEnd).on('close', onCut).on('error', onCut)
-  })
 }

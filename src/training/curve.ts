@@ -3,29 +3,14 @@
  * stays, and a figure that a kept step did not have is taken from the next step that had it, so that what is told only now
  * and then (the allocator's figures, a loss every ten steps) is not thinned away.
  */
+import { CURVE_FIELDS, CUSTOM, PHASE } from '../curve-fields.ts'
 import type { TrainingStep } from '../model.ts'
 import { CurveColumn } from './curve-column.ts'
 
-export const CURVE_FIELDS = [
-  'epoch',
-  'loss',
-  'learningRate',
-  'gradientNorm',
-  'throughputPerSecond',
-  'stepSeconds',
-  'memoryAllocatedBytes',
-  'memoryReservedBytes',
-  'memoryActiveBytes',
-  'memoryInactiveSplitBytes',
-  'memoryPeakAllocatedBytes',
-  'allocRetries',
-  'oomCount',
-] as const satisfies readonly (keyof TrainingStep)[]
+export { CURVE_FIELDS, CUSTOM, PHASE }
 
 export const MOST_PHASES = 16
 export const MOST_CUSTOM = 64
-export const PHASE = 'phase:'
-export const CUSTOM = 'custom:'
 
 type Columns = Map<string, CurveColumn>
 const HEAD = ['step', 'at'] as const

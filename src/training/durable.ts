@@ -1,6 +1,6 @@
 /** What makes a write outlast a power cut. */
-import { open, readdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { open, readdir, stat } from '../disk.ts'
 import { makeFolder } from '../make-folder.ts'
 
 export async function ensureFolder(path: string): Promise<void> {

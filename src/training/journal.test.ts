@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Journal, type JournalEntry, readJournal } from './journal.ts'
+import { entriesIn, Journal, type JournalEntry } from './journal.ts'
 
 const PATIENT = { timeout: 20_000 }
 const folder = () => mkdtempSync(join(tmpdir(), 'gpuwarden-journal-'))
@@ -17,13 +17,9 @@ async function disk() {
   return vi.spyOn(handles, 'datasync')
 }
 
-async function held(dir: string): Promise<string[]> {
-  const journals = await Promise.all(
-    readdirSync(dir)
-      .sort()
-      .map((name) => readJournal(join(dir, name))),
-  )
-  return journals.flatMap(({ entries }) => entries.map(({ body }) => body.toString()))
+function held(dir: string): string[] {
+  const journals = readdirSync(dir).sort()
+  return journals.flatMap((name) => entriesIn(readFileSync(join(dir, name))).map(({ body }) => body.toString()))
 }
 
 afterEach(() => {
@@ -40,7 +36,7 @@ describe('the journal', () => {
     const journal = new Journal(dir, async ({ body }) => void applied.push(body.toString()))
     const first = journal.append(entry('a'))
     await expect.poll(() => turns.length, PATIENT).toBe(1)
-    expect(await held(dir)).toEqual(['a'])
+    expect(held(dir)).toEqual(['a'])
     expect(applied).toEqual([])
     const others = ['b', 'c', 'd'].map((text) => journal.append(entry(text)))
     turns[0]?.()
@@ -54,6 +50,28 @@ describe('the journal', () => {
     await journal.close()
   })
 
+  it('forgets what nobody waits for any more, unless it is being written', async () => {
+    const datasync = await disk()
+    const turns: (() => void)[] = []
+    datasync.mockImplementation(() => new Promise<void>((resolve) => turns.push(resolve)))
+    const dir = folder()
+    const applied: string[] = []
+    const journal = new Journal(dir, async ({ body }) => void applied.push(body.toString()))
+    const [a, b, c] = ['a', 'b', 'c'].map(entry)
+    const first = journal.append(a as JournalEntry)
+    await expect.poll(() => turns.length, PATIENT).toBe(1)
+    void journal.append(b as JournalEntry)
+    const last = journal.append(c as JournalEntry)
+    for (const one of [a, b]) journal.withdraw(one as JournalEntry)
+    turns[0]?.()
+    await first
+    await expect.poll(() => turns.length, PATIENT).toBe(2)
+    turns[1]?.()
+    await last
+    expect(applied).toEqual(['a', 'c'])
+    await journal.close()
+  })
+
   it('does not go on with a file that the disk failed to take, and keeps what it had taken before', async () => {
     const datasync = await disk()
     const dir = folder()
@@ -62,11 +80,11 @@ describe('the journal', () => {
     await journal.append(entry('a'))
     datasync.mockRejectedValueOnce(new Error('EIO: i/o error, fdatasync'))
     await expect(journal.append(entry('b'))).rejects.toThrow('EIO')
-    expect(await held(dir)).toEqual(['a'])
+    expect(held(dir)).toEqual(['a'])
     await journal.append(entry('b'))
     expect(applied).toEqual(['a', 'b'])
     expect(readdirSync(dir).length).toBe(2)
-    expect(await held(dir)).toEqual(['a', 'b'])
+    expect(held(dir)).toEqual(['a', 'b'])
     const paths = await journal.rotate(() => undefined)
     expect(paths.length).toBe(2)
     await journal.discard(paths)

@@ -3,8 +3,8 @@
  * acknowledged survives the death of the process, and a power cut, because the disk is waited for. Entries are written in
  * groups (those that arrive while the disk works share its next turn) and applied one after the other, in the order of the file.
  */
-import { type FileHandle, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type DiskFile, open, readdir, readFile, rm } from '../disk.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
 import { isRunning, ownStart } from './process-start.ts'
 
@@ -28,7 +28,7 @@ export class Journal {
   readonly #apply: (entry: JournalEntry) => Promise<void>
   #queue: Waiting[] = []
   #working: Promise<void> | null = null
-  #file: FileHandle | null = null
+  #file: DiskFile | null = null
   #path = ''
   #bytes = 0
   #number = 0
@@ -54,6 +54,11 @@ export class Journal {
       this.#queue.push({ entry, bytes, resolve, reject })
       this.#work()
     })
+  }
+
+  /** Takes back what has not been begun to be written: nobody waits for it any more. */
+  withdraw(entry: JournalEntry): void {
+    this.#queue = this.#queue.filter((waiting) => waiting.entry !== entry)
   }
 
   /** Begins a new file between two entries; `atRest` runs when all of the old ones has been applied and nothing of the new. */
@@ -134,7 +139,7 @@ export class Journal {
     this.#bytes += written
   }
 
-  async #begin(dir: string): Promise<FileHandle> {
+  async #begin(dir: string): Promise<DiskFile> {
     await ensureFolder(dir)
     const path = join(dir, `journal-${process.pid}-${ownStart()}-${Date.now() * 1000 + (this.#number++ % 1000)}.ndjson`)
     const file = await open(path, 'wx', 0o640)
@@ -153,7 +158,7 @@ export class Journal {
   }
 
   /** After a failed sync nobody knows what the disk holds of this file beyond what was synced before: it is not written to again. */
-  async #abandon(file: FileHandle): Promise<void> {
+  async #abandon(file: DiskFile): Promise<void> {
     this.#file = null
     await file.truncate(this.#bytes).catch(() => undefined)
     await file.close().catch(() => undefined)
@@ -184,13 +189,16 @@ export async function leftJournals(dir: string): Promise<string[]> {
 }
 
 export async function readJournal(path: string): Promise<LeftJournal> {
-  const bytes = await readFile(path)
+  return { path, entries: entriesIn(await readFile(path)) }
+}
+
+export function entriesIn(bytes: Buffer): JournalEntry[] {
   const entries: JournalEntry[] = []
   let offset = 0
   for (;;) {
     const end = bytes.indexOf(10, offset)
     const head = end === -1 ? null : parseHead(bytes.toString('utf8', offset, end))
-    if (head === null || end + 1 + head.bytes > bytes.length) return { path, entries }
+    if (head === null || end + 1 + head.bytes > bytes.length) return entries
     entries.push({ run: head.run, receivedAt: head.at, body: bytes.subarray(end + 1, end + 1 + head.bytes) })
     offset = end + 1 + head.bytes + 1
   }

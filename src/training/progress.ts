@@ -31,6 +31,7 @@ export interface TrainingFigures {
   readonly memoryAllocatedBytes: Reading
   readonly memoryReservedBytes: Reading
   readonly memoryPeakAllocatedBytes: Reading
+  readonly memoryPeakReservedBytes: Reading
   readonly allocRetries: Reading
   readonly oomCount: Reading
   readonly nonFiniteSteps: number
@@ -65,7 +66,8 @@ export class Progress {
   #lastStep: Reading = null
   #bestLoss: Reading = null
   #bestLossStep: Reading = null
-  #peak: Reading = null
+  #peakAllocated: Reading = null
+  #peakReserved: Reading = null
   #nonFinite = 0
 
   /**
@@ -101,7 +103,8 @@ export class Progress {
       bestLossStep: this.#bestLossStep,
       meanThroughputPerSecond: mean(this.#throughput),
       meanStepSeconds: mean(this.#seconds),
-      memoryPeakAllocatedBytes: this.#peak,
+      memoryPeakAllocatedBytes: this.#peakAllocated,
+      memoryPeakReservedBytes: this.#peakReserved,
       nonFiniteSteps: this.#nonFinite,
       custom: Object.fromEntries(this.#custom),
     }
@@ -130,7 +133,8 @@ export class Progress {
     this.#lastStep = numberOf(known.lastStep)
     this.#bestLoss = numberOf(known.bestLoss)
     this.#bestLossStep = numberOf(known.bestLossStep)
-    this.#peak = numberOf(known.memoryPeakAllocatedBytes)
+    this.#peakAllocated = numberOf(known.memoryPeakAllocatedBytes)
+    this.#peakReserved = numberOf(known.memoryPeakReservedBytes)
     this.#nonFinite = numberOf(known.nonFiniteSteps) ?? 0
     for (const [name, value] of Object.entries((known.custom ?? {}) as object)) this.#custom.set(name, numberOf(value) ?? Number.NaN)
     Object.assign(this.#throughput, throughput)
@@ -158,7 +162,8 @@ export class Progress {
     this.#steps++
     this.curves.add(step)
     this.#firstStepAt = Math.min(this.#firstStepAt ?? step.at, step.at)
-    if (step.memoryPeakAllocatedBytes !== null) this.#peak = Math.max(this.#peak ?? 0, step.memoryPeakAllocatedBytes)
+    this.#peakAllocated = larger(this.#peakAllocated, step.memoryPeakAllocatedBytes)
+    this.#peakReserved = larger(this.#peakReserved, step.memoryPeakReservedBytes)
     const { loss, gradientNorm } = step
     if ((loss !== null && !Number.isFinite(loss)) || (gradientNorm !== null && !Number.isFinite(gradientNorm))) this.#nonFinite++
     if (step.rank > this.#leader) return
@@ -181,6 +186,10 @@ function add(mean: Mean, value: Reading): void {
   if (value === null || !Number.isFinite(value)) return
   mean.sum += value
   mean.count++
+}
+
+function larger(known: Reading, value: Reading): Reading {
+  return value === null ? known : Math.max(known ?? 0, value)
 }
 
 function mean({ sum, count }: Mean): Reading {

@@ -1,5 +1,6 @@
 /** What screens ask of runs. */
 import type { z } from 'zod'
+import { DiskStuck } from '../disk-lane.ts'
 import { type Reply, type Route, type RouteContext, route } from '../route.ts'
 import { etaSeconds } from './listed-figures.ts'
 import type { Progress } from './progress.ts'
@@ -19,32 +20,36 @@ export function readingRoutes(training: Training, now: () => number): readonly R
       path: '/api/v1/runs',
       summary: 'Training runs, most recently heard of first',
       answer: runsAnswer,
-      handler: async () => {
-        await training.open()
-        return { at: now(), runs: training.runs().map(listed) }
-      },
+      errors: ['unavailable'],
+      handler: (context) =>
+        unlessStuck(context, async () => {
+          await training.open()
+          return { at: now(), runs: training.runs().map(listed) }
+        }),
     }),
     route({
       method: 'GET',
       path: '/api/v1/runs/:id',
       summary: 'One training run: what it is, how far it came, how it ended',
       answer: runAnswer,
-      errors: ['unknown_run'],
-      handler: async (context) => {
-        const found = await training.find(context.params.id ?? '')
-        return found ? { ...summary(found.run, found.progress), logDir: training.logDir } : unknownRun(context)
-      },
+      errors: ['unknown_run', 'unavailable'],
+      handler: (context) =>
+        unlessStuck(context, async () => {
+          const found = await training.find(context.params.id ?? '')
+          return found ? { ...summary(found.run, found.progress), logDir: training.logDir } : unknownRun(context)
+        }),
     }),
     route({
       method: 'GET',
       path: '/api/v1/runs/:id/ranks',
       summary: 'The ranks of a run, side by side',
       answer: ranksAnswer,
-      errors: ['unknown_run'],
-      handler: async (context) => {
-        const found = await training.find(context.params.id ?? '')
-        return found ? { id: found.run.id, at: now(), ranks: rankRows(found.progress.ranks) } : unknownRun(context)
-      },
+      errors: ['unknown_run', 'unavailable'],
+      handler: (context) =>
+        unlessStuck(context, async () => {
+          const found = await training.find(context.params.id ?? '')
+          return found ? { id: found.run.id, at: now(), ranks: rankRows(found.progress.ranks) } : unknownRun(context)
+        }),
     }),
     route({
       method: 'GET',
@@ -52,17 +57,30 @@ export function readingRoutes(training: Training, now: () => number): readonly R
       summary: 'The course of one rank of a run, in columns',
       query: stepsQuery,
       answer: stepsAnswer,
-      errors: ['unknown_run', 'invalid_field', 'invalid_parameter', 'invalid_range'],
-      handler: async (context) => {
-        const found = await training.find(context.params.id ?? '')
-        return found ? course(context, found.run.id, found.progress, context.query as z.infer<typeof stepsQuery>) : unknownRun(context)
-      },
+      errors: ['unknown_run', 'invalid_field', 'invalid_parameter', 'invalid_range', 'unavailable'],
+      handler: (context) =>
+        unlessStuck(context, async () => {
+          const found = await training.find(context.params.id ?? '')
+          return found ? course(context, found.run.id, found.progress, context.query as z.infer<typeof stepsQuery>) : unknownRun(context)
+        }),
     }),
   ] as readonly Route[]
 }
 
 export function unknownRun({ refuse }: Pick<RouteContext, 'refuse'>): Reply {
   return refuse('unknown_run', 'There is no such training run here.', 'Post the run to /api/v1/runs first, then its steps again.')
+}
+
+/** What lies on a disk that does not answer cannot be told at present. */
+export async function unlessStuck<T>({ refuse }: Pick<RouteContext, 'refuse'>, work: () => Promise<T>): Promise<T | Reply> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof DiskStuck)) throw error
+    return refuse('unavailable', `It cannot be read at the moment: ${error.message}.`, 'Ask again in a few seconds.', {
+      'retry-after': '5',
+    })
+  }
 }
 
 function course({ refuse }: Pick<RouteContext, 'refuse'>, id: string, { curves }: Progress, query: z.infer<typeof stepsQuery>): unknown {

@@ -2,10 +2,11 @@
  * After a crash: batches that were acknowledged but whose steps may not have reached the log of steps. A step is known by
  * run, rank, step and time; as often as it stands in the log, so often it is not published again.
  */
-import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { stat } from '../disk.ts'
+import { logLane } from '../disk-lane.ts'
 import type { TrainingStep } from '../model.ts'
-import { findRecordingFiles, readLines } from '../recording/file.ts'
+import { findRecordingFiles, type LineBlock, readLines } from '../recording/file.ts'
 import { parseStepLine } from '../recording/line.ts'
 import { applyBatch } from './batch.ts'
 import { leftJournals, readJournal } from './journal.ts'
@@ -69,14 +70,28 @@ async function countLogged(dir: string, wanted: readonly TrainingStep[], since: 
   const sought = new StepCounts()
   for (const step of wanted) sought.add(step)
   const found = new StepCounts()
-  const files = await findRecordingFiles(dir).catch(() => [])
+  const files = await logLane.run(dir, () => findRecordingFiles(dir)).catch(() => [])
   for (const { path, kind } of files) {
     if (kind !== 'training_metrics' || (await stat(path)).mtimeMs < since) continue
-    for await (const { lines } of readLines(path, () => undefined))
+    for await (const { lines } of blocksInTurn(path))
       for (const line of lines) {
         const step = parseStepLine(line)
         if (typeof step !== 'string' && sought.has(step)) found.add(step)
       }
   }
   return found
+}
+
+/** Block by block in the lane of the disk. */
+async function* blocksInTurn(path: string): AsyncGenerator<LineBlock> {
+  const blocks = readLines(path, () => undefined)
+  try {
+    for (;;) {
+      const { done, value } = await logLane.run(path, () => blocks.next())
+      if (done) return
+      yield value
+    }
+  } finally {
+    await blocks.return(undefined)
+  }
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { type Reply, type Route, type RouteContext, route } from '../route.ts'
-import { unknownRun } from './reading-routes.ts'
+import { unknownRun, unlessStuck } from './reading-routes.ts'
 import type { ReportKind, ReportMaker } from './report-process.ts'
 import type { Training } from './training-contract.ts'
 
@@ -21,7 +21,7 @@ export function reportRoutes(training: Training, maker: ReportMaker | null): rea
       answer: kind === 'html' ? z.string() : z.looseObject({}),
       answerType: TYPES[kind],
       errors: ['unknown_run', 'no_log', 'too_many_requests', 'unavailable'],
-      handler: (context) => answer(context, training, maker, kind),
+      handler: (context) => unlessStuck(context, () => answer(context, training, maker, kind)),
     }),
   ) as readonly Route[]
 }

@@ -3,8 +3,8 @@
  * is how far it came, written at checkpoints only, because it must never be ahead of what the log of steps holds;
  * `ID.figures.json` is the part of the latter that a list shows, so that a list need not read it all.
  */
-import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { open, readdir, readFile, rename, rm } from '../disk.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
 import { toJson } from './json-text.ts'
 import { type RunRecord, UNKNOWN_PARTS } from './run-record.ts'

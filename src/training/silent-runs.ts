@@ -1,5 +1,6 @@
 /** Runs that ended without a word: their process is gone, or nothing was heard of them for too long. */
 import { hostname } from 'node:os'
+import { formatDuration } from '../format.ts'
 import type { Reading } from '../model.ts'
 import { isAlive, startOf } from './process-start.ts'
 import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
@@ -25,12 +26,13 @@ export function seenProcess({ host, pid }: RunPost): RunProcess | null {
 export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: number, now: number, staleMs: Reading): PresumedEnd | null {
   if (run.endedAt !== null || now - heardAt < SILENCE_MS) return null
   const endedAt = Math.max(run.startedAt, heardAt)
-  const since = new Date(heardAt).toISOString()
+  // When that was is told by the end: a moment within words would be in somebody else's time zone.
+  const silence = `no sign of life for ${formatDuration(now - heardAt)}`
   if (run.processes.length > 0 && run.processes.every(({ pid, start }) => !isAlive(pid, start))) {
     const pids = run.processes.map(({ pid }) => pid)
     const shown = pids.length > 4 ? `${pids.slice(0, 4).join(', ')} …` : pids.join(', ')
-    return { outcome: 'killed', message: `its process (${shown}) is gone; no sign of life since ${since}`, endedAt }
+    return { outcome: 'killed', message: `its process (${shown}) is gone; ${silence}`, endedAt }
   }
   if (staleMs === null || now - heardAt < staleMs || now - listeningSince < GRACE_MS) return null
-  return { outcome: 'failed', message: `no sign of life since ${since}`, endedAt }
+  return { outcome: 'failed', message: silence, endedAt }
 }

@@ -59,6 +59,7 @@ function readStep(line: Json, run: string, receivedAt: number): ReceivedStep {
       memoryActiveBytes: count(alloc.active, 'alloc.active'),
       memoryInactiveSplitBytes: count(alloc.inactive_split, 'alloc.inactive_split'),
       memoryPeakAllocatedBytes: count(alloc.peak_allocated, 'alloc.peak_allocated'),
+      memoryPeakReservedBytes: count(alloc.peak_reserved, 'alloc.peak_reserved'),
       allocRetries: count(alloc.retries, 'alloc.retries'),
       oomCount: count(alloc.ooms, 'alloc.ooms'),
       phaseSeconds: numbers(line.phases, 'phases', MOST_PHASES),

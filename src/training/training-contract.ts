@@ -43,7 +43,10 @@ export interface TrainingHealth {
 
 export interface Training {
   readonly routes: readonly Route[]
-  /** Reads what an earlier process left; to be called when the hub's sinks are in place. Routes wait for it. */
+  /**
+   * Reads what an earlier process left; to be called when the hub's sinks are in place. Routes wait for it, though not for a disk that does
+   * not answer: this rejects with DiskStuck then, as do the others, and goes on by itself when the disk does.
+   */
   open(): Promise<void>
   health(): TrainingHealth
   postRun(post: RunPost): Promise<{ run: RunRecord; created: boolean }>

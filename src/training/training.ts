@@ -1,5 +1,6 @@
 /** The training room: takes runs and steps from SDKs, keeps them safe, and hands them to the hub. */
 import { join } from 'node:path'
+import { DiskStuck, logLane, STUCK_AT_END_MS } from '../disk-lane.ts'
 import type { Log } from '../kinds.ts'
 import type { TrainingStep } from '../model.ts'
 import type { Route } from '../route.ts'
@@ -49,6 +50,7 @@ class TrainingRoom implements Training {
   #opened: Promise<void> | null = null
   #checkpointing: Promise<void> | null = null
   #lastChange: Promise<unknown> = Promise.resolve()
+  #isClosingSilent = false
   #unflushed = 0
   #steps = 0
   #duplicates = 0
@@ -78,6 +80,10 @@ class TrainingRoom implements Training {
   }
 
   open(): Promise<void> {
+    return this.#patiently(() => this.#openOnce())
+  }
+
+  #openOnce(): Promise<void> {
     this.#opened ??= this.#open().catch((error: unknown) => {
       // The next request tries again: a folder that cannot be read now may be there later.
       this.#opened = null
@@ -97,7 +103,7 @@ class TrainingRoom implements Training {
       rejected: this.#rejected,
       journalBytes: this.#journal.bytes,
       recoveredSteps: this.#recovered,
-      reason: this.#reason,
+      reason: this.#reason ?? (this.logDir === null ? null : (logLane.stuck()?.message ?? null)),
     }
   }
 
@@ -118,8 +124,9 @@ class TrainingRoom implements Training {
     if (!this.#registry.get(id)) return null
     const entry: JournalEntry = { run: id, receivedAt: this.#now(), body }
     try {
-      await this.#journal.append(entry)
+      await this.#patiently(() => this.#journal.append(entry))
     } catch (error) {
+      this.#journal.withdraw(entry)
       if (this.#reason === null) this.#log.error({ err: error }, 'steps cannot be kept and are refused; those who send them try again')
       this.#reason = (error as Error).message
       throw error
@@ -132,7 +139,7 @@ class TrainingRoom implements Training {
   async endRun(id: string, told: RunEnd): Promise<RunRecord | null> {
     await this.open()
     const isOfAll = told.outcome === 'success' && (told.rank === null || told.rank === 0)
-    const progress = isOfAll ? await this.#registry.progressOf(id) : null
+    const progress = isOfAll ? await this.#patiently(() => this.#registry.progressOf(id)) : null
     // A program that trained NaN to its last step ended without an error, and not well.
     const end: RunEnd = progress && endsInNan(progress.figures()) ? { ...told, outcome: 'nan' } : told
     const run = await this.#change(id, (known) => (known ? endRun(known, end, this.#now()) : null))
@@ -152,8 +159,17 @@ class TrainingRoom implements Training {
 
   async closeSilentRuns(): Promise<number> {
     // Before the first reading of what is on disk there is nothing to close; a failed one is tried again by the next request.
-    if (!this.#opened) return 0
-    await this.#opened
+    if (!this.#opened || this.#isClosingSilent) return 0
+    this.#isClosingSilent = true
+    try {
+      await this.#opened
+      return await this.#closeSilent()
+    } finally {
+      this.#isClosingSilent = false
+    }
+  }
+
+  async #closeSilent(): Promise<number> {
     let closed = 0
     const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#staleMs)
     for (const run of this.#registry.list()) {
@@ -177,13 +193,23 @@ class TrainingRoom implements Training {
   async find(id: string): Promise<{ run: RunRecord; progress: Progress } | null> {
     await this.open()
     const run = this.#registry.get(id)
-    const progress = await this.#registry.progressOf(id)
+    const progress = await this.#patiently(() => this.#registry.progressOf(id))
     return run && progress ? { run, progress } : null
   }
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
     await this.#reports?.close()
+    try {
+      await logLane.patiently(() => this.#finish(), STUCK_AT_END_MS)
+    } catch (error) {
+      if (!(error instanceof DiskStuck)) throw error
+      const message = 'how far runs have come could not be written down; their steps that were acknowledged are in the journal'
+      this.#log.error({ err: error }, message)
+    }
+  }
+
+  async #finish(): Promise<void> {
     // What could not be read at the start has been logged, and stays as it is for the next start.
     const isOpen = await (this.#opened ?? Promise.reject(new Error('never opened'))).then(
       () => true,
@@ -196,17 +222,27 @@ class TrainingRoom implements Training {
     await this.#journal.close()
   }
 
+  /** Rejects with DiskStuck while the disk does not answer; the work goes on when it does. */
+  #patiently<T>(work: () => Promise<T>): Promise<T> {
+    return this.logDir === null ? work() : logLane.patiently(work)
+  }
+
   /** One change after the other: the ranks of a run report at the same moment. */
   #change(id: string, make: (known: RunRecord | undefined) => RunRecord | null): Promise<RunRecord | null> {
+    let isGivenUp = false
     const turn = this.#lastChange.then(async () => {
-      const run = make(this.#registry.get(id))
+      // Whoever asked was told that it cannot be kept, and asks again.
+      const run = isGivenUp ? null : make(this.#registry.get(id))
       if (!run) return null
       await this.#registry.keep(run)
       this.#options.hub.receiveRun(publicRun(run))
       return run
     })
     this.#lastChange = turn.catch(() => undefined)
-    return turn
+    return this.#patiently(() => turn).catch((error: unknown) => {
+      isGivenUp = true
+      throw error
+    })
   }
 
   /** One journaled batch: dedupe, publish. Called in the order of the journal, one at a time. */

@@ -1,5 +1,5 @@
 /** What lies over the screen for a moment: help, menus, questions, details. */
-import { printable } from '../format.ts'
+import { formatClock, printable } from '../format.ts'
 import { drawAlerts, drawSilence } from './alerts-overlay.ts'
 import { box, menu, scrolled } from './box.ts'
 import { graphRows } from './graph.ts'
@@ -139,7 +139,7 @@ function drawProcess(painter: Painter, data: ScreenData, details: ProcessDetails
     ),
     pair(
       'started',
-      info?.startedAt == null ? 'N/A' : `${new Date(info.startedAt).toISOString()} (${shortDuration(data.at - info.startedAt)} ago)`,
+      info?.startedAt == null ? 'N/A' : `${formatClock(info.startedAt, data.now)} (${shortDuration(data.at - info.startedAt)} ago)`,
     ),
     pair('job', jobOf(process) || 'none'),
     pair('program', info?.executable ?? 'N/A'),

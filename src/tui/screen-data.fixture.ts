@@ -198,6 +198,7 @@ export function trainingStep(step: number, more: Partial<TrainingStep> = {}): Tr
     memoryActiveBytes: 41 * 1024 ** 3,
     memoryInactiveSplitBytes: 0,
     memoryPeakAllocatedBytes: 60 * 1024 ** 3,
+    memoryPeakReservedBytes: null,
     allocRetries: 0,
     oomCount: 0,
     phaseSeconds: null,

@@ -24,12 +24,13 @@ function run(values: FakeNvmlValues) {
   const script = fakeNvmlScript(values)
   const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, buildFakeNvml()], {
     env: { ...process.env, ...script.env },
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
   let text = ''
-  child.stdout.on('data', (chunk) => {
-    text += chunk
-  })
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      text += chunk
+    })
   const ended = new Promise<string | number | null>((resolve) => child.on('exit', (code, signal) => resolve(signal ?? code)))
   const until = async (words: string) => {
     for (let i = 0; i < 500 && !text.includes(words); i++) await sleep(20)

@@ -5,8 +5,8 @@ import { buildFakeNvml, fakeNvmlScript } from '../fake-nvml/index.ts'
 import { BIN, temporaryFolder, until } from '../program.ts'
 
 const hasTmux = spawnSync('tmux', ['-V']).status === 0
-const SOCKET = `gpuwarden-test-${process.pid}`
-const tmux = (...args: string[]) => spawnSync('tmux', ['-L', SOCKET, ...args], { encoding: 'utf8' })
+let opened = 0
+const tmux = (...args: string[]) => spawnSync('tmux', ['-L', `gpuwarden-test-${process.pid}-${opened}`, ...args], { encoding: 'utf8' })
 const screen = () => tmux('capture-pane', '-p', '-t', 'monitor').stdout
 
 /** Starts it as the only command of a new terminal; the screen stays after it ended. */
@@ -16,7 +16,10 @@ function open(
 ): void {
   const variables = Object.entries({ XDG_CONFIG_HOME: '/nonexistent', ...env }).flatMap(([name, value]) => ['-e', `${name}=${value}`])
   const command = `${process.execPath} ${BIN} monitor --port 0 --log-dir ${temporaryFolder()} ${args}; echo "exit code $?"; sleep 60`
-  tmux('new-session', '-d', '-s', 'monitor', '-x', String(columns), '-y', String(rows), ...variables, command)
+  // A server of its own: the one before may still be on its way out.
+  opened++
+  const { status, stderr } = tmux('new-session', '-d', '-s', 'monitor', '-x', String(columns), '-y', String(rows), ...variables, command)
+  if (status !== 0) throw new Error(`tmux did not open a terminal: ${stderr}`)
 }
 
 afterEach(() => {

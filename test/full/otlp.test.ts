@@ -64,7 +64,8 @@ describe('OTLP', () => {
       missing = found.missing
       return
     }
-    receiver = spawn(found.python, [RECEIVER], { stdio: ['ignore', 'pipe', 'inherit'] })
+    receiver = spawn(found.python, [RECEIVER], { stdio: ['ignore', 'pipe', 'pipe'] })
+    receiver.stderr?.on('data', (data) => process.stderr.write(data))
     if (receiver.stdout) createInterface(receiver.stdout).on('line', (line) => said.push(JSON.parse(line) as Said))
     const port = await until('it listens', () => said[0]?.port)
     const settings = settingsWith({ 'push.otlp.url': `http://127.0.0.1:${port}/v1/metrics`, 'push.interval': 1 })

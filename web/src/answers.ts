@@ -1,8 +1,8 @@
 /** The shapes of the agent's answers, as /openapi.json describes them. */
-import type { GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/kinds.ts'
+import type { AlertView, GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/kinds.ts'
 import type { Finding, FindingSubject, GpuEvent, HostSample, ProcessView, Reading, Run, Severity, SourceHealth } from '../../src/model.ts'
 
-export type { HistoryAnswer }
+export type { AlertView, HistoryAnswer }
 
 export interface GpusAnswer {
   readonly at: number
@@ -111,23 +111,6 @@ export interface RanksAnswer {
   readonly id: string
   readonly at: number
   readonly ranks: readonly RankRow[]
-}
-
-export interface AlertView {
-  readonly fingerprint: string
-  readonly state: 'pending' | 'firing' | 'resolved'
-  readonly finding: Finding
-  readonly firedAt: Reading
-  readonly resolvedAt: Reading
-  readonly flapping: boolean
-  readonly simulated: boolean
-  readonly acknowledged: { readonly at: number; readonly until: number; readonly by: string; readonly severity: Severity } | null
-  readonly mutedBy: 'silence' | 'maintenance' | 'acknowledged' | 'simulated' | null
-  readonly silence: string | null
-  readonly told: readonly string[]
-  readonly waiting: readonly string[]
-  readonly gpuLabel: string | null
-  readonly unconfirmed: boolean
 }
 
 export interface PastAlert {

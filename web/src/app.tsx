@@ -5,6 +5,7 @@ import { session } from './api.ts'
 import { epoch, link } from './live/store.ts'
 import { place } from './location.ts'
 import { LoginPage } from './pages/login.tsx'
+import { NoSuchPage } from './pages/no-such-page.tsx'
 import { Banners } from './parts/banners.tsx'
 import { Footer, TopBar } from './parts/shell.tsx'
 
@@ -27,9 +28,9 @@ export function App() {
   if (known?.required && !known.signedIn) return <LoginPage />
   return (
     <div class="shell">
-      <a class="skip" href="#main">
+      <button type="button" class="skip" onClick={skip}>
         Skip to the content
-      </a>
+      </button>
       <TopBar />
       <Banners />
       <main id="main" tabIndex={-1}>
@@ -40,6 +41,16 @@ export function App() {
   )
 }
 
+/** No link: the address says which page is shown, and would lead to another. */
+function skip(): void {
+  document.getElementById('main')?.focus()
+}
+
+async function loadPage(name: string): Promise<Page> {
+  const load = Object.hasOwn(PAGES, name) ? PAGES[name] : undefined
+  return load ? load() : NoSuchPage
+}
+
 function CurrentPage() {
   const name = place.value.parts[0] ?? ''
   const [shown, setShown] = useState<{ name: string; page: Page } | null>(null)
@@ -48,8 +59,7 @@ function CurrentPage() {
   const attempt = fault === null ? 0 : epoch.value
   useEffect(() => {
     let isWanted = true
-    const load = PAGES[name] ?? PAGES['']
-    load?.().then(
+    loadPage(name).then(
       (page) => {
         if (!isWanted) return
         setShown({ name, page })

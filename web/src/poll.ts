@@ -4,6 +4,9 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { address, ask, inWords, type Query, Refusal } from './api.ts'
 import { epoch } from './live/store.ts'
 
+/** What went wrong is asked for again soon, also where an answer holds for long. */
+const FAULT_MS = 5000
+
 export interface Polled<Answer> {
   /** The latest; stays while a later question goes wrong. */
   readonly answer: Answer | null
@@ -39,7 +42,8 @@ export function usePolled<Answer>(
           state.value = { ...state.peek(), fault: inWords(error), code: error instanceof Refusal ? error.code : null }
       }
       isAsking = false
-      if (everyMs !== null && !stop.signal.aborted) timer = setTimeout(() => void load(), everyMs)
+      const waitMs = everyMs !== null && state.peek().fault !== null ? Math.min(everyMs, FAULT_MS) : everyMs
+      if (waitMs !== null && !stop.signal.aborted) timer = setTimeout(() => void load(), waitMs)
     }
     // A tab in the background asks nothing; it catches up when it is seen again.
     const onVisibility = () => {

@@ -58,6 +58,7 @@ function stepOf(job: Job, step: number, at: number, seconds: number): TrainingSt
     memoryActiveBytes: memory.allocatedBytes,
     memoryInactiveSplitBytes: memory.inactiveSplitBytes,
     memoryPeakAllocatedBytes: memory.peakAllocatedBytes,
+    memoryPeakReservedBytes: memory.reservedBytes,
     allocRetries: memory.allocRetries,
     oomCount: 0,
     phaseSeconds: {

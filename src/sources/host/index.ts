@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Source, SourceEnv, SourceKind, SourceTick } from '../../kinds.ts'
 import type { GpuInfo, HostSample } from '../../model.ts'
-import { type DiskSpace, NO_DISK, readDiskSpace } from './disk.ts'
+import { DiskWatch, NO_DISK, readDiskSpace } from './disk.ts'
 import {
   type CpuTimes,
   countCpus,
@@ -19,7 +19,6 @@ import { errorCode, isProc, KeptFile, readProcBytes, readProcFile } from './proc
 import { ProcessLookup } from './process-lookup.ts'
 
 /** A log folder on a network costs a question to the server. */
-const DISK_INTERVAL_MS = 10_000
 const NAME_INTERVAL_MS = 10_000
 const NO_DEVICES: readonly GpuInfo[] = []
 
@@ -28,27 +27,29 @@ export const host: SourceKind = {
   minIntervalMs: 1000,
   async open(env) {
     const stat = readWhole(join(env.root, 'proc/stat'))
-    return stat === null ? null : new HostReader(env, stat)
+    if (stat === null) return null
+    const { logDir } = env.options
+    const disk = logDir === undefined ? null : new DiskWatch(() => readDiskSpace(logDir))
+    await disk?.first()
+    return new HostReader(env, stat, disk)
   },
 }
 
 class HostReader implements Source {
   readonly provenance = 'live'
   readonly #proc: string
-  readonly #logDir: string | undefined
+  readonly #disk: DiskWatch | null
   readonly #processes: ProcessLookup
   #cpu: CpuTimes | null = null
-  #disk: DiskSpace = NO_DISK
-  #diskDueMs = Number.NEGATIVE_INFINITY
   readonly #stat: KeptFile
   readonly #load: KeptFile
   readonly #memory: KeptFile
   #hostname = ''
   #hostnameDueMs = Number.NEGATIVE_INFINITY
 
-  constructor(env: SourceEnv, stat: string) {
+  constructor(env: SourceEnv, stat: string, disk: DiskWatch | null) {
     this.#proc = join(env.root, 'proc')
-    this.#logDir = env.options.logDir
+    this.#disk = disk
     const units = parseKernelUnits(readProcBytes(join(this.#proc, 'self/auxv')) ?? Buffer.alloc(0))
     this.#processes = new ProcessLookup(env.root, units, parseBootTime(stat))
     this.#stat = keptFile(`${this.#proc}/stat`)
@@ -82,7 +83,7 @@ class HostReader implements Source {
         load5,
         load15,
         ...parseMemory(this.#memory.read() ?? ''),
-        ...this.#readDisk(tick.monotonicMs),
+        ...(this.#disk?.read(tick.monotonicMs) ?? NO_DISK),
         processes,
         processesReason: this.#processes.reason,
       },
@@ -100,14 +101,6 @@ class HostReader implements Source {
       this.#hostnameDueMs = nowMs + NAME_INTERVAL_MS
     }
     return this.#hostname
-  }
-
-  #readDisk(nowMs: number): DiskSpace {
-    if (this.#logDir !== undefined && nowMs >= this.#diskDueMs) {
-      this.#disk = readDiskSpace(this.#logDir)
-      this.#diskDueMs = nowMs + DISK_INTERVAL_MS
-    }
-    return this.#disk
   }
 }
 

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { FIXTURES, RunningAgent, until } from '../../program.ts'
 import { LAPTOP, openBrowser, PHONE, Visit, whyNoBrowser } from './browser.ts'
-import { postTraining } from './training-post.ts'
+import { postOutOfMemory, postTraining } from './training-post.ts'
 
 const PAGES = [
   { hash: '#/', says: /GPU 0/ },
@@ -12,6 +12,7 @@ const PAGES = [
   { hash: '#/processes', says: /python/ },
   { hash: '#/training', says: /resnet-e2e/ },
   { hash: '#/training/resnet-e2e', says: /Loss/i },
+  { hash: '#/training/hungry-e2e', says: /Why memory ran out.*Fragmentation.*train\.py:33.*Tensors.*Who held it.*:118/s },
   { hash: '#/alerts', says: /Channels/ },
   { hash: '#/silence?fingerprint=x', says: /Matchers/ },
   { hash: '#/settings', says: /log\.dir/ },
@@ -43,6 +44,7 @@ describe.skipIf(whyNoBrowser !== '')(`the dashboard${whyNoBrowser}`, () => {
     browser = await openBrowser()
     agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'all'])
     await postTraining(agent.url, 'resnet-e2e', 2, 60)
+    await postOutOfMemory(agent.url, 'hungry-e2e')
     await until('trouble is found', async () => (await agent.get<{ findings: unknown[] }>('/api/v1/findings')).findings.length > 2, 60_000)
   }, 120_000)
 

@@ -1,9 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { FIXTURES } from '../../program.ts'
+
+async function send(url: string, path: string, body: string, type: string): Promise<void> {
+  const answer = await fetch(url + path, { method: 'POST', body, headers: { 'content-type': type } })
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+}
+
+/** The run of an H200 that ran out of memory, with who held it, posted as the SDK does it. */
+export async function postOutOfMemory(url: string, id: string): Promise<void> {
+  const { report, message } = JSON.parse(readFileSync(join(FIXTURES, 'out-of-memory/runs/d9d1d91b7e09196e.run.json'), 'utf8')) as {
+    readonly report: Readonly<Record<string, unknown>>
+    readonly message: string
+  }
+  const long = '/home/user/a-project-with-a-long-name/source/models/transformer_block.py'
+  const more = {
+    growth: { bytes: 141e9, steps: 260, bytes_per_step: 545_259_520, seconds: 52.1 },
+    holders: [{ file: long, line: 118, function: 'TransformerBlock.forward', bytes: 128 * 1024 ** 3, blocks: 262 }],
+    snapshot: { path: `${long.slice(0, -3)}/oom-${id}-rank0-1794753480.pickle`, reason: null },
+  }
+  const post = (path: string, body: unknown) => send(url, path, JSON.stringify(body), 'application/json')
+  await post('/api/v1/runs', { id, name: id })
+  await post(`/api/v1/runs/${id}/report`, { ...report, ...more })
+  await post(`/api/v1/runs/${id}/end`, { outcome: 'oom', message })
+}
+
 /** A training with several ranks, posted as the SDK does it. */
 export async function postTraining(url: string, id: string, ranks: number, steps: number, name = id): Promise<void> {
-  const post = async (path: string, body: string, type = 'application/json') => {
-    const answer = await fetch(url + path, { method: 'POST', body, headers: { 'content-type': type } })
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
-  }
+  const post = (path: string, body: string, type = 'application/json') => send(url, path, body, type)
   await post(
     '/api/v1/runs',
     JSON.stringify({ id, name, user: 'ada', framework: 'pytorch', world_size: ranks, gpus: ['0'], total_steps: steps * 2 }),

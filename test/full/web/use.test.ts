@@ -164,6 +164,59 @@ describe.skipIf(whyNoBrowser !== '')(`on the dashboard${whyNoBrowser}`, () => {
     expect(visit.faults.filter((text) => !text.includes('status of 4'))).toEqual([])
   })
 
+  it('what others do about an alert is seen at once, without asking for it again and again', { timeout: 120_000 }, async () => {
+    const { page, visit, agent } = await open(['--source', 'demo', '--demo-scenario', 'intruder'], '#/alerts', {
+      GPUWARDEN_ALERTS_SIMULATED: 'true',
+    })
+    await until('an alert fires', async () => (await page.locator('.alert.firing').count()) > 0, 60_000)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const json = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ matchers: ['detector=intruder'], seconds: 600, by: 'bob', comment: 'a guest' })
+    const made = (await (await fetch(`${agent.url}/api/v1/silences`, { method: 'POST', headers: json, body })).json()) as { id: string }
+    await until('it is shown as silenced', async () => (await page.locator('.alert .badge', { hasText: 'silenced' }).count()) > 0, 20_000)
+    await until('the silence is listed', async () => (await page.innerText('main')).includes('a guest'), 20_000)
+    await fetch(`${agent.url}/api/v1/silences/${made.id}`, { method: 'DELETE' })
+    await until(
+      'it is silenced no longer',
+      async () => (await page.locator('.alert .badge', { hasText: 'silenced' }).count()) === 0,
+      20_000,
+    )
+    await until('nor listed', async () => (await page.innerText('main')).includes('Nothing is silenced'), 20_000)
+    expect(asked.filter((path) => path === '/api/v1/alerts').length).toBeLessThanOrEqual(1)
+    expect(visit.faults).toEqual([])
+  })
+
+  it('an address that leads nowhere says so and shows the way out; the skip button leads to the content', { timeout: 60_000 }, async () => {
+    const { page, visit } = await open(['--source', 'demo', '--demo-gpus', '1'], '#/nonsense')
+    await until('it says so', async () => (await page.innerText('main')).includes('There is no such page'))
+    expect(await visit.barriers()).toEqual([])
+    await page.goto(`${page.url().split('#')[0]}#/constructor`)
+    await until('it says so of any other', async () => (await page.innerText('main')).includes('#/constructor'))
+    await page.locator('main').getByRole('link', { name: 'Memory' }).click()
+    await until('the page is there', async () => (await page.locator('main h1').innerText()).startsWith('Memory'))
+    await page.getByRole('button', { name: 'Skip to the content' }).focus()
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('main')
+    expect(page.url()).toMatch(/#\/memory/)
+    expect(visit.faults).toEqual([])
+  })
+
+  it('a single GPU has the whole width, with a picture that can be read', { timeout: 60_000 }, async () => {
+    const { page, visit } = await open(['--source', 'demo', '--demo-gpus', '1'], '#/')
+    await page.locator('.large-picture canvas').waitFor()
+    const widths = await page.evaluate(() =>
+      ['.overview-gpus', '.gpu-card', '.large-picture canvas'].map(
+        (name) => document.querySelector(name)?.getBoundingClientRect().width ?? 0,
+      ),
+    )
+    const [room = 0, card = 0, picture = 0] = widths
+    expect(card).toBeGreaterThan(room * 0.98)
+    expect(picture).toBeGreaterThan(card / 3)
+    expect(await visit.barriers()).toEqual([])
+    expect(visit.faults).toEqual([])
+  })
+
   it('a push message becomes a notification that leads to the alerts', { timeout: 120_000 }, async () => {
     const { page, agent } = await open(['--source', 'demo'], '#/alerts')
     await page.context().grantPermissions(['notifications'], { origin: agent.url })

@@ -1,6 +1,6 @@
 /** Keeps the page and the agent together: asks for the whole picture, listens, and begins anew after every gap. */
 import { effect } from '@preact/signals'
-import type { HubEvent } from '../../../src/kinds.ts'
+import type { StreamEvent } from '../../../src/kinds.ts'
 import type {
   EventsAnswer,
   FindingsAnswer,
@@ -15,7 +15,7 @@ import { ask, askSession, session } from '../api.ts'
 import { agentNow, runClock, setAgentTime } from './agent-clock.ts'
 import * as store from './store.ts'
 
-const EVENT_NAMES: readonly HubEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'run', 'steps']
+const EVENT_NAMES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps']
 const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = 15_000
 /** No sign of life for this long and the connection is taken for dead; the agent sends something every 15 s. */
@@ -67,10 +67,10 @@ function open(): void {
   const stream = new EventSource('/api/v1/stream')
   source = stream
   // What comes before the picture waits for it, so that nothing older overwrites something newer.
-  let waiting: HubEvent[] | null = []
+  let waiting: StreamEvent[] | null = []
   const take = (message: MessageEvent<string>) => {
     heardAt = performance.now()
-    const event = JSON.parse(message.data) as HubEvent
+    const event = JSON.parse(message.data) as StreamEvent
     if (waiting) waiting.push(event)
     else store.accept(event)
   }

@@ -1,6 +1,6 @@
 /** What the agent has said, as signals: written by the connection alone, read by the pages. */
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals'
-import type { GpuView, HubEvent, Tick } from '../../../src/kinds.ts'
+import type { GpuView, StreamEvent, Tick } from '../../../src/kinds.ts'
 import type { Finding, GpuEvent, GpuInfo, HostSample, ProcessView, Run, SourceHealth, TrainingStep } from '../../../src/model.ts'
 import { numberOf } from '../answers.ts'
 import { agentNow } from './agent-clock.ts'
@@ -32,10 +32,10 @@ export const isReplay: ReadonlySignal<boolean> = computed(
 const SEVERITY_ORDER = { critical: 0, warning: 1, info: 2 } as const
 const MOST_EVENTS = 500
 
-/** Called with every tick and batch of steps, after the signals were set; charts add points here without drawing the page. */
-const listeners = new Set<(event: HubEvent) => void>()
+/** Called with every event, after the signals were set; charts add points here without drawing the page. */
+const listeners = new Set<(event: StreamEvent) => void>()
 
-export function onEvent(listener: (event: HubEvent) => void): () => void {
+export function onEvent(listener: (event: StreamEvent) => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
@@ -45,7 +45,7 @@ export function gpuCell(name: string): GpuCell | null {
   return cells.find((cell) => cell.info.value.label === name) ?? cells.find((cell) => cell.id === name) ?? null
 }
 
-export function accept(event: HubEvent): void {
+export function accept(event: StreamEvent): void {
   batch(() => {
     if (event.type === 'tick') takeTick(event.tick)
     else if (event.type === 'devices') takeDevices(event.devices)

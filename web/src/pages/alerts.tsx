@@ -1,18 +1,15 @@
 /** Who is told of what: alerts that are open, silences, what was, the channels, and this browser's notifications. */
 import '../style/alerts.css'
-import type { AlertView } from '../answers.ts'
 import { Empty, Fault, Panel } from '../parts/parts.tsx'
-import { useAnswer } from '../poll.ts'
 import { ActiveAlerts } from './alerts/active.tsx'
 import { Channels } from './alerts/channels.tsx'
 import { PastAlerts } from './alerts/past.tsx'
 import { PushOptIn } from './alerts/push-opt-in.tsx'
 import { Silences } from './alerts/silences.tsx'
-
-const REFRESH_MS = 5000
+import { useAlerts } from './alerts/use-alerts.ts'
 
 export function AlertsPage() {
-  const { answer, fault, code, again } = useAnswer<{ alerts: readonly AlertView[] }>('/api/v1/alerts', {}, REFRESH_MS)
+  const { alerts, fault, code, again } = useAlerts()
   if (code === 'unavailable') return <AlertsOff text={fault ?? ''} />
   return (
     <>
@@ -24,12 +21,12 @@ export function AlertsPage() {
       </div>
       <Panel title="Open">
         <Fault text={fault} />
-        {answer !== null && answer.alerts.length === 0 && (
+        {alerts !== null && alerts.length === 0 && (
           <Empty title="No alert is open">
             When a detector finds something that holds, it appears here and goes to the channels below.
           </Empty>
         )}
-        {answer !== null && answer.alerts.length > 0 && <ActiveAlerts alerts={answer.alerts} onChange={again} />}
+        {alerts !== null && alerts.length > 0 && <ActiveAlerts alerts={alerts} onChange={again} />}
       </Panel>
       <div class="grid columns-2">
         <Silences />

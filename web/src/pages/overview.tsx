@@ -12,8 +12,8 @@ import { TotalsBar } from './overview/totals-bar.tsx'
 /** More than these are a table unless the person wants cards. */
 const MOST_CARDS = 8
 const MOST_FINDINGS = 8
-/** Wider cards: there is room for them. */
-const FEW = 2
+/** How so many cards use the room that there is for them. */
+const ROOM: Readonly<Record<number, string>> = { 1: 'alone', 2: 'two' }
 
 type View = 'cards' | 'table'
 
@@ -62,9 +62,9 @@ function Gpus() {
       ) : view === 'table' ? (
         <GpuTable cells={cells} />
       ) : (
-        <div class={`grid cards ${cells.length <= FEW ? 'few' : ''}`}>
+        <div class={`grid cards ${ROOM[cells.length] ?? ''}`}>
           {cells.map((cell) => (
-            <GpuCard key={cell.id} cell={cell} />
+            <GpuCard key={cell.id} cell={cell} isAlone={cells.length === 1} />
           ))}
         </div>
       )}

@@ -1,19 +1,18 @@
 /** Silences something for a while; the link in a message leads here with its fingerprint. */
 import '../style/alerts.css'
 import { useState } from 'preact/hooks'
-import type { AlertView } from '../answers.ts'
 import { ask, inWords } from '../api.ts'
 import { go, place } from '../location.ts'
 import { Badge, Fault, Panel } from '../parts/parts.tsx'
-import { useAnswer } from '../poll.ts'
 import { severityTone } from '../words.ts'
 import { DURATIONS, DurationField } from './alerts/duration-field.tsx'
 import { suggestions } from './alerts/silence-matchers.ts'
+import { useAlerts } from './alerts/use-alerts.ts'
 
 export function SilencePage() {
   const fingerprint = place.value.query.fingerprint ?? null
-  const { answer, fault: unanswered } = useAnswer<{ alerts: readonly AlertView[] }>('/api/v1/alerts', {}, 10_000)
-  const alert = answer?.alerts.find((one) => one.fingerprint === fingerprint) ?? null
+  const { alerts, fault: unanswered } = useAlerts()
+  const alert = alerts?.find((one) => one.fingerprint === fingerprint) ?? null
   const choices = suggestions(fingerprint, alert)
   const [matchers, setMatchers] = useState<string | null>(null)
   const [seconds, setSeconds] = useState(DURATIONS[1]?.seconds ?? 14_400)
@@ -38,7 +37,7 @@ export function SilencePage() {
         <h1>Silence</h1>
       </div>
       <Fault text={unanswered} />
-      {fingerprint !== null && answer !== null && (
+      {fingerprint !== null && alerts !== null && (
         <Panel>
           {alert ? (
             <p>

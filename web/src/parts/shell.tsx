@@ -5,16 +5,8 @@ import { now } from '../live/agent-clock.ts'
 import { reconnect } from '../live/connection.ts'
 import { findings, gpus, hostname, link, version } from '../live/store.ts'
 import { place } from '../location.ts'
+import { PAGE_LINKS } from '../page-links.ts'
 import { formatDuration, zoneName } from '../words.ts'
-
-const LINKS = [
-  { name: '', label: 'Overview' },
-  { name: 'memory', label: 'Memory' },
-  { name: 'processes', label: 'Processes' },
-  { name: 'training', label: 'Training' },
-  { name: 'alerts', label: 'Alerts' },
-  { name: 'settings', label: 'Settings' },
-] as const
 
 /** Younger readings count as of this moment. */
 const LIVE_MS = 3000
@@ -34,7 +26,7 @@ export function TopBar() {
         gpuwarden <span class="host cut">{hostname}</span>
       </a>
       <nav class="nav" aria-label="Pages" ref={nav}>
-        {LINKS.map(({ name, label }) => (
+        {PAGE_LINKS.map(({ name, label }) => (
           <a key={name} href={`#/${name}`} aria-current={isCurrent(name, current) ? 'page' : undefined}>
             {label}
             {name === 'alerts' && <FindingCount />}

@@ -5,11 +5,11 @@ import { Badge, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { useAnswer } from '../../poll.ts'
 import { clockTime, formatDuration, severityTone } from '../../words.ts'
 import { matchesText } from './past-filter.ts'
-
-const REFRESH_MS = 15_000
+import { SAFETY_MS, useAlertsEvent } from './use-alerts.ts'
 
 export function PastAlerts() {
-  const { answer, fault } = useAnswer<{ alerts: readonly PastAlert[] }>('/api/v1/alerts/history', {}, REFRESH_MS)
+  const { answer, fault, again } = useAnswer<{ alerts: readonly PastAlert[] }>('/api/v1/alerts/history', {}, SAFETY_MS)
+  useAlertsEvent((event) => (event.hasMore || event.alerts.some(({ state }) => state === 'resolved')) && again())
   const text = place.value.query.find ?? ''
   const shown = (answer?.alerts ?? []).filter((alert) => matchesText(alert, text))
   return (

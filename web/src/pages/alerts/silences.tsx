@@ -4,6 +4,7 @@ import { now } from '../../live/agent-clock.ts'
 import { Empty, Fault, Panel } from '../../parts/parts.tsx'
 import { useAnswer } from '../../poll.ts'
 import { clockTime, formatDuration } from '../../words.ts'
+import { SAFETY_MS, useAlertsEvent } from './use-alerts.ts'
 
 export interface SilenceView {
   readonly id: string
@@ -14,10 +15,9 @@ export interface SilenceView {
   readonly by: string
 }
 
-const REFRESH_MS = 10_000
-
 export function Silences() {
-  const { answer, fault, again } = useAnswer<{ silences: readonly SilenceView[] }>('/api/v1/silences', {}, REFRESH_MS)
+  const { answer, fault, again } = useAnswer<{ silences: readonly SilenceView[] }>('/api/v1/silences', {}, SAFETY_MS)
+  useAlertsEvent((event) => event.silencesChanged && again())
   const [refusal, setRefusal] = useState<string | null>(null)
   const end = (id: string) =>
     ask(`/api/v1/silences/${encodeURIComponent(id)}`, {}, { method: 'DELETE' }).then(again, (error: unknown) => setRefusal(inWords(error)))

@@ -20,6 +20,7 @@ const MEMORY_FIELDS = [
   'memoryActiveBytes',
   'memoryInactiveSplitBytes',
   'memoryPeakAllocatedBytes',
+  'memoryPeakReservedBytes',
   'allocRetries',
   'oomCount',
 ] as const

@@ -22,7 +22,8 @@ import { Forecast, MemoryBlock } from './memory-bar.tsx'
 import { StateNote } from './state-note.tsx'
 import { powerCapOf } from './totals.ts'
 
-export function GpuCard({ cell }: { readonly cell: GpuCell }) {
+/** `isAlone`: the only one there is, with room for a larger picture. */
+export function GpuCard({ cell, isAlone = false }: { readonly cell: GpuCell; readonly isAlone?: boolean }) {
   const info = cell.info.value
   const freshness = cell.freshness.value
   const isCurrent = freshness.kind === 'live'
@@ -39,9 +40,38 @@ export function GpuCard({ cell }: { readonly cell: GpuCell }) {
         <FindingCount cell={cell} />
       </header>
       <Figures cell={cell} isCurrent={isCurrent}>
-        {isCurrent ? <Sparkline cell={cell} /> : <StateNote cell={cell} freshness={freshness} />}
+        {isCurrent ? <Picture cell={cell} isLarge={isAlone} /> : <StateNote cell={cell} freshness={freshness} />}
       </Figures>
     </article>
+  )
+}
+
+/** What is large enough to be read has its scale and its words. */
+function Picture({ cell, isLarge }: { readonly cell: GpuCell; readonly isLarge: boolean }) {
+  if (!isLarge) return <Sparkline cell={cell} />
+  return (
+    <div class="large-picture">
+      <div class="scale tiny faint" aria-hidden="true">
+        <span>100%</span>
+        <span>50%</span>
+        <span>0%</span>
+      </div>
+      <div class="plot">
+        <Sparkline cell={cell} />
+      </div>
+      <div class="picture-foot tiny faint" aria-hidden="true">
+        <span>−5 min</span>
+        <span class="grow" />
+        <span>
+          <i class="swatch fill-1" /> utilisation
+        </span>
+        <span>
+          <i class="swatch fill-2" /> memory
+        </span>
+        <span class="grow" />
+        <span>now</span>
+      </div>
+    </div>
   )
 }
 

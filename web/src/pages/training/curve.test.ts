@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { byStep, CUSTOM, columnOf, curveOfAnswer, curveOfSteps, namesOf, PHASE, withSteps } from './curve.ts'
+import { CUSTOM, PHASE } from '../../../../src/curve-fields.ts'
+import { byStep, columnOf, curveOfAnswer, curveOfSteps, namesOf, withSteps } from './curve.ts'
 import { stepWith } from './step.fixture.ts'
 
 describe('curveOfAnswer', () => {

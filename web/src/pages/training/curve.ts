@@ -1,4 +1,5 @@
 /** The course of one rank of a run: columns over steps and time, from the agent's memory and from the stream. */
+import { CURVE_FIELDS, CUSTOM, PHASE } from '../../../../src/curve-fields.ts'
 import type { Reading, TrainingStep } from '../../../../src/model.ts'
 import { numberOf, type StepsAnswer } from '../../answers.ts'
 
@@ -10,25 +11,6 @@ export interface RunCurve {
   /** 1: every step; n: every n-th. */
   readonly stride: number
 }
-
-export const FIELDS = [
-  'epoch',
-  'loss',
-  'learningRate',
-  'gradientNorm',
-  'throughputPerSecond',
-  'stepSeconds',
-  'memoryAllocatedBytes',
-  'memoryReservedBytes',
-  'memoryActiveBytes',
-  'memoryInactiveSplitBytes',
-  'memoryPeakAllocatedBytes',
-  'allocRetries',
-  'oomCount',
-] as const satisfies readonly (keyof TrainingStep)[]
-
-export const PHASE = 'phase:'
-export const CUSTOM = 'custom:'
 
 export const EMPTY_CURVE: RunCurve = { steps: [], at: [], columns: new Map(), stride: 1 }
 
@@ -105,7 +87,7 @@ function figuresOf(step: TrainingStep): (readonly [string, Reading])[] {
   const named = (prefix: string, values: Readonly<Record<string, number>> | null) =>
     Object.entries(values ?? {}).map(([name, value]) => [prefix + name, numberOf(value)] as const)
   return [
-    ...FIELDS.flatMap((field) => (step[field] === null ? [] : [[field, step[field]] as const])),
+    ...CURVE_FIELDS.flatMap((field) => (step[field] === null ? [] : [[field, step[field]] as const])),
     ...named(PHASE, step.phaseSeconds),
     ...named(CUSTOM, step.custom),
   ]

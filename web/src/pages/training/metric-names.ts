@@ -1,7 +1,8 @@
 /** What can be compared, in words and with its unit. */
+import { CUSTOM, PHASE } from '../../../../src/curve-fields.ts'
 import type { Reading } from '../../../../src/model.ts'
 import { figure, formatBytes } from '../../words.ts'
-import { CUSTOM, columnOf, PHASE, type RunCurve } from './curve.ts'
+import { columnOf, type RunCurve } from './curve.ts'
 import { secondsText } from './step-time.ts'
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -16,6 +17,7 @@ const NAMES: Readonly<Record<string, string>> = {
   memoryActiveBytes: 'Active memory',
   memoryInactiveSplitBytes: 'Memory in unusable pieces',
   memoryPeakAllocatedBytes: 'Peak of allocated memory',
+  memoryPeakReservedBytes: 'Peak of reserved memory',
   allocRetries: 'Times the cache had to be emptied',
   oomCount: 'Times memory ran out',
 }

@@ -1,11 +1,12 @@
 /** The course of a run. */
 import { useMemo } from 'preact/hooks'
+import { CUSTOM } from '../../../../src/curve-fields.ts'
 import type { Finding, Reading } from '../../../../src/model.ts'
 import { TimeChart, type TimeChartProps } from '../../chart/time-chart.tsx'
 import { setQuery } from '../../location.ts'
 import { Panel } from '../../parts/parts.tsx'
 import { figure, formatBytes } from '../../words.ts'
-import { byStep, CUSTOM, columnOf, namesOf, type RunCurve } from './curve.ts'
+import { byStep, columnOf, namesOf, type RunCurve } from './curve.ts'
 import { bandsOfStretches, drawable, marksOfStretches, stretchesOf } from './not-finite.ts'
 import { marksOfFindings, type RunAxis } from './run-marks.ts'
 import { smoothed } from './smoothing.ts'
@@ -74,7 +75,8 @@ export function RunCharts(props: ChartsProps) {
           lines={[
             ['memoryAllocatedBytes', 'allocated'],
             ['memoryReservedBytes', 'reserved'],
-            ['memoryPeakAllocatedBytes', 'peak'],
+            ['memoryPeakAllocatedBytes', 'peak allocated'],
+            ['memoryPeakReservedBytes', 'peak reserved'],
           ]}
           format={formatBytes}
         />

@@ -10,7 +10,16 @@ import { clockTime, figure, formatBytes, formatDuration, NOT_AVAILABLE } from '.
 import type { RunRow } from './run-rows.ts'
 import { secondsText } from './step-time.ts'
 
-export function RunFacts({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | null }) {
+/** `isCauseShown`: why memory ran out is on the page, and PyTorch's message with it. */
+export function RunFacts({
+  row,
+  run,
+  isCauseShown,
+}: {
+  readonly row: RunRow
+  readonly run: RunAnswer | null
+  readonly isCauseShown: boolean
+}) {
   const told = (name: string): Reading => numberOf(run?.training?.[name])
   const at = run ? now.value : present()
   const isOdd = row.loss !== null && !Number.isFinite(row.loss)
@@ -66,7 +75,7 @@ export function RunFacts({ row, run }: { readonly row: RunRow; readonly run: Run
           </>
         )}
       </div>
-      {run?.message != null && (
+      {run?.message != null && !isCauseShown && (
         <p class={`small breakable ${row.state === 'success' ? '' : 'tone-critical'}`}>
           <strong>Last words:</strong> {run.message}
         </p>

@@ -1,5 +1,6 @@
 /** One run: what it is, how far it came, and its course beside that of its GPU. */
 import { useState } from 'preact/hooks'
+import { isCauseKnown, readOomReport } from '../../../../src/memory/oom-report.ts'
 import type { Finding } from '../../../../src/model.ts'
 import type { RunAnswer } from '../../answers.ts'
 import { askFile, inWords } from '../../api.ts'
@@ -9,12 +10,13 @@ import { present } from '../../live/present.ts'
 import { gpus, isReplay, latestSteps } from '../../live/store.ts'
 import { place, setQuery } from '../../location.ts'
 import { FindingItem } from '../../parts/finding-item.tsx'
-import { Badge, Choices, CopyButton, Empty, Fault, Panel } from '../../parts/parts.tsx'
+import { Badge, Choices, Empty, Fault, Panel } from '../../parts/parts.tsx'
 import { PastFindings } from '../../parts/past-findings.tsx'
 import { factsOf, namesGpu, placeOfRank } from '../../run-gpu.ts'
 import { LogSwitch, SmoothingSlider } from './controls.tsx'
 import { columnOf } from './curve.ts'
 import { GpuBeside } from './gpu-beside.tsx'
+import { LastWords, OutOfMemory } from './out-of-memory.tsx'
 import { RanksPanel } from './ranks.tsx'
 import { RunCharts } from './run-charts.tsx'
 import { RunFacts } from './run-facts.tsx'
@@ -45,6 +47,7 @@ export function RunPage({ id }: { readonly id: string }) {
   const at = run ? now.value : present()
   const row = run ? keptRow(run, step, at) : step ? (runRows([], new Map([[id, step]]), at)[0] ?? null) : null
   if (row === null || (isKept && run === null)) return <NotHere id={id} isUnknown={isKept === false} fault={fault} />
+  const outOfMemory = readOomReport(run?.report)
   const { curve } = course
   const end = run?.endedAt ?? (row.isSeenOnly ? (curve.at.at(-1) ?? at) : at)
   const whole = {
@@ -71,7 +74,8 @@ export function RunPage({ id }: { readonly id: string }) {
     <>
       <Head row={row} run={run} />
       <Fault text={fault} />
-      <RunFacts row={row} run={run} />
+      <RunFacts row={row} run={run} isCauseShown={row.state === 'oom' && isCauseKnown(outOfMemory)} />
+      {run?.report && outOfMemory && <OutOfMemory report={outOfMemory} raw={run.report} />}
       <div class="toolbar">
         <Choices<RunAxis> label="Axis" options={AXES} value={axis} onChoose={(value) => setQuery({ x: value === 'time' ? null : value })} />
         <SmoothingSlider value={smoothing} onMove={setMoving} />
@@ -130,7 +134,7 @@ export function RunPage({ id }: { readonly id: string }) {
       )}
       {!course.isSeenOnly && <RanksPanel id={id} findings={found} isRunning={run === null || run.endedAt === null} />}
       <Found list={found} />
-      {run?.report && <LastWords report={run.report} />}
+      {run?.report && !outOfMemory && <LastWords raw={run.report} />}
     </>
   )
 }
@@ -227,18 +231,6 @@ function Found({ list }: { readonly list: readonly Finding[] }) {
         </ul>
       )}
       <PastFindings list={past} />
-    </Panel>
-  )
-}
-
-function LastWords({ report }: { readonly report: Readonly<Record<string, unknown>> }) {
-  const text = JSON.stringify(report, null, 2)
-  return (
-    <Panel title="What the SDK wrote down when memory ran out" aside={<CopyButton text={text} />}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <pre class="last-words" tabIndex={0}>
-        {text}
-      </pre>
     </Panel>
   )
 }

@@ -19,6 +19,7 @@ export function stepWith(parts: Partial<TrainingStep>): TrainingStep {
     memoryActiveBytes: null,
     memoryInactiveSplitBytes: null,
     memoryPeakAllocatedBytes: null,
+    memoryPeakReservedBytes: null,
     allocRetries: null,
     oomCount: null,
     phaseSeconds: null,

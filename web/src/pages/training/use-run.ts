@@ -1,13 +1,14 @@
 /** One run: what it is, its course, and what was found about it. Kept up to date by the stream. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
+import { CURVE_FIELDS } from '../../../../src/curve-fields.ts'
 import type { Finding, TrainingStep } from '../../../../src/model.ts'
 import type { FindingsAnswer, RunAnswer, StepsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { stepLog } from '../../live/step-log.ts'
 import { epoch, findings, onEvent, revived, runs } from '../../live/store.ts'
 import { type Polled, usePolled } from '../../poll.ts'
-import { curveOfAnswer, curveOfSteps, EMPTY_CURVE, FIELDS, type RunCurve, withSteps } from './curve.ts'
+import { curveOfAnswer, curveOfSteps, EMPTY_CURVE, type RunCurve, withSteps } from './curve.ts'
 import { joinedFindings } from './run-marks.ts'
 
 const FACTS_MS = 5000
@@ -71,7 +72,7 @@ export async function loadCurve(
 ): Promise<LoadedCurve> {
   const path = `${runPath(id)}/steps`
   const wanted = (names: readonly string[]) => ({ fields: names.join(), ...(rank === null ? {} : { rank }) })
-  const first = await ask<StepsAnswer>(path, wanted(fields ?? FIELDS), { signal: stop })
+  const first = await ask<StepsAnswer>(path, wanted(fields ?? CURVE_FIELDS), { signal: stop })
   // A comma in a name cannot be asked for.
   const more = (first.available ?? []).filter((name) => !first.fields.includes(name) && !name.includes(','))
   const all =

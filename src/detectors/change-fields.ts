@@ -1,0 +1,75 @@
+/** The readings of a GPU that are watched for sudden change, and what is said of one. */
+import type { GpuSample, Reading, Severity } from '../model.ts'
+import type { FindingDraft } from './finding.ts'
+import { duration, evidenceNumber, percent } from './words.ts'
+
+export interface ChangeField {
+  readonly name: string
+  readonly title: string
+  /** Changes smaller than this are everyday. */
+  readonly least: number
+  read(sample: GpuSample): Reading
+  words(value: number): string
+}
+
+export const CHANGE_FIELDS: readonly ChangeField[] = [
+  {
+    name: 'memory',
+    title: 'memory in use',
+    least: 0.02,
+    read: ({ memoryUsedBytes: used, memoryTotalBytes: total }) => (used === null || total === null || total <= 0 ? null : used / total),
+    words: percent,
+  },
+  { name: 'utilization', title: 'utilisation', least: 0.2, read: (sample) => sample.utilizationRatio, words: percent },
+  {
+    name: 'temperature',
+    title: 'temperature',
+    least: 6,
+    read: (sample) => sample.temperatureCelsius,
+    words: (value) => `${Math.round(value)} °C`,
+  },
+  { name: 'power', title: 'power draw', least: 60, read: (sample) => sample.powerWatts, words: (value) => `${Math.round(value)} W` },
+]
+
+/** A reading away from where it was. */
+export interface Abnormal {
+  /** Level before the change: frozen, so that it can be said how long it stays different. */
+  readonly reference: number
+  readonly size: number
+  readonly since: number
+  /** Where it went, and log2 of how many times the record that is. */
+  readonly value: number
+  readonly stated: number
+  /** When the change was made that is to be confirmed. */
+  readonly changedAt: number
+  /** What accounts for it, or keeps it from counting: in words, or null. */
+  readonly excuse: string | null
+  readonly processesChanged: boolean
+  /** Samples since then, and their sum: the mean of the newest window says nothing before it is full. */
+  samples: number
+  sum: number
+  warned: boolean
+}
+
+/** `stayed`: how long the reading has been away, when that is what makes it a warning. */
+export function changeDraft(label: string, field: ChangeField, one: Abnormal, severity: Severity, stayed: number | null): FindingDraft {
+  const times = 2 ** one.stated
+  const rest = one.excuse !== null ? `; ${one.excuse}` : stayed !== null ? `, and has stayed away for ${duration(stayed)}` : ''
+  return {
+    severity,
+    since: one.since,
+    message:
+      `GPU ${label}: ${field.title} went from ${field.words(one.reference)} to ${field.words(one.value)}, ` +
+      `${times.toFixed(1)} times the largest change so far${rest}`,
+    evidence: {
+      reading: field.name,
+      before: evidenceNumber(one.reference),
+      now: evidenceNumber(one.value),
+      timesRecord: evidenceNumber(times),
+      processesChanged: one.processesChanged,
+      stayedSeconds: stayed === null ? null : Math.round(stayed / 1000),
+    },
+    confidence: Math.min(0.95, (severity === 'warning' ? 0.4 : 0.3) + 0.15 * one.stated),
+    advice: ['Look at what started or stopped at that moment'],
+  }
+}

@@ -1,0 +1,14 @@
+/** Text as it goes into a page. */
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
+}
+
+/** Breaks lines of a path where people do. */
+export function escapePath(path: string): string {
+  return escapeHtml(path).replace(/[\\/]/g, (separator) => `${separator}<wbr>`)
+}
+
+export function utcTime(at: number): string {
+  return Number.isFinite(at) ? new Date(at).toISOString().slice(0, 19).replace('T', ' ') : ''
+}

@@ -1,0 +1,146 @@
+/** A summary in words, for the terminal; and its figures as the HTML page writes them too. */
+import { formatBytes, formatDuration, formatPercent, printable } from '../format.ts'
+import { isCauseKnown } from '../memory/oom-report.ts'
+import { oomRows } from './oom-text.ts'
+import type { Cost } from './training-cost.ts'
+import type { Summary, SummaryGpu, SummaryRun, SummaryTraining } from './training-summary.ts'
+
+const MOST_FINDINGS = 10
+const MOST_RUNS = 10
+
+export function summaryText(summary: Summary): string {
+  const { training, cost, findings, gpus, runs, outOfMemory } = summary
+  const rows: (readonly [string, string])[] = []
+  if (outOfMemory) rows.push(...oomRows(outOfMemory, oomRunName(summary)))
+  rows.push(['duration', exactDuration(summary.to - summary.from)])
+  if (runs.length > 0) rows.push(...runRows(runs))
+  if (training && training.steps > 0) rows.push(['training', trainingText(training)])
+  if (gpus.length > 0) {
+    rows.push(['GPU time', `${gpuTimeText(summary.gpuHours)} on ${gpuNames(gpus)}`])
+    if (summary.energyKilowattHours !== null) rows.push(['energy', energyText(summary.energyKilowattHours)])
+    if (cost) rows.push(['cost', costText(cost)])
+    for (const gpu of gpus) rows.push([`GPU ${gpu.label}`, gpuText(gpu)])
+  }
+  rows.push(['findings', findings.length === 0 ? 'none' : `${findings.length}`])
+  for (const finding of findings.slice(0, MOST_FINDINGS)) rows.push(['', `${finding.severity} ${finding.detector}: ${finding.message}`])
+  if (findings.length > MOST_FINDINGS) rows.push(['', `… and ${findings.length - MOST_FINDINGS} more`])
+  for (const note of summary.notes) rows.push(['note', note])
+  return [headText(summary), ...rows.map(([name, text]) => `  ${printable(name).padEnd(9)} ${printable(text)}`)].join('\n')
+}
+
+/** In a summary of many runs: the one whose memory ran out. */
+export function oomRunName({ runs, outOfMemory }: Summary): string | null {
+  return runs.find(({ id }) => id === outOfMemory?.run)?.name ?? null
+}
+
+/** null also where memory ran out and the cause is known, which says it better. */
+export function lastMessage({ outcome, message, outOfMemory }: Summary): string | null {
+  return outcome === 'oom' && isCauseKnown(outOfMemory) ? null : message
+}
+
+function headText(summary: Summary): string {
+  const { title, outcome } = summary
+  const ending = outcome === null ? '' : `: ${outcomeText(outcome)}`
+  const message = lastMessage(summary)
+  const detail = message === null ? '' : ` (${printable(message.split('\n', 1)[0] ?? '').slice(0, 200)})`
+  return `gpuwarden · ${printable(title)}${ending}${detail}`
+}
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  success: 'ended well',
+  oom: 'ran out of GPU memory',
+  nan: 'the loss became NaN',
+  killed: 'was killed',
+  failed: 'failed',
+}
+
+export function outcomeText(outcome: string): string {
+  return OUTCOMES[outcome] ?? outcome
+}
+
+function runRows(runs: readonly SummaryRun[]): [string, string][] {
+  const rows = runs.slice(-MOST_RUNS).map(({ id, name, outcome }): [string, string] => ['', `${runEnding(outcome)}: ${name} (${id})`])
+  const more = runs.length - rows.length
+  return [['runs', `${runs.length}${more > 0 ? `, the last ${rows.length} of them:` : ''}`], ...rows]
+}
+
+export function runEnding(outcome: string | null): string {
+  return outcome === null ? 'has not ended' : outcomeText(outcome)
+}
+
+function trainingText({ steps, loss, bestLoss, stepsPerSecond, throughputPerSecond }: SummaryTraining): string {
+  const parts = [`${steps} ${steps === 1 ? 'step' : 'steps'}`]
+  if (stepsPerSecond !== null) parts.push(`${digits(stepsPerSecond)} steps/s`)
+  if (throughputPerSecond !== null) parts.push(`${digits(throughputPerSecond)} samples/s`)
+  if (loss !== null) parts.push(`loss ${digits(loss)}`)
+  const best = betterLoss(loss, bestLoss)
+  if (best !== null) parts.push(`best ${best}`)
+  return parts.join(', ')
+}
+
+/** null: it reads the same as the last loss, so that there is nothing to say. */
+export function betterLoss(loss: number | null, best: number | null): string | null {
+  return best === null || (loss !== null && digits(best) === digits(loss)) ? null : digits(best)
+}
+
+function gpuText({ memoryTotalBytes, use, peakProcessBytes }: SummaryGpu): string {
+  const parts = [`memory peak ${formatBytes(use.peakMemoryUsedBytes)} of ${formatBytes(memoryTotalBytes)}`]
+  parts.push(`mean ${formatBytes(use.meanMemoryUsedBytes)}`)
+  if (peakProcessBytes !== null) parts.push(`own processes up to ${formatBytes(peakProcessBytes)}`)
+  parts.push(`utilisation ${formatPercent(use.meanUtilizationRatio)}`)
+  if (use.meanTensorActiveRatio !== null) parts.push(`tensor cores ${formatPercent(use.meanTensorActiveRatio)}`)
+  if (use.meanPowerWatts !== null) parts.push(`${Math.round(use.meanPowerWatts)} W`)
+  if (use.peakTemperatureCelsius !== null) parts.push(`up to ${Math.round(use.peakTemperatureCelsius)}°C`)
+  return parts.join(', ')
+}
+
+export function costText(cost: Cost): string {
+  const price = priceText(cost)
+  const { amount, isEstimate } = cost
+  return isEstimate ? `about $${amount.toFixed(2)} (${price}; see --price-per-hour)` : `$${amount.toFixed(2)} (${price})`
+}
+
+export function priceText({ pricePerGpuHour, isEstimate }: Cost): string {
+  return `$${pricePerGpuHour.toFixed(2)} per GPU hour${isEstimate ? ', a list price' : ''}`
+}
+
+export function gpuNames(gpus: readonly SummaryGpu[]): string {
+  const counts = new Map<string, number>()
+  for (const { name } of gpus) counts.set(name ?? 'unknown GPU', (counts.get(name ?? 'unknown GPU') ?? 0) + 1)
+  return Array.from(counts, ([name, count]) => `${count} × ${printable(name)}`).join(', ')
+}
+
+/** `2.4 kWh`, `12.3 Wh`, `0.962 Wh`. */
+export function energyText(kilowattHours: number): string {
+  return kilowattHours < 0.1 ? `${digits(kilowattHours * 1000)} Wh` : `${digits(kilowattHours)} kWh`
+}
+
+/** `12.5 GPU hours`, `4.2 GPU minutes`, `33 GPU seconds`. */
+export function gpuTimeText(hours: number): string {
+  return gpuTime(hours, { hours: 'GPU hours', minutes: 'GPU minutes', seconds: 'GPU seconds' })
+}
+
+/** The same where it says above what it is: `12.5 h`, `4.2 min`, `33 s`. */
+export function gpuTimeFigure(hours: number): string {
+  return gpuTime(hours, { hours: 'h', minutes: 'min', seconds: 's' })
+}
+
+function gpuTime(hours: number, units: { readonly hours: string; readonly minutes: string; readonly seconds: string }): string {
+  if (hours >= 1) return `${digits(hours)} ${units.hours}`
+  return hours * 60 >= 1 ? `${digits(hours * 60)} ${units.minutes}` : `${digits(hours * 3600)} ${units.seconds}`
+}
+
+/** Three digits that count. */
+export function digits(value: number): string {
+  if (!Number.isFinite(value)) return String(value)
+  if (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6)) return value.toExponential(2)
+  return String(Number(value.toPrecision(Math.abs(value) >= 100 ? Math.max(3, String(Math.trunc(Math.abs(value))).length) : 3)))
+}
+
+export function exactDuration(milliseconds: number): string {
+  const seconds = milliseconds / 1000
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`
+  const whole = Math.round(seconds)
+  if (whole < 60) return `${whole} s`
+  return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : formatDuration(milliseconds)
+}

@@ -1,0 +1,56 @@
+/** Alerts in the live stream of the real program: what people do about them, and going on after a break. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { alertsEventSchema } from '../src/alert-schema.ts'
+import type { AlertsEvent, AlertView } from '../src/kinds.ts'
+import { openStream, type StreamClient } from '../src/server/pretend-agent.contract.ts'
+import { RunningAgent, until } from './program.ts'
+
+const eventsOf = (client: StreamClient): AlertsEvent[] =>
+  client.events.filter(({ event }) => event === 'alerts').map(({ data }) => alertsEventSchema.parse(data))
+
+const told = (client: StreamClient, isIt: (alert: AlertView) => boolean) =>
+  client.until(() => eventsOf(client).some(({ alerts }) => alerts.some(isIt)))
+
+async function send<T>(agent: RunningAgent, method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+  const answer = await fetch(agent.url + path, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+  })
+  expect(answer.status, path).toBe(200)
+  return (await answer.json()) as T
+}
+
+describe('alerts in the stream', () => {
+  it('come when one is raised, silenced and acknowledged, each once, also after a break', { timeout: 120_000 }, async () => {
+    const agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'intruder', '--demo-gpus', '2', '--interval', '0.2'], {
+      GPUWARDEN_ALERTS_SIMULATED: 'true',
+    })
+    onTestFinished(async () => void (await agent.stop('SIGKILL')))
+    const open = (headers: Record<string, string> = {}) => openStream(`${agent.url}/api/v1/stream?types=alerts`, headers)
+    const client = await open()
+    onTestFinished(() => client.close())
+    const known = async () => (await agent.get<{ alerts: AlertView[] }>('/api/v1/alerts')).alerts.find(({ state }) => state === 'firing')
+    const { fingerprint } = await until('an alert fires', known, 90_000)
+    await told(client, (alert) => alert.fingerprint === fingerprint && alert.state === 'firing')
+
+    const silence = await send<{ id: string }>(agent, 'POST', '/api/v1/silences', {
+      matchers: [`fingerprint=${fingerprint}`],
+      seconds: 600,
+      by: 'ada',
+    })
+    await told(client, (alert) => alert.fingerprint === fingerprint && alert.silence === silence.id && alert.mutedBy === 'silence')
+    expect(eventsOf(client).some(({ silencesChanged }) => silencesChanged)).toBe(true)
+    const lastId = client.events.at(-1)?.id ?? ''
+    client.close()
+
+    await send(agent, 'DELETE', `/api/v1/silences/${silence.id}`)
+    await send(agent, 'POST', `/api/v1/alerts/${encodeURIComponent(fingerprint)}/ack`, { seconds: 600, by: 'ada' })
+    const back = await open({ 'last-event-id': lastId })
+    onTestFinished(() => back.close())
+    await told(back, (alert) => alert.fingerprint === fingerprint && alert.silence === null)
+    await told(back, (alert) => alert.fingerprint === fingerprint && alert.acknowledged?.by === 'ada')
+    expect(back.events.map(({ event }) => event)).not.toContain('reset')
+    const ids = [...client.events, ...back.events].flatMap(({ id }) => id ?? [])
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})

@@ -1,0 +1,202 @@
+/** Why memory ran out: what the SDK wrote down, in words. */
+import '../../style/memory.css'
+import {
+  type CodePlace,
+  causeWords,
+  growthText,
+  type OomHolder,
+  type OomReport,
+  ownPlace,
+  placeText,
+  sizeText,
+} from '../../../../src/memory/oom-report.ts'
+import { now } from '../../live/agent-clock.ts'
+import { CopyButton, Fact, Meter, Panel, ScrollBox } from '../../parts/parts.tsx'
+import { clockTime } from '../../words.ts'
+import { PARTS } from '../memory/ledger-now.tsx'
+import { oomParts } from './oom-parts.ts'
+
+type Raw = Readonly<Record<string, unknown>>
+
+export function OutOfMemory({ report, raw }: { readonly report: OomReport; readonly raw: Raw }) {
+  const { cause, at, holders, stack, message } = report
+  return (
+    <Panel title="Why memory ran out" aside={at !== null && <span class="small faint">{clockTime(at, now.value)}</span>}>
+      {cause && (
+        <p class="oom-cause breakable">
+          <strong class="tone-critical">{capital(causeWords(cause.kind))}</strong>
+          {cause.message !== null && <span>{capital(cause.message)}</span>}
+        </p>
+      )}
+      <Circumstances report={report} />
+      <Ledger report={report} />
+      {holders.length > 0 && <Holders list={holders} />}
+      {stack.length > 0 && <Folded title="Calls, innermost first" text={stack.toReversed().map(placeText).join('\n')} />}
+      {message !== null && <Folded title="PyTorch's own message" text={message} />}
+      <Folded title="All that the SDK wrote down" text={JSON.stringify(raw, null, 2)} />
+    </Panel>
+  )
+}
+
+/** Something that is no report of memory: as it came. */
+export function LastWords({ raw }: { readonly raw: Raw }) {
+  return (
+    <Panel title="Last report of the SDK">
+      <Folded title="All that it wrote down" text={JSON.stringify(raw, null, 2)} />
+    </Panel>
+  )
+}
+
+function Circumstances({ report }: { readonly report: OomReport }) {
+  const { requestedBytes, growth, allocatorSettings, allocatorRetries, snapshot, rank } = report
+  const place = ownPlace(report)
+  return (
+    <>
+      {place && (
+        <p class="small">
+          <span class="faint">Where</span> <Place place={place} />
+        </p>
+      )}
+      <div class="facts">
+        {requestedBytes !== null && <Fact label="Asked for">{sizeText(requestedBytes)}</Fact>}
+        {growth && <Fact label="Tensors grew">{growthText(growth)}</Fact>}
+        <Fact label="Allocator settings" title="PYTORCH_ALLOC_CONF">
+          {allocatorSettings === null ? 'none' : <code class="breakable">{allocatorSettings}</code>}
+        </Fact>
+        {allocatorRetries !== null && (
+          <Fact label="Emptied its cache" title="The allocator gave its cache back and tried again">
+            {allocatorRetries} ×
+          </Fact>
+        )}
+        {rank !== null && <Fact label="Rank">{rank}</Fact>}
+      </div>
+      {snapshot?.path != null ? (
+        <p class="small breakable">
+          <span class="faint">Snapshot</span> <code>{snapshot.path}</code> <CopyButton text={snapshot.path} />{' '}
+          <span class="faint">opens at pytorch.org/memory_viz</span>
+        </p>
+      ) : (
+        snapshot?.reason != null && <p class="small faint breakable">Snapshot: {snapshot.reason}</p>
+      )}
+    </>
+  )
+}
+
+const FILLS: Readonly<Record<string, { readonly fill: string }>> = PARTS
+
+function fillOf(name: string): string {
+  return Object.hasOwn(FILLS, name) ? (FILLS[name]?.fill ?? 'fill-7') : 'fill-7'
+}
+
+function Ledger({ report }: { readonly report: OomReport }) {
+  const ledger = oomParts(report)
+  if (ledger === null) return null
+  return (
+    <div class="ledger">
+      <h3>Where it was</h3>
+      <Meter
+        label="Memory of the GPU when it ran out"
+        value={ledger.words}
+        parts={ledger.parts
+          .filter(({ name, ratio }) => name !== 'free' && ratio > 0)
+          .map(({ name, ratio, label, size }) => ({ ratio, fill: fillOf(name), label: `${label}: ${size}` }))}
+      />
+      <ScrollBox label="Ledger">
+        <table class="ledger-table">
+          <thead>
+            <tr>
+              <th>Part</th>
+              <th class="number">Bytes</th>
+              <th class="number">Share</th>
+              <th>What it is</th>
+            </tr>
+          </thead>
+          <tbody>
+            {ledger.parts.map(({ name, label, size, share, explanation }) => (
+              <tr key={name}>
+                <td class="nowrap">
+                  <i class={`swatch ${fillOf(name)}`} /> {label}
+                </td>
+                <td class="number">{size}</td>
+                <td class="number faint">{share}</td>
+                <td class="small faint">{explanation}</td>
+              </tr>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr>
+              <td>All of it</td>
+              <td class="number">{ledger.total}</td>
+              <td class="number">100 %</td>
+              <td />
+            </tr>
+          </tfoot>
+        </table>
+      </ScrollBox>
+    </div>
+  )
+}
+
+function Holders({ list }: { readonly list: readonly OomHolder[] }) {
+  return (
+    <div class="ledger">
+      <h3>Who held it</h3>
+      <ScrollBox label="Who held it">
+        <table>
+          <thead>
+            <tr>
+              <th class="number">Bytes</th>
+              <th class="number">Blocks</th>
+              <th>Allocated at</th>
+            </tr>
+          </thead>
+          <tbody>
+            {list.map((holder) => (
+              <tr key={placeText(holder)}>
+                <td class="number">{sizeText(holder.bytes)}</td>
+                <td class="number faint">{holder.blocks ?? ''}</td>
+                <td class="small">
+                  <Place place={holder} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollBox>
+    </div>
+  )
+}
+
+function Place({ place: { file, line, function: name } }: { readonly place: CodePlace }) {
+  return (
+    <span class="breakable">
+      <code>
+        {file}
+        {line !== null && `:${line}`}
+      </code>
+      {name !== null && (
+        <>
+          {' in '}
+          <code>{name}</code>
+        </>
+      )}
+    </span>
+  )
+}
+
+function Folded({ title, text }: { readonly title: string; readonly text: string }) {
+  return (
+    <details class="small folded">
+      <summary>{title}</summary>
+      <CopyButton text={text} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre class="last-words" tabIndex={0}>
+        {text}
+      </pre>
+    </details>
+  )
+}
+
+function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+}
