@@ -27,7 +27,7 @@ const said = {
   stack: [
     { file: '/home/user/train.py', line: 77, function: 'main' },
     { file: '/home/user/train.py', line: 33, function: 'leak' },
-    { file: '/opt/torch/.venv/lib/python3.12/site-packages/torch/nn/modules/module.py', line: 1779, function: '_call_impl' },
+    { file: '/home/user/venv/lib/python3.12/site-packages/torch/nn/modules/module.py', line: 1779, function: '_call_impl' },
   ],
   ledger: [
     { name: 'torch_pending_free', bytes: 0, explanation: 'Nothing.' },
