@@ -1,5 +1,6 @@
 /** The bar at the top and the line at the bottom of every page. */
-import { useEffect, useRef } from 'preact/hooks'
+import { computed } from '@preact/signals'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { session, signOut } from '../api.ts'
 import { now } from '../live/agent-clock.ts'
 import { reconnect } from '../live/connection.ts'
@@ -11,14 +12,26 @@ import { formatDuration, zoneName } from '../words.ts'
 /** Younger readings count as of this moment. */
 const LIVE_MS = 3000
 
+const troubles = computed(() => findings.value.filter(({ severity }) => severity !== 'info'))
+const troubleCount = computed(() => troubles.value.length)
+
 export function TopBar() {
   const current = place.value.parts[0] ?? ''
   const nav = useRef<HTMLElement>(null)
-  // On a phone the bar is wider than the screen: where one is has to be in sight.
-  useEffect(() => {
-    const link = nav.current?.querySelector<HTMLElement>('[aria-current]')
-    if (nav.current && link) nav.current.scrollLeft = link.offsetLeft + link.offsetWidth / 2 - nav.current.clientWidth / 2
-  }, [current])
+  const count = troubleCount.value
+  // On a phone the bar is wider than the screen: where one is has to be in sight, also when the count or the host's name pushes it aside.
+  useLayoutEffect(() => {
+    const bar = nav.current
+    if (!bar) return
+    const show = () => {
+      const link = bar.querySelector<HTMLElement>('[aria-current]')
+      if (link) bar.scrollLeft = link.offsetLeft + link.offsetWidth / 2 - bar.clientWidth / 2
+    }
+    show()
+    const watch = new ResizeObserver(show)
+    watch.observe(bar)
+    return () => watch.disconnect()
+  }, [current, count])
   return (
     <header class="top">
       <a class="brand" href="#/">
@@ -44,7 +57,7 @@ function isCurrent(name: string, current: string): boolean {
 }
 
 function FindingCount() {
-  const list = findings.value.filter(({ severity }) => severity !== 'info')
+  const list = troubles.value
   if (list.length === 0) return null
   const worst = list.some(({ severity }) => severity === 'critical') ? 'critical' : 'warning'
   return <span class={`count ${worst}`}>{list.length}</span>
