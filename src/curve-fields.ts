@@ -1,13 +1,7 @@
 /** The figures of a training step that make curves: what the agent keeps of a run, and what the dashboard asks for. */
 import type { TrainingStep } from './model.ts'
 
-export const CURVE_FIELDS = [
-  'epoch',
-  'loss',
-  'learningRate',
-  'gradientNorm',
-  'throughputPerSecond',
-  'stepSeconds',
+export const ALLOCATOR_FIELDS = [
   'memoryAllocatedBytes',
   'memoryReservedBytes',
   'memoryActiveBytes',
@@ -16,6 +10,16 @@ export const CURVE_FIELDS = [
   'memoryPeakReservedBytes',
   'allocRetries',
   'oomCount',
+] as const satisfies readonly (keyof TrainingStep)[]
+
+export const CURVE_FIELDS = [
+  'epoch',
+  'loss',
+  'learningRate',
+  'gradientNorm',
+  'throughputPerSecond',
+  'stepSeconds',
+  ...ALLOCATOR_FIELDS,
 ] as const satisfies readonly (keyof TrainingStep)[]
 
 /** Before the name of a phase or of a figure of the run's own: `phase:forward`, `custom:accuracy`. */

@@ -8,9 +8,9 @@ const PYTHON = fileURLToPath(new URL('../python', import.meta.url))
 const LIMIT_MS = 300_000
 
 /** What unittest said. It fails with its whole output when a test fails, and when one was skipped: everything that is needed is here. */
-async function unittest(module: string): Promise<string> {
+async function unittest(...modules: readonly string[]): Promise<string> {
   const env = { ...process.env, GPUWARDEN_TEST_NODE: process.execPath, PYTHONDONTWRITEBYTECODE: '1' }
-  const said = await promisify(execFile)('python3', ['-m', 'unittest', module], {
+  const said = await promisify(execFile)('python3', ['-m', 'unittest', ...modules], {
     cwd: PYTHON,
     env,
     timeout: LIMIT_MS,
@@ -23,7 +23,7 @@ async function unittest(module: string): Promise<string> {
 
 describe('the Python SDK', () => {
   it('does what each part says', async () => {
-    expect(await unittest('tests.test_units')).toMatch(/\nOK\n$/)
+    expect(await unittest('tests.test_units', 'tests.test_gpu_memory')).toMatch(/\nOK\n$/)
   })
 
   it(

@@ -1,4 +1,5 @@
 /** Remembers the latest of every training run for /metrics, within bounds. */
+import { ALLOCATOR_FIELDS } from '../curve-fields.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../model.ts'
 import { joinPairs, labelValue, pairs, provenancePairs } from './labels.ts'
 
@@ -17,14 +18,7 @@ const LATEST_FIELDS = [
   'learningRate',
   'gradientNorm',
   'throughputPerSecond',
-  'memoryAllocatedBytes',
-  'memoryReservedBytes',
-  'memoryActiveBytes',
-  'memoryInactiveSplitBytes',
-  'memoryPeakAllocatedBytes',
-  'memoryPeakReservedBytes',
-  'allocRetries',
-  'oomCount',
+  ...ALLOCATOR_FIELDS,
 ] as const satisfies readonly (keyof TrainingStep)[]
 
 export type LatestField = (typeof LATEST_FIELDS)[number]

@@ -5,7 +5,8 @@ import type { LedgerEntry, LedgerName } from '../../../../src/memory/ledger.ts'
 import type { ProcessView } from '../../../../src/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
-import { Empty, Meter, Panel, ScrollBox } from '../../parts/parts.tsx'
+import { LedgerTable } from '../../parts/ledger-table.tsx'
+import { Empty, Panel } from '../../parts/parts.tsx'
 import { formatBytes } from '../../words.ts'
 import { type Allocator, ledgerNow } from './allocators.ts'
 
@@ -44,51 +45,20 @@ export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; read
   return (
     <Panel title="Where it is now" aside={<span class="small faint">{isLive ? '' : 'not current'}</span>}>
       <div class={isLive ? 'ledger' : 'ledger stale'}>
-        <Meter
+        <LedgerTable
           label={`Memory of GPU ${info.label}`}
-          value={ledger.entries.map(({ name, bytes }) => `${PARTS[name].label} ${formatBytes(bytes)}`).join(', ')}
-          parts={ledger.entries
-            .filter(({ name }) => name !== 'free')
-            .map(({ name, bytes }) => ({
-              ratio: share(bytes),
-              fill: PARTS[name].fill,
-              label: `${PARTS[name].label}: ${formatBytes(bytes)}`,
-            }))}
+          words={ledger.entries.map(({ name, bytes }) => `${PARTS[name].label} ${formatBytes(bytes)}`).join(', ')}
+          lines={rows.map(({ name, bytes, explanation }) => ({
+            name,
+            ...PARTS[name],
+            size: formatBytes(bytes),
+            share: percent(bytes),
+            ratio: share(bytes),
+            explanation: name === 'other_processes' ? <Holders processes={cell.processes.value} /> : explanation,
+          }))}
+          total={formatBytes(ledger.totalBytes)}
+          note={ledger.adjusted && 'Figures of different moments did not quite fit together; a part was cut so that the sum is right.'}
         />
-        <ScrollBox label="Ledger">
-          <table class="ledger-table">
-            <thead>
-              <tr>
-                <th>Part</th>
-                <th class="number">Bytes</th>
-                <th class="number">Share</th>
-                <th>What it is</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ name, bytes, explanation }) => (
-                <tr key={name}>
-                  <td class="nowrap">
-                    <i class={`swatch ${PARTS[name].fill}`} /> {PARTS[name].label}
-                  </td>
-                  <td class="number">{formatBytes(bytes)}</td>
-                  <td class="number faint">{percent(bytes)}</td>
-                  <td class="small faint">{name === 'other_processes' ? <Holders processes={cell.processes.value} /> : explanation}</td>
-                </tr>
-              ))}
-            </tbody>
-            <tfoot>
-              <tr>
-                <td>All of it</td>
-                <td class="number">{formatBytes(ledger.totalBytes)}</td>
-                <td class="number">100.0 %</td>
-                <td class="small faint">
-                  {ledger.adjusted && 'Figures of different moments did not quite fit together; a part was cut so that the sum is right.'}
-                </td>
-              </tr>
-            </tfoot>
-          </table>
-        </ScrollBox>
       </div>
     </Panel>
   )

@@ -1,6 +1,8 @@
 /** The allocators on a GPU: from the stream, and for runs that have not taken a step since this page was opened, from the agent's memory. */
+
 import { computed, type ReadonlySignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
+import { ALLOCATOR_FIELDS } from '../../../../src/curve-fields.ts'
 import type { TrainingStep } from '../../../../src/model.ts'
 import type { StepsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
@@ -13,17 +15,7 @@ import { columnOf, curveOfAnswer, type RunCurve } from '../training/curve.ts'
 import { type Allocator, allocatorsOn } from './allocators.ts'
 
 const MOST_ASKED = 16
-const MEMORY_FIELDS = [
-  'stepSeconds',
-  'memoryAllocatedBytes',
-  'memoryReservedBytes',
-  'memoryActiveBytes',
-  'memoryInactiveSplitBytes',
-  'memoryPeakAllocatedBytes',
-  'memoryPeakReservedBytes',
-  'allocRetries',
-  'oomCount',
-] as const
+const MEMORY_FIELDS = ['stepSeconds', ...ALLOCATOR_FIELDS] as const
 
 export function useAllocators(cell: GpuCell): ReadonlySignal<readonly Allocator[]> {
   const wanted = [...runs.value.values()]

@@ -1,5 +1,4 @@
 /** Why memory ran out: what the SDK wrote down, in words. */
-import '../../style/memory.css'
 import {
   type CodePlace,
   causeWords,
@@ -11,7 +10,8 @@ import {
   sizeText,
 } from '../../../../src/memory/oom-report.ts'
 import { now } from '../../live/agent-clock.ts'
-import { CopyButton, Fact, Meter, Panel, ScrollBox } from '../../parts/parts.tsx'
+import { LedgerTable } from '../../parts/ledger-table.tsx'
+import { CopyButton, Fact, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { clockTime } from '../../words.ts'
 import { PARTS } from '../memory/ledger-now.tsx'
 import { oomParts } from './oom-parts.ts'
@@ -94,45 +94,12 @@ function Ledger({ report }: { readonly report: OomReport }) {
   return (
     <div class="ledger">
       <h3>Where it was</h3>
-      <Meter
+      <LedgerTable
         label="Memory of the GPU when it ran out"
-        value={ledger.words}
-        parts={ledger.parts
-          .filter(({ name, ratio }) => name !== 'free' && ratio > 0)
-          .map(({ name, ratio, label, size }) => ({ ratio, fill: fillOf(name), label: `${label}: ${size}` }))}
+        words={ledger.words}
+        lines={ledger.parts.map((part) => ({ ...part, fill: fillOf(part.name) }))}
+        total={ledger.total}
       />
-      <ScrollBox label="Ledger">
-        <table class="ledger-table">
-          <thead>
-            <tr>
-              <th>Part</th>
-              <th class="number">Bytes</th>
-              <th class="number">Share</th>
-              <th>What it is</th>
-            </tr>
-          </thead>
-          <tbody>
-            {ledger.parts.map(({ name, label, size, share, explanation }) => (
-              <tr key={name}>
-                <td class="nowrap">
-                  <i class={`swatch ${fillOf(name)}`} /> {label}
-                </td>
-                <td class="number">{size}</td>
-                <td class="number faint">{share}</td>
-                <td class="small faint">{explanation}</td>
-              </tr>
-            ))}
-          </tbody>
-          <tfoot>
-            <tr>
-              <td>All of it</td>
-              <td class="number">{ledger.total}</td>
-              <td class="number">100 %</td>
-              <td />
-            </tr>
-          </tfoot>
-        </table>
-      </ScrollBox>
     </div>
   )
 }
