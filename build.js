@@ -27,7 +27,7 @@ const STEPS = [
   {
     makes: 'dist/web/index.html',
     stamp: 'dist/web-MADE-FROM',
-    from: ['web', 'src/format.ts', 'src/curve-fields.ts', 'src/memory', 'package-lock.json'],
+    from: ['web', 'src/core', 'package-lock.json'],
     run: dashboard,
     isWhole: () => true,
     finish: () => undefined,
@@ -38,11 +38,11 @@ const markOf = (digest) => `// program/ is made from ${digest}\n`
 const NOT_BUILT = /\.(test|contract|fixture)\.tsx?$|\.golden\./
 
 /** What the program starts as a process of its own has to stay a file of its own. */
-const ENTRIES = { cli: 'src/cli.ts', 'sampler/child': 'src/sampler/child.ts' }
+const ENTRIES = { cli: 'src/cli.ts', 'agent/sampler-child': 'src/agent/sampler-child.ts' }
 /** Native code, and what starts files of its own or is needed by none of the quick commands. */
 const NOT_BUNDLED = ['koffi', '@resvg/resvg-js', 'pino', 'nodemailer']
 /** Modules that start an entry see themselves beside it; all others where the compiler puts them. */
-const STARTS_ENTRIES = new Set(['sampling.ts'])
+const STARTS_ENTRIES = new Set(['agent/sampling.ts'])
 
 await build()
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gpuRecord, NO_READINGS } from '../dist/record.js'
+import { gpuRecord, NO_READINGS } from '../dist/core/record.js'
 import { random } from './accuracy/generator.mjs'
 
 const PROGRAM = fileURLToPath(new URL('../bin/gpuwarden.js', import.meta.url))

@@ -1,10 +1,11 @@
 /** Arguments → command, exit code; nothing else. */
 import { Command, CommanderError } from 'commander'
-import { COMMANDS, type CommandEntry } from './commands/index.ts'
-import { type ConfigKey, type FlagValues, loadConfig, SETTINGS } from './config.ts'
-import { EXIT, Failure } from './failure.ts'
-import type { Setting } from './setting.ts'
-import { VERSION } from './version.ts'
+import { type ConfigKey, type FlagValues, loadConfig, SETTINGS } from './agent/config.ts'
+import type { CommandEntry } from './commands/command-entry.ts'
+import { COMMANDS } from './commands/index.ts'
+import { EXIT, Failure } from './core/failure.ts'
+import type { Setting } from './core/setting.ts'
+import { VERSION } from './core/version.ts'
 
 const DEFAULT_COMMAND = 'top'
 

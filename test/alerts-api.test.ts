@@ -10,8 +10,8 @@ import { PretendChannel, pretendWorld, temporaryDir, type World } from '../src/a
 import type { Silence } from '../src/alerts/silences.ts'
 import { pushRoutes } from '../src/channels/push-routes.ts'
 import { PushSubscriptions } from '../src/channels/push-subscriptions.ts'
-import type { AlertView } from '../src/kinds.ts'
-import type { Route } from '../src/route.ts'
+import type { AlertView } from '../src/core/kinds.ts'
+import type { Route } from '../src/core/route.ts'
 import { startServer } from '../src/server/pretend-agent.contract.ts'
 
 /** All that any of these routes answers; a good answer is held against the schema of its route, a refusal has only `error`. */

@@ -74,7 +74,7 @@ describe('what the command line starts', () => {
 describe('building', () => {
   const folder = temporaryFolder()
   const OUTPUTS = ['dist/program/cli.js', 'dist/cli.js', 'dist/web/index.html']
-  const INPUTS = ['src/cli.ts', 'src/sampler/child.ts', 'web/index.html', 'package-lock.json', 'build.js']
+  const INPUTS = ['src/cli.ts', 'src/agent/sampler-child.ts', 'web/index.html', 'package-lock.json', 'build.js']
   const program = (word: string) => `import { hostname as nameOf } from 'node:os'
 /** Not needed at run time. */
 export function main(): number {
@@ -95,7 +95,7 @@ export function main(): number {
       'package.json': '{"type":"module"}',
       'package-lock.json': '{}',
       'src/cli.ts': program('first'),
-      'src/sampler/child.ts': 'export const child = 1\n',
+      'src/agent/sampler-child.ts': 'export const child = 1\n',
       'web/index.html': '<p>one</p>',
       'web/vite.config.ts': "export default { root: import.meta.dirname, build: { outDir: '../dist/web', emptyOutDir: true } }",
     })

@@ -1,13 +1,13 @@
 /** What public dashboards and rules for other exporters read is published under their names, with their types, units and labels. */
 import { describe, expect, it } from 'vitest'
+import type { AgentState, GpuView } from '../src/core/kinds.ts'
+import type { GpuProcess, ProcessView, TrainingStep } from '../src/core/model.ts'
 import { CATALOGUE } from '../src/exporter/catalogue.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
 import { readExposition, type Series } from '../src/exporter/exposition.contract.ts'
 import { FIXED_STATE, fixedTraining, fixedXids, NOW } from '../src/exporter/fixed-state.contract.ts'
 import type { Family } from '../src/exporter/metric.ts'
 import { TrainingMetrics } from '../src/exporter/training-metrics.ts'
-import type { AgentState, GpuView } from '../src/kinds.ts'
-import type { GpuProcess, ProcessView, TrainingStep } from '../src/model.ts'
 import { metricNames } from './promql.ts'
 import { publicQueries } from './public-dashboards.ts'
 

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { KEYS, SETTINGS, variableOf } from '../src/config.ts'
-import type { Setting } from '../src/setting.ts'
+import { KEYS, SETTINGS, variableOf } from '../src/agent/config.ts'
+import type { Setting } from '../src/core/setting.ts'
 
 const FILE = fileURLToPath(new URL('../docs/configuration.md', import.meta.url))
 const [BEGIN, END] = ['<!-- settings -->', '<!-- /settings -->']

@@ -1,14 +1,14 @@
 /** A newcomer who orders a trouble sees it found within a minute, and sees nothing where all is well. */
 import { describe, expect, it } from 'vitest'
+import { Hub } from '../src/agent/hub.ts'
+import { SILENT_LOG } from '../src/agent/one-look.ts'
+import { State } from '../src/agent/state.ts'
+import type { HubEvent, SelfUsage } from '../src/core/kinds.ts'
+import type { Finding } from '../src/core/model.ts'
 import { createEngine } from '../src/detectors/engine.ts'
 import { detectors } from '../src/detectors/index.ts'
-import { Hub } from '../src/hub.ts'
-import type { HubEvent, SelfUsage } from '../src/kinds.ts'
-import type { Finding } from '../src/model.ts'
-import { SILENT_LOG } from '../src/one-look.ts'
 import { demo } from '../src/sources/demo/index.ts'
 import { sourceEnv } from '../src/sources/source.contract.ts'
-import { State } from '../src/state.ts'
 
 const START = 1_760_000_000_000
 const SELF: SelfUsage = { version: '0', startedAt: START, runId: '', pid: 1, cpuSeconds: 0, residentBytes: 0 }

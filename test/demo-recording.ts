@@ -1,8 +1,8 @@
 /** Minutes of simulated GPUs as a recording, made at once: the same simulation as --source demo. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ProcessInfo } from '../src/model.ts'
-import { deviceRecord, gpuRecord, stepRecord } from '../src/record.ts'
+import type { ProcessInfo } from '../src/core/model.ts'
+import { deviceRecord, gpuRecord, stepRecord } from '../src/core/record.ts'
 import { demo } from '../src/sources/demo/index.ts'
 import { temporaryFolder } from './program.ts'
 

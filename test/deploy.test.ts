@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments, parse as parseYaml } from 'yaml'
 import { z } from 'zod'
-import { KEYS, variableOf } from '../src/config.ts'
+import { KEYS, variableOf } from '../src/agent/config.ts'
 import { pushSettings } from '../src/push/settings.ts'
 import { copyOf, instructions } from './dockerfile.ts'
 

@@ -19,9 +19,9 @@ describe('the package', () => {
     for (const path of [
       'bin/gpuwarden.js',
       'dist/program/cli.js',
-      'dist/program/sampler/child.js',
+      'dist/program/agent/sampler-child.js',
       'dist/program/MADE-FROM',
-      'dist/sampler/child.js',
+      'dist/agent/sampler-child.js',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/program/LICENSES.txt',

@@ -1,9 +1,9 @@
 /** Pushing, against receivers that are really there. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { KEYS } from '../src/config.ts'
+import { KEYS } from '../src/agent/config.ts'
+import type { HubEvent, Log, Sink } from '../src/core/kinds.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
 import { FIXED_STATE, fixedTraining } from '../src/exporter/fixed-state.contract.ts'
-import type { HubEvent, Log, Sink } from '../src/kinds.ts'
 import { readWriteRequest } from '../src/push/protobuf.fixture.ts'
 import { createPush } from '../src/push/push.ts'
 import { type PushSettings, pushSettings } from '../src/push/settings.ts'

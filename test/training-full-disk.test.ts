@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { parseStepLine } from '../src/recording/line.ts'
+import { parseStepLine } from '../src/core/recording/line.ts'
 import { RunningAgent } from './program.ts'
 import { closeAll, lines, logged, post, postLines, start } from './training-world.ts'
 

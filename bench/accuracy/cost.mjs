@@ -1,7 +1,8 @@
 // What the detectors cost: microseconds per GPU sample and the size of their state, for one GPU with one process at ten samples a second and
 // a training run at one step a second.
+
+import { NO_READINGS } from '../../dist/core/record.js'
 import { detectors } from '../../dist/detectors/index.js'
-import { NO_READINGS } from '../../dist/record.js'
 import { random } from './generator.mjs'
 
 const TOTAL = 80 * 1024 ** 3

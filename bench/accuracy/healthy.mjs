@@ -1,11 +1,12 @@
 // What the detectors say of hours of simulated work in which all is well: the demo's trainings, each with evaluations and checkpoints,
 // at several sampling intervals. Whatever is a warning here is false.
+
+import { Hub } from '../../dist/agent/hub.js'
+import { SILENT_LOG } from '../../dist/agent/one-look.js'
+import { State } from '../../dist/agent/state.js'
 import { createEngine } from '../../dist/detectors/engine.js'
 import { detectors } from '../../dist/detectors/index.js'
-import { Hub } from '../../dist/hub.js'
-import { SILENT_LOG } from '../../dist/one-look.js'
 import { demo } from '../../dist/sources/demo/index.js'
-import { State } from '../../dist/state.js'
 
 const START = 1_760_000_000_000
 export const INTERVALS = [0.1, 0.2, 0.5, 1, 5]

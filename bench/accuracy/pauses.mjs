@@ -1,7 +1,8 @@
 // A training that rests now and then, its GPU at 0 % without copies (data that is late, an upload of a checkpoint), and one that hangs:
 // what is said of the one, and how soon of the other.
+
+import { NO_READINGS } from '../../dist/core/record.js'
 import { stall } from '../../dist/detectors/stall.js'
-import { NO_READINGS } from '../../dist/record.js'
 import { random } from './generator.mjs'
 
 const START = 1_760_000_000_000

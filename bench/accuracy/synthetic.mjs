@@ -1,7 +1,8 @@
 // Runs the real detectors over synthetic days and counts: leaks found and invented, forecasts missed, early, false, and how often the interval held.
+
+import { NO_READINGS } from '../../dist/core/record.js'
 import { leak } from '../../dist/detectors/leak.js'
 import { oom } from '../../dist/detectors/oom.js'
-import { NO_READINGS } from '../../dist/record.js'
 import { MannKendall, PredictLinear, Threshold } from './baselines.mjs'
 
 const START = 1_760_000_000_000

@@ -1,8 +1,8 @@
 // Replays the recorded runs through the real detectors and compares what they say with what happened.
 import { readdirSync, readFileSync } from 'node:fs'
+import { openRecording } from '../../dist/core/recording/recording.js'
 import { createEngine } from '../../dist/detectors/engine.js'
 import { detectors } from '../../dist/detectors/index.js'
-import { openRecording } from '../../dist/recording/recording.js'
 
 const TRACES = new URL('../../fixtures/traces/', import.meta.url)
 /** What the GPU alone cannot tell: a NaN, and that a silence is a stall (there it is information). */

@@ -1,6 +1,6 @@
 /** What is kept of each trouble: the state of the engine for one fingerprint. Plain and JSON-safe. */
-import type { Acknowledgement } from '../kinds.ts'
-import type { Finding, Reading, Severity } from '../model.ts'
+import type { Acknowledgement } from '../core/kinds.ts'
+import type { Finding, Reading, Severity } from '../core/model.ts'
 
 export type AlertPhase = 'pending' | 'firing' | 'resolved'
 

@@ -1,6 +1,6 @@
 /** What the alert engine needs, and what the agent, the commands and the routes may ask of it. */
-import type { AgentState, AlertNews, AlertView, Channel, Delivery, History, Log, Sink } from '../kinds.ts'
-import type { Reading } from '../model.ts'
+import type { AgentState, AlertNews, AlertView, Channel, Delivery, History, Log, Sink } from '../core/kinds.ts'
+import type { Reading } from '../core/model.ts'
 import type { AlertPhase } from './alert-record.ts'
 import type { DeliveryResult } from './courier.ts'
 import type { EngineLimits } from './engine.ts'

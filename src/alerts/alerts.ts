@@ -1,7 +1,7 @@
 /** The alert engine as the agent uses it: takes findings and levels, keeps what must not be lost, and lets the couriers deliver. */
-import { EXIT, Failure } from '../failure.ts'
-import type { AlertView, Delivery, HubEvent } from '../kinds.ts'
-import type { Finding } from '../model.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { AlertView, Delivery, HubEvent } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
 import { ChangeWatch } from './alert-news.ts'
 import type { AlertRecord } from './alert-record.ts'
 import { healthOf, type Parts, viewOf } from './alert-view.ts'

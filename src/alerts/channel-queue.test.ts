@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { AlertStatus } from '../kinds.ts'
-import type { Severity } from '../model.ts'
+import type { AlertStatus } from '../core/kinds.ts'
+import type { Severity } from '../core/model.ts'
 import { ChannelQueue } from './channel-queue.ts'
 import { Journal } from './journal.ts'
 import type { Notice, SpooledMessage } from './notice.ts'

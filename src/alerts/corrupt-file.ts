@@ -1,6 +1,6 @@
 /** Where a file goes that cannot be read in full: somebody may want to look at it. */
 import { join } from 'node:path'
-import { link, readdir, rename, rm } from '../disk.ts'
+import { link, readdir, rename, rm } from '../core/disk.ts'
 
 const KEPT = 5
 

@@ -1,5 +1,5 @@
 /** Brings the messages of one channel where they belong, one after the other: durable first, then tried, then written down. */
-import type { AlertMessage, Channel, Delivery, Log } from '../kinds.ts'
+import type { AlertMessage, Channel, Delivery, Log } from '../core/kinds.ts'
 import type { ChannelQueue } from './channel-queue.ts'
 import type { Composer } from './composer.ts'
 import type { SpooledMessage } from './notice.ts'

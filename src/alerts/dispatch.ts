@@ -1,6 +1,6 @@
 /** Decides who has to be told of which trouble, and hands it to the queue of each channel. Sends nothing itself. */
-import type { AgentState, Alert, AlertStatus } from '../kinds.ts'
-import type { Finding, GpuInfo, ProcessView, Run } from '../model.ts'
+import type { AgentState, Alert, AlertStatus } from '../core/kinds.ts'
+import type { Finding, GpuInfo, ProcessView, Run } from '../core/model.ts'
 import { type AlertRecord, SEVERITY_RANK } from './alert-record.ts'
 import type { ChannelQueue } from './channel-queue.ts'
 import type { MatchSubject } from './matcher.ts'

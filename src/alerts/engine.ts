@@ -2,7 +2,7 @@
  * The state machine of alerts: inactive → pending → firing → resolved, one per fingerprint. Pure: time comes with what it is told,
  * nothing is read or written, the same input gives the same transitions.
  */
-import type { Finding } from '../model.ts'
+import type { Finding } from '../core/model.ts'
 import { type AlertRecord, jsonSafe, SEVERITY_RANK } from './alert-record.ts'
 import { ObservedTime, type ObservedTimeState } from './observed-time.ts'
 

@@ -2,7 +2,7 @@
 import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { link, readFile, rename, rm, stat, utimes, writeFile } from '../disk.ts'
+import { link, readFile, rename, rm, stat, utimes, writeFile } from '../core/disk.ts'
 
 const HEARTBEAT_MS = 30_000
 /** A holder that cannot be looked up from here (another host or container) is taken for dead after this long without a sign. */

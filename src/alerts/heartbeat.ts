@@ -1,5 +1,5 @@
 /** Dead-man's switch: asks a URL every few minutes, so that somebody else notices when nothing is watching any more. */
-import type { Log } from '../kinds.ts'
+import type { Log } from '../core/kinds.ts'
 
 export interface HeartbeatOptions {
   /** Holds a secret as a rule, so that it is never logged. */

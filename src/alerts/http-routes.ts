@@ -1,8 +1,8 @@
 /** The alerts over HTTP: what there is, silences, acknowledgements, and tests of channels. */
 import { z } from 'zod'
-import { alertViewSchema } from '../alert-schema.ts'
-import { Failure } from '../failure.ts'
-import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import { alertViewSchema } from '../core/alert-schema.ts'
+import { Failure } from '../core/failure.ts'
+import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import type { Alerts, ChannelHealth } from './alerts-api.ts'
 import { ANSWERS, acknowledgeBody, type Ending, historyQuery, silenceBody, silenceView } from './http-schemas.ts'
 import { checkMatcher, parseMatcher } from './matcher.ts'

@@ -4,8 +4,8 @@
  */
 import { close, fdatasync, open, rename, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { open as openInTurn } from '../disk.ts'
-import { journalLane, logLane } from '../disk-lane.ts'
+import { open as openInTurn } from '../core/disk.ts'
+import { journalLane, logLane } from '../core/disk-lane.ts'
 
 const calls = {
   open: promisify(open),

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { logLane } from '../disk-lane.ts'
+import { logLane } from '../core/disk-lane.ts'
 import { Journal } from './journal.ts'
 import { decodeJournal, decodeLine, encodeLine } from './journal-line.ts'
 import { type RecordedLog, recordedLog, temporaryDir } from './pretend-world.contract.ts'

@@ -1,7 +1,7 @@
 /** Evaluates the level rules on what the hub publishes, and says so as findings, like a detector. */
-import { formatDuration, formatPercent } from '../format.ts'
-import type { AgentState, Tick } from '../kinds.ts'
-import type { Finding, FindingSubject, GpuSample, HostSample, Reading, Severity, SourceHealth } from '../model.ts'
+import { formatDuration, formatPercent } from '../core/format.ts'
+import type { AgentState, Tick } from '../core/kinds.ts'
+import type { Finding, FindingSubject, GpuSample, HostSample, Reading, Severity, SourceHealth } from '../core/model.ts'
 import type { AlertRecord } from './alert-record.ts'
 import { LEVEL_RULES, type LevelRule, type LevelRuleName, type Rules } from './rules.ts'
 

@@ -1,6 +1,6 @@
 /** Picks alerts by what they are about: `gpu=0`, `severity!=critical`, `user=~stud.*`. */
-import { EXIT, Failure } from '../failure.ts'
-import type { Finding } from '../model.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { Finding } from '../core/model.ts'
 
 export const MATCHER_NAMES = ['detector', 'severity', 'gpu', 'user', 'run', 'host', 'fingerprint'] as const
 export type MatcherName = (typeof MATCHER_NAMES)[number]

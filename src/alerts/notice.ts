@@ -1,6 +1,6 @@
 /** What waits for a channel: single notices, and the message made of some of them. Plain and JSON-safe. */
-import type { Alert, AlertMessage } from '../kinds.ts'
-import type { Severity } from '../model.ts'
+import type { Alert, AlertMessage } from '../core/kinds.ts'
+import type { Severity } from '../core/model.ts'
 
 /** Fields ending in `Ms` are in the observed time of delivery. */
 export interface Notice {

@@ -1,5 +1,5 @@
 /** The latest alerts that are over, for `alerts history`: bounded, and kept over a restart. */
-import type { FindingSubject, Severity } from '../model.ts'
+import type { FindingSubject, Severity } from '../core/model.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { Journal } from './journal.ts'
 

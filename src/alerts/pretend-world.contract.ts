@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { AgentState, AlertMessage, Channel, Delivery, GpuView, Log, Tick } from '../kinds.ts'
+import type { AgentState, AlertMessage, Channel, Delivery, GpuView, Log, Tick } from '../core/kinds.ts'
 import type {
   Finding,
   FindingSubject,
@@ -15,8 +15,8 @@ import type {
   ProcessView,
   Provenance,
   SourceHealth,
-} from '../model.ts'
-import { NO_FACTS, NO_READINGS } from '../record.ts'
+} from '../core/model.ts'
+import { NO_FACTS, NO_READINGS } from '../core/record.ts'
 import { createAlerts } from './alerts.ts'
 import type { Alerts, AlertsOptions } from './alerts-api.ts'
 import { type AlertValues, alertSettings } from './settings.ts'

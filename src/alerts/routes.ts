@@ -1,6 +1,6 @@
 /** Who hears of what: an alert goes to the channels of every route that fits it. */
-import { EXIT, Failure } from '../failure.ts'
-import type { Severity } from '../model.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { Severity } from '../core/model.ts'
 import { type MatchSubject, valuesOf } from './matcher.ts'
 
 /** A field that is not given fits everything, except severity: without it, from warning on. */

@@ -2,7 +2,7 @@
  * What becomes an alert, as two tables. Detectors say most of it: for those a rule only adds patience, or is switched off. A level rule
  * watches a reading that no detector covers; where a detector that does is running, the rule stands back, so that nothing alarms twice.
  */
-import type { Finding, Severity } from '../model.ts'
+import type { Finding, Severity } from '../core/model.ts'
 import { worst } from './alert-record.ts'
 import type { Patience } from './engine.ts'
 

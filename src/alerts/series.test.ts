@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Alert, History, HistoryQuery } from '../kinds.ts'
-import type { FindingSubject, TrainingStep } from '../model.ts'
+import type { Alert, History, HistoryQuery } from '../core/kinds.ts'
+import type { FindingSubject, TrainingStep } from '../core/model.ts'
 import { finding, GIB, gpuInfo, HOUR, MINUTE, NOON, pretendWorld } from './pretend-world.contract.ts'
 import { seriesFor, stepSeriesFor } from './series.ts'
 import { StepCourses } from './step-courses.ts'

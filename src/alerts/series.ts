@@ -1,6 +1,6 @@
 /** The chart of an alert: what its detector looked at, around the time of the trouble. */
-import type { Alert, AlertSeries, History } from '../kinds.ts'
-import type { GpuField, GpuInfo, Reading } from '../model.ts'
+import type { Alert, AlertSeries, History } from '../core/kinds.ts'
+import type { GpuField, GpuInfo, Reading } from '../core/model.ts'
 import type { CoursePoints, StepCourses, StepField } from './step-courses.ts'
 
 interface Chart {

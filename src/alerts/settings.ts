@@ -1,6 +1,6 @@
 /** What of the alerts can be configured. Lists and maps come from the file, or as JSON text from a variable. */
 import { z } from 'zod'
-import { type Setting, type Settings, setting, type ValuesOf } from '../setting.ts'
+import { type Setting, type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { MaintenanceWindow } from './dispatch.ts'
 import type { Route } from './routes.ts'
 import { FINDING_RULE_NAMES, FINDING_RULES, LEVEL_RULE_NAMES, LEVEL_RULES, type RuleChoice, type RuleName } from './rules.ts'

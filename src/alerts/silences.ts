@@ -1,6 +1,6 @@
 /** Silences: what people do not want to hear of for a while, and why. */
 import { randomBytes } from 'node:crypto'
-import { EXIT, Failure } from '../failure.ts'
+import { EXIT, Failure } from '../core/failure.ts'
 import type { Journal } from './journal.ts'
 import { type Matcher, type MatchSubject, matchesAll } from './matcher.ts'
 

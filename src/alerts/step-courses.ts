@@ -1,5 +1,5 @@
 /** How the last steps of training runs went: loss, gradient and step time, for the charts of alerts. Bounded, in memory only. */
-import type { Reading, TrainingStep } from '../model.ts'
+import type { Reading, TrainingStep } from '../core/model.ts'
 
 export type StepField = 'loss' | 'gradientNorm' | 'stepSeconds'
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { AlertMessage } from '../kinds.ts'
+import type { AlertMessage } from '../core/kinds.ts'
 import { linksFor } from './composer.ts'
 
 /** What `alerts test` sends: plainly a test, with everything in it that a real one has. */

@@ -1,6 +1,6 @@
 /** Alerts from before a restart of which nobody speaks any more. */
-import type { AgentState } from '../kinds.ts'
-import type { Finding } from '../model.ts'
+import type { AgentState } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
 import type { AlertRecord } from './alert-record.ts'
 
 /** Detectors need time to see again what they saw before; the slowest waits for half an hour. */

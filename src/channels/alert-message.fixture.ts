@@ -1,6 +1,6 @@
 /** Messages for tests. */
-import type { Alert, AlertMessage } from '../kinds.ts'
-import type { Finding } from '../model.ts'
+import type { Alert, AlertMessage } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
 
 export const NOW = Date.UTC(2026, 2, 1, 2, 35)
 const GIBIBYTE = 1024 ** 3

@@ -1,7 +1,7 @@
 /** Prometheus Alertmanager, API v2. It groups, silences and routes by labels, so these are what never changes while the trouble lasts. */
 import { z } from 'zod'
-import type { Alert, AlertMessage } from '../kinds.ts'
-import type { Severity } from '../model.ts'
+import type { Alert, AlertMessage } from '../core/kinds.ts'
+import type { Severity } from '../core/model.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { fullText } from './content-text.ts'

@@ -1,5 +1,6 @@
 /** The message as HTML that mail programs show: tables and inline styles only, no scripts, nothing loaded from elsewhere. */
-import type { AlertContent, Fact, MessageContent } from './content.ts'
+import type { AlertContent, MessageContent } from './content.ts'
+import type { Fact } from './evidence.ts'
 import { escapeHtml } from './plain-text.ts'
 
 export const TONE_COLORS: Readonly<Record<AlertContent['tone'], string>> = {

@@ -1,5 +1,6 @@
 /** The message as plain text: in full for mail, and short for chats and phones. */
-import type { AlertContent, Fact, MessageContent } from './content.ts'
+import type { AlertContent, MessageContent } from './content.ts'
+import type { Fact } from './evidence.ts'
 import { cut } from './plain-text.ts'
 
 export const SUBJECT_PREFIX = '[gpuwarden]'

@@ -1,14 +1,9 @@
 /** What a message says, before it is put into any form: what, where, since when, evidence, how sure, what to do. All of it harmless single lines. */
-import { formatDuration } from '../format.ts'
-import type { Alert, AlertMessage } from '../kinds.ts'
-import type { Severity } from '../model.ts'
-import { evidenceFacts, moment } from './evidence.ts'
+import { formatDuration } from '../core/format.ts'
+import type { Alert, AlertMessage } from '../core/kinds.ts'
+import type { Severity } from '../core/model.ts'
+import { evidenceFacts, type Fact, moment } from './evidence.ts'
 import { cut, oneLine, safeLink } from './plain-text.ts'
-
-export interface Fact {
-  readonly label: string
-  readonly value: string
-}
 
 export interface AlertContent {
   /** `CRITICAL`, `STILL CRITICAL`, `RESOLVED`, `LATE CRITICAL` */

@@ -1,8 +1,12 @@
 /** Evidence and moments as people read them. The unit of a figure is the end of its name. */
-import { formatDuration, formatMoment } from '../format.ts'
-import type { Finding } from '../model.ts'
-import type { Fact } from './content.ts'
+import { formatDuration, formatMoment } from '../core/format.ts'
+import type { Finding } from '../core/model.ts'
 import { oneLine } from './plain-text.ts'
+
+export interface Fact {
+  readonly label: string
+  readonly value: string
+}
 
 const MOST_FACTS = 24
 const KIBI = 1024

@@ -1,6 +1,6 @@
 /** Every kind of channel, and how the configured ones are opened. A new kind is one file and one line here. */
-import { EXIT, Failure } from '../failure.ts'
-import type { Channel } from '../kinds.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { Channel } from '../core/kinds.ts'
 import { alertmanager } from './alertmanager.ts'
 import { type ChannelEnv, type ChannelKind, describeIssue } from './channel-kind.ts'
 import { command } from './command.ts'

@@ -1,6 +1,6 @@
 /** Web push over HTTP: how a browser asks for notifications, and how it takes that back. */
 import { z } from 'zod'
-import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import type { PushSubscriptions } from './push-subscriptions.ts'
 
 const nothing = z.strictObject({})

@@ -2,8 +2,8 @@
 import { readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { logLane } from '../disk-lane.ts'
-import { KeptFile } from '../kept-file.ts'
+import { logLane } from '../core/disk-lane.ts'
+import { KeptFile } from '../core/kept-file.ts'
 import { isPrivateHost } from './public-host.ts'
 import { generatePushKeys, type PushKeys } from './webpush-encryption.ts'
 

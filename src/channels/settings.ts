@@ -1,6 +1,6 @@
 /** What can be configured about channels: e-mail by keys and variables of its own, all others in one map. */
 import { z } from 'zod'
-import { type Settings, setting, type ValuesOf } from '../setting.ts'
+import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import { describeIssue } from './channel-kind.ts'
 import { mailAddress } from './mail-address.ts'
 

@@ -1,9 +1,9 @@
 /** Asks the agent that runs on this machine (or where --host and --port say) over its HTTP API. */
 import { readFileSync, statSync } from 'node:fs'
-import { isAgentOfOurs } from '../agent-file.ts'
-import type { Config, ConfigValues } from '../config.ts'
-import { EXIT, Failure } from '../failure.ts'
-import { printable } from '../format.ts'
+import type { Config, ConfigValues } from '../agent/config.ts'
+import { isAgentOfOurs } from '../core/agent-file.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import { printable } from '../core/format.ts'
 
 export type AgentSettings = Pick<ConfigValues, 'server.host' | 'server.port' | 'server.token' | 'server.token_file'>
 

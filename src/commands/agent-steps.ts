@@ -1,7 +1,7 @@
 /** Training steps that an agent on this machine is told of, for a command that watches the GPUs by itself. */
 import type { IncomingMessage } from 'node:http'
-import type { HubEvent } from '../kinds.ts'
-import type { TrainingStep } from '../model.ts'
+import type { HubEvent } from '../core/kinds.ts'
+import type { TrainingStep } from '../core/model.ts'
 import { isAgent, openAnswer } from '../tui/agent-client.ts'
 import { revived } from '../tui/revive.ts'
 import { EventReader } from '../tui/sse.ts'

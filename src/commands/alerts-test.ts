@@ -1,16 +1,16 @@
 /** `gpuwarden alerts test`: a message to every channel, or to one, and what the other side said. */
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { alertsFolder } from '../alerting.ts'
+import { alertsFolder } from '../agent/alerting.ts'
+import type { Config } from '../agent/config.ts'
+import { dashboardUrl } from '../agent/dashboard-url.ts'
 import type { AlertChannel } from '../alerts/alerts-api.ts'
 import { deliver } from '../alerts/courier.ts'
 import { testMessage } from '../alerts/test-message.ts'
 import { openChannels } from '../channels/index.ts'
 import { PushSubscriptions } from '../channels/push-subscriptions.ts'
-import type { Config } from '../config.ts'
-import { dashboardUrl } from '../dashboard-url.ts'
-import { EXIT, Failure } from '../failure.ts'
-import { printable } from '../format.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import { printable } from '../core/format.ts'
 import { AgentClient, NoAgent } from './agent-client.ts'
 
 interface Tested {

@@ -1,7 +1,7 @@
 /** `gpuwarden config`: what is in force, and why. */
-import type { Config } from '../config.ts'
-import { configView } from '../config-view.ts'
-import { EXIT } from '../failure.ts'
+import type { Config } from '../agent/config.ts'
+import { configView } from '../agent/config-view.ts'
+import { EXIT } from '../core/failure.ts'
 
 export async function printConfig(config: Config, options: Record<string, unknown>): Promise<number> {
   // Only here and where channels are opened: other commands must not pay for loading them.

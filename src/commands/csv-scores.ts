@@ -1,8 +1,8 @@
 /** `gpuwarden detect --csv FILE --time COL --value COL --scores`: one sudden-change score per row of any CSV. */
-import { EXIT, Failure } from '../failure.ts'
-import { type SeriesPoint, scoreSeries } from '../memory/record-ratio.ts'
-import { csvCell, parseClock, readCsvRows } from '../recording/csv.ts'
-import { parseTimestamp } from '../recording/recording.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import { type SeriesPoint, scoreSeries } from '../core/memory/record-ratio.ts'
+import { csvCell, parseClock, readCsvRows } from '../core/recording/csv.ts'
+import { parseTimestamp } from '../core/recording/recording.ts'
 
 export interface CsvScores {
   /** As it stands in the file. */

@@ -1,7 +1,7 @@
 /** Shows a recording to the detectors, as fast as it can be read; in this process, because no hardware is touched. */
-import { createEngine, type EngineOptions } from '../detectors/engine.ts'
-import { EXIT, Failure } from '../failure.ts'
-import type { Tick } from '../kinds.ts'
+
+import { EXIT, Failure } from '../core/failure.ts'
+import type { Tick } from '../core/kinds.ts'
 import type {
   Finding,
   GpuEvent,
@@ -13,8 +13,9 @@ import type {
   ProcessView,
   Provenance,
   TrainingStep,
-} from '../model.ts'
-import { openRecording, type Recording, type RecordingItem, type RecordingStats } from '../recording/recording.ts'
+} from '../core/model.ts'
+import { openRecording, type Recording, type RecordingItem, type RecordingStats } from '../core/recording/recording.ts'
+import { createEngine, type EngineOptions } from '../detectors/engine.ts'
 
 export interface DetectionOptions {
   readonly engine: EngineOptions

@@ -1,10 +1,10 @@
 /** `gpuwarden doctor`: what is missing and how to get it. */
 import { randomBytes } from 'node:crypto'
-import type { Config } from '../config.ts'
-import { examine } from '../doctor/index.ts'
-import { EXIT } from '../failure.ts'
-import { SILENT_LOG } from '../one-look.ts'
-import { Sampling } from '../sampling.ts'
+import type { Config } from '../agent/config.ts'
+import { SILENT_LOG } from '../agent/one-look.ts'
+import { Sampling } from '../agent/sampling.ts'
+import { EXIT } from '../core/failure.ts'
+import { examine } from './doctor/index.ts'
 
 const SIGNS = { ok: 'ok     ', advice: 'note   ', missing: 'MISSING' } as const
 

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { EXIT, Failure } from '../failure.ts'
-import { makeFolderSync } from '../make-folder.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import { makeFolderSync } from '../core/make-folder.ts'
 
 const PACKAGE = new URL('../../', import.meta.url)
 

@@ -1,5 +1,5 @@
 /** What `detect` and `monitor --json` print of a finding. */
-import type { Finding, Reading } from '../model.ts'
+import type { Finding, Reading } from '../core/model.ts'
 
 /** One finding as a line of NDJSON; these keys, in this order, and one more on what was simulated. */
 export function findingLine(finding: Finding): string {

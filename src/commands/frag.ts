@@ -1,6 +1,6 @@
 /** `gpuwarden frag`: where the memory of each GPU is, and what runs lose to fragmentation. */
-import type { Config } from '../config.ts'
-import { EXIT, Failure } from '../failure.ts'
+import type { Config } from '../agent/config.ts'
+import { EXIT, Failure } from '../core/failure.ts'
 import { FragmentationBook } from '../report/fragmentation-report.ts'
 import { fragmentationRecord, fragmentationText } from '../report/fragmentation-text.ts'
 import { writeOut } from './output.ts'

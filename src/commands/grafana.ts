@@ -1,5 +1,5 @@
 /** `gpuwarden grafana export DIR`: the dashboards, for import or provisioning. */
-import { EXIT } from '../failure.ts'
+import { EXIT } from '../core/failure.ts'
 import { copyFiles, exportFolder } from './export-files.ts'
 
 export async function grafana(args: readonly string[]): Promise<number> {

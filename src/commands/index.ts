@@ -1,22 +1,8 @@
 /** The list of commands. Each is one file, loaded when it is asked for. */
-import type { Config, ConfigKey } from '../config.ts'
+import type { ConfigKey } from '../agent/config.ts'
+import type { CommandEntry } from './command-entry.ts'
 import { MEMORY_COMMANDS } from './memory-commands.ts'
 import { SERVICE_COMMANDS } from './service-commands.ts'
-
-export interface CommandEntry {
-  readonly name: string
-  readonly summary: string
-  /** Which settings are flags of this command. */
-  readonly settings: readonly ConfigKey[]
-  /** Where this command does otherwise than the setting's default says: what its help shows. */
-  readonly defaults?: Readonly<Partial<Record<ConfigKey, string>>>
-  readonly options: readonly { readonly flag: string; readonly help: string }[]
-  /** Positional ones in commander's notation: `<path>`, `[action]`, `[what...]`. */
-  readonly arguments?: readonly { readonly notation: string; readonly help: string }[]
-  readonly examples: readonly string[]
-  /** `args`: the positional arguments that were given, in their order. */
-  run(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number>
-}
 
 const SOURCE_FLAGS = [
   'source',

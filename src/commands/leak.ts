@@ -1,9 +1,9 @@
 /** `gpuwarden leak`: whether memory leaks, per GPU, process and run. */
-import type { Config } from '../config.ts'
+import type { Config } from '../agent/config.ts'
+import { EXIT } from '../core/failure.ts'
+import { formatBytes, formatClock, formatDuration, printable } from '../core/format.ts'
 import { leak as leakKind } from '../detectors/leak.ts'
-import { EXIT } from '../failure.ts'
-import { formatBytes, formatClock, formatDuration, printable } from '../format.ts'
-import { checkedMegabytes, DEFAULT_LEAK_THRESHOLD_MB } from '../leak-detector.ts'
+import { checkedMegabytes, DEFAULT_LEAK_THRESHOLD_MB } from '../library/leak-detector.ts'
 import { type LeakVerdict, LeakVerdicts, leakRecord } from '../report/leak-verdicts.ts'
 import { writeOut } from './output.ts'
 import { devicesOf, readNumber, watchMemory } from './watch-memory.ts'

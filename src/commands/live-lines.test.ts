@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { State } from '../agent/state.ts'
 import { demo } from '../sources/demo/index.ts'
 import { sourceEnv } from '../sources/source.contract.ts'
-import { State } from '../state.ts'
 import { liveLines } from './live-lines.ts'
 
 const AT = 1_760_000_000_000

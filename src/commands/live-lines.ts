@@ -1,7 +1,7 @@
 /** A line per GPU, redrawn in place: what `monitor` shows on a terminal. */
-import { formatBytes, formatClock, formatDuration, formatPercent, formatWhole, NOT_AVAILABLE, printable } from '../format.ts'
-import type { AgentState, GpuView } from '../kinds.ts'
-import type { Finding, SourceHealth } from '../model.ts'
+import { formatBytes, formatClock, formatDuration, formatPercent, formatWhole, NOT_AVAILABLE, printable } from '../core/format.ts'
+import type { AgentState, GpuView } from '../core/kinds.ts'
+import type { Finding, SourceHealth } from '../core/model.ts'
 
 const BAR_CELLS = 10
 const MOST_NAME_CELLS = 22

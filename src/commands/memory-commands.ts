@@ -1,6 +1,7 @@
 /** The commands for memory and for recordings, as they are declared; see index.ts. */
-import type { ConfigKey } from '../config.ts'
-import type { CommandEntry } from './index.ts'
+import type { ConfigKey } from '../agent/config.ts'
+import type { CommandEntry } from './command-entry.ts'
+import { FAST_INTERVAL_SECONDS } from './fast-interval.ts'
 
 const WATCH_FLAGS = [
   'source',
@@ -13,8 +14,7 @@ const WATCH_FLAGS = [
   'deadline',
   'wake',
 ] as const satisfies readonly ConfigKey[]
-/** The memory tools look more often than the agent, and read recordings as fast as they can. */
-export const FAST_INTERVAL_SECONDS = 0.1
+/** The memory tools read recordings as fast as they can. */
 const WATCH_DEFAULTS = { interval: String(FAST_INTERVAL_SECONDS), 'replay.speed': 'max' } as const
 const JSON_OPTION = { flag: '--json', help: 'as JSON' }
 const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }

@@ -1,8 +1,8 @@
 /** `gpuwarden metrics`: one scrape to standard output. */
-import type { Config } from '../config.ts'
+import type { Config } from '../agent/config.ts'
+import { oneLook } from '../agent/one-look.ts'
+import { EXIT } from '../core/failure.ts'
 import { createExporter } from '../exporter/exporter.ts'
-import { EXIT } from '../failure.ts'
-import { oneLook } from '../one-look.ts'
 
 export async function metrics(config: Config): Promise<number> {
   const { values } = config

@@ -1,9 +1,9 @@
 /** `gpuwarden oom`: how near memory is to its end; once, or as it comes. */
-import type { Config } from '../config.ts'
+import type { Config } from '../agent/config.ts'
+import { EXIT } from '../core/failure.ts'
+import { formatDuration, NOT_AVAILABLE } from '../core/format.ts'
 import { oom as oomKind } from '../detectors/oom.ts'
-import { EXIT } from '../failure.ts'
-import { formatDuration, NOT_AVAILABLE } from '../format.ts'
-import { checkedThreshold, DEFAULT_OOM_THRESHOLD } from '../oom-detector.ts'
+import { checkedThreshold, DEFAULT_OOM_THRESHOLD } from '../library/oom-detector.ts'
 import { isAtLeast, OomAssessment, type OomPrediction } from '../report/oom-assessment.ts'
 import { oomRecord, oomWarning } from '../report/oom-warning.ts'
 import { writeOut } from './output.ts'

@@ -2,14 +2,14 @@
 import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
-import { EXIT, Failure } from '../failure.ts'
-import { ledgerOf } from '../memory/ledger.ts'
+import type { Config } from '../agent/config.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import { ledgerOf } from '../core/memory/ledger.ts'
+import { VERSION } from '../core/version.ts'
 import { type BuiltReport, buildReport, type ReportRun } from '../report/training-report.ts'
 import { summaryText } from '../report/training-text.ts'
 import { toJson } from '../training/json-text.ts'
 import { RunFiles } from '../training/run-files.ts'
-import { VERSION } from '../version.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 
 export async function report(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {

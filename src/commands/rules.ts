@@ -1,6 +1,6 @@
 /** `gpuwarden rules export DIR`: recording and alert rules, with their runbooks. */
 import { join } from 'node:path'
-import { EXIT } from '../failure.ts'
+import { EXIT } from '../core/failure.ts'
 import { copyFiles, exportFolder } from './export-files.ts'
 
 const RUNBOOKS = 'docs/runbooks/'

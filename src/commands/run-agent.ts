@@ -2,9 +2,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Agent, unansweredFolders } from '../app.ts'
-import type { Config } from '../config.ts'
-import { EXIT, Failure } from '../failure.ts'
+import { Agent, unansweredFolders } from '../agent/app.ts'
+import type { Config } from '../agent/config.ts'
+import { EXIT, Failure } from '../core/failure.ts'
 import { AgentLink, DEFAULT_URL, tokenFromEnvironment } from '../training/agent-link.ts'
 import { AgentClient, mayHaveToken } from './agent-client.ts'
 

@@ -1,6 +1,6 @@
 /** What `gpuwarden run` knows of its command: tells the agent of the run, follows it, and sums it up. */
-import { readOomReport } from '../memory/oom-report.ts'
-import type { Finding, GpuSample } from '../model.ts'
+import { readOomReport } from '../core/memory/oom-report.ts'
+import type { Finding, GpuSample } from '../core/model.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
 import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'

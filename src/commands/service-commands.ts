@@ -1,5 +1,5 @@
 /** Commands that tie gpuwarden to what others run: systemd, Grafana, Prometheus. */
-import type { CommandEntry } from './index.ts'
+import type { CommandEntry } from './command-entry.ts'
 
 const EXPORT = [
   { notation: '<action>', help: 'export' },

@@ -1,10 +1,10 @@
 /** `gpuwarden status`: one look at memory and use. */
-import type { Config } from '../config.ts'
-import { EXIT } from '../failure.ts'
-import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE, printable } from '../format.ts'
-import type { GpuView } from '../kinds.ts'
-import type { ProcessView } from '../model.ts'
-import { oneLook } from '../one-look.ts'
+import type { Config } from '../agent/config.ts'
+import { oneLook } from '../agent/one-look.ts'
+import { EXIT } from '../core/failure.ts'
+import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE, printable } from '../core/format.ts'
+import type { GpuView } from '../core/kinds.ts'
+import type { ProcessView } from '../core/model.ts'
 import { MemoryStatistics, memoryStatusReport } from '../report/memory-status.ts'
 
 export async function status(config: Config, options: Record<string, unknown>): Promise<number> {

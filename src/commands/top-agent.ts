@@ -1,6 +1,6 @@
 /** The agent of this machine, as the dashboard finds it, and the token that it may get. */
 import { readFileSync } from 'node:fs'
-import type { Config } from '../config.ts'
+import type { Config } from '../agent/config.ts'
 import { type AgentAddress, isAgent } from '../tui/agent-client.ts'
 import { mayHaveToken } from './agent-client.ts'
 

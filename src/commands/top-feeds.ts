@@ -1,9 +1,9 @@
 /** The feeds of the dashboard, put together from the rooms: an agent, a sampler of our own, a recording. */
 import { hostname } from 'node:os'
-import type { Config } from '../config.ts'
-import { EXIT, Failure } from '../failure.ts'
-import type { HubEvent, Sink } from '../kinds.ts'
-import type { RecordingItem } from '../recording/recording.ts'
+import type { Config } from '../agent/config.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { RecordingItem } from '../core/recording/recording.ts'
 import { type AgentAddress, AgentRefusal } from '../tui/agent-client.ts'
 import { AgentFeed } from '../tui/agent-feed.ts'
 import type { Feed } from '../tui/feed.ts'
@@ -36,7 +36,7 @@ export async function attach(address: AgentAddress, state: LiveState, onChange: 
 
 /** Gives the feed while the driver is still being opened, so that it can be ended at any time; what goes wrong comes through `fail`. */
 export async function embed(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
-  const [{ Sampling }, { SILENT_LOG }] = await Promise.all([import('../sampling.ts'), import('../one-look.ts')])
+  const [{ Sampling }, { SILENT_LOG }] = await Promise.all([import('../agent/sampling.ts'), import('../agent/one-look.ts')])
   const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: `top-${process.pid}` })
   const { hub, supervisor } = sampling
   state.origin = 'sampling here'
@@ -96,7 +96,10 @@ function screenSink(accept: (event: HubEvent) => void): Sink {
 }
 
 export async function replay(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
-  const [{ ReplayPlayer }, { openRecording }] = await Promise.all([import('../tui/replay-player.ts'), import('../recording/recording.ts')])
+  const [{ ReplayPlayer }, { openRecording }] = await Promise.all([
+    import('../tui/replay-player.ts'),
+    import('../core/recording/recording.ts'),
+  ])
   const path = config.values.source.slice('replay:'.length)
   const speed = config.values['replay.speed']
   let deliver = await recordingIntake(config, state)
@@ -129,7 +132,11 @@ export async function replay(config: Config, state: LiveState, onChange: () => v
 
 /** Joins and judges what was recorded as the agent would have done. */
 export async function recordingIntake(config: Config, state: LiveState) {
-  const [{ Hub }, { State }, { SILENT_LOG }] = await Promise.all([import('../hub.ts'), import('../state.ts'), import('../one-look.ts')])
+  const [{ Hub }, { State }, { SILENT_LOG }] = await Promise.all([
+    import('../agent/hub.ts'),
+    import('../agent/state.ts'),
+    import('../agent/one-look.ts'),
+  ])
   const { devices } = config.values
   const known = new State({
     now: Date.now,

@@ -1,20 +1,20 @@
 /** `gpuwarden top --once` and `--svg`: one frame as text or as a picture, for scripts and documentation. */
-import type { Config } from '../config.ts'
-import { EXIT, Failure } from '../failure.ts'
-import type { HubEvent } from '../kinds.ts'
+import type { Config } from '../agent/config.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { HubEvent } from '../core/kinds.ts'
 import { frameSvg } from '../tui/frame-svg.ts'
 import type { LiveState } from '../tui/live-state.ts'
 import { render } from '../tui/render.ts'
 import { FIRST_VIEW } from '../tui/screen-data.ts'
 import { terminalSize } from '../tui/terminal.ts'
 import { createTheme } from '../tui/theme.ts'
-import type { Given } from './top.ts'
 import { findLocalAgent, readToken } from './top-agent.ts'
 import { attach, createJudge, recordingIntake } from './top-feeds.ts'
+import type { TopOptions } from './top-options.ts'
 
 const LISTEN_MS = 1500
 
-export async function printOnce(config: Config, state: LiveState, given: Given, asSvg: boolean): Promise<number> {
+export async function printOnce(config: Config, state: LiveState, given: TopOptions, asSvg: boolean): Promise<number> {
   await gather(config, state, given)
   const size = terminalSize(process.stdout, process.env)
   const theme = createTheme(given.theme ?? 'dark', 'many', given.ascii)
@@ -23,7 +23,7 @@ export async function printOnce(config: Config, state: LiveState, given: Given, 
   return EXIT.ok
 }
 
-async function gather(config: Config, state: LiveState, given: Given): Promise<void> {
+async function gather(config: Config, state: LiveState, given: TopOptions): Promise<void> {
   if (given.connect !== null) return listenTo({ url: given.connect, token: readToken(config) }, state)
   if (config.values.source.startsWith('replay:')) return readRecording(config, state)
   if (config.origins.source.from === 'default') {
@@ -43,7 +43,7 @@ async function listenTo(address: Parameters<typeof attach>[0], state: LiveState)
 
 /** Its last moment. */
 async function readRecording(config: Config, state: LiveState): Promise<void> {
-  const { openRecording } = await import('../recording/recording.ts')
+  const { openRecording } = await import('../core/recording/recording.ts')
   const deliver = await recordingIntake(config, state)
   const path = config.values.source.slice('replay:'.length)
   const recording = await openRecording(path).catch((error: Error) => {
@@ -56,7 +56,7 @@ async function readRecording(config: Config, state: LiveState): Promise<void> {
 }
 
 async function lookHere(config: Config, state: LiveState): Promise<void> {
-  const { oneLook } = await import('../one-look.ts')
+  const { oneLook } = await import('../agent/one-look.ts')
   const judge = await createJudge(config, (event) => state.accept(event))
   const onEvent = (event: HubEvent) => {
     state.accept(event)

@@ -1,34 +1,28 @@
 /** `gpuwarden top`: the dashboard in the terminal, on an agent, on a sampler of its own, or on a recording. */
 import { hostname } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
-import type { Config } from '../config.ts'
-import { EXIT, Failure } from '../failure.ts'
+import type { Config } from '../agent/config.ts'
+import { EXIT, Failure } from '../core/failure.ts'
 import type { Feed } from '../tui/feed.ts'
 import { type LedgerQuestion, LiveState } from '../tui/live-state.ts'
 import { preferencesPath, readPreferences } from '../tui/preferences.ts'
 import type { LedgerLine } from '../tui/screen-data.ts'
-import { colourDepth, speaksUtf8, THEME_NAMES, type ThemeName } from '../tui/theme.ts'
+import { colourDepth, speaksUtf8 } from '../tui/theme.ts'
 import { TopScreen } from '../tui/top-screen.ts'
+import { readTopOptions, type TopOptions } from './top-options.ts'
 
 const STUCK_MS = 2000
-
-export interface Given {
-  readonly connect: string | null
-  readonly theme: ThemeName | null
-  readonly ascii: boolean
-  readonly readonly: boolean
-}
 
 /** A clock faster than this, or a recording, gives the engine enough to do to be worth its whole size. */
 const CALM_INTERVAL_S = 0.5
 
 export async function top(config: Config, options: Record<string, unknown>): Promise<number> {
-  const given = readOptions(options)
+  const given = readTopOptions(options)
   if (config.values.interval < CALM_INTERVAL_S || config.values.source.startsWith('replay:')) useWholeEngine()
   // The first frame needs no ledger, and should not wait for one.
   let ledger: (question: LedgerQuestion) => readonly LedgerLine[] | null = () => null
   const ledgerLoaded = async () => {
-    const { ledgerOf } = await import('../memory/ledger.ts')
+    const { ledgerOf } = await import('../core/memory/ledger.ts')
     ledger = (question) => ledgerOf(question)?.entries ?? null
   }
   const state = new LiveState({
@@ -111,7 +105,7 @@ async function stop(opening: Promise<Feed> | null): Promise<void> {
 }
 
 /** All that is loaded here comes after the first frame. */
-async function openFeed(config: Config, state: LiveState, given: Given, screen: TopScreen, fail: Fail): Promise<Feed> {
+async function openFeed(config: Config, state: LiveState, given: TopOptions, screen: TopScreen, fail: Fail): Promise<Feed> {
   const onChange = () => screen.changed()
   const [{ attach, embed, replay }, { findLocalAgent, readToken }] = await Promise.all([import('./top-feeds.ts'), import('./top-agent.ts')])
   if (given.connect !== null) return attach({ url: given.connect, token: readToken(config) }, state, onChange)
@@ -129,29 +123,4 @@ async function openFeed(config: Config, state: LiveState, given: Given, screen: 
     }
   }
   return embed(config, state, onChange, fail)
-}
-
-function readOptions(options: Record<string, unknown>): Given {
-  return {
-    connect: readUrl(options.connect),
-    theme: readTheme(options.theme),
-    ascii: options.ascii === true,
-    readonly: options.readonly === true,
-  }
-}
-
-function readUrl(value: unknown): string | null {
-  if (value === undefined) return null
-  const text = /^https?:\/\//.test(String(value)) ? String(value) : `http://${String(value)}`
-  if (URL.canParse(text)) return text.replace(/\/+$/, '')
-  throw new Failure(`--connect: expected the address of an agent such as http://node7:4780; got ${JSON.stringify(value)}`, {
-    exitCode: EXIT.usage,
-  })
-}
-
-function readTheme(value: unknown): ThemeName | null {
-  if (value === undefined) return null
-  const theme = THEME_NAMES.find((name) => name === value)
-  if (theme) return theme
-  throw new Failure(`--theme: expected ${THEME_NAMES.join(', ')}; got ${JSON.stringify(value)}`, { exitCode: EXIT.usage })
 }

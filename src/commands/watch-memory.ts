@@ -1,11 +1,11 @@
 /** What the memory commands share: their defaults, watching until the time is over or Ctrl-C, and the progress on a terminal. */
-import type { Config, ConfigValues } from '../config.ts'
-import { EXIT, Failure } from '../failure.ts'
-import { formatPercent } from '../format.ts'
-import type { DetectorKind } from '../kinds.ts'
-import { type MemoryObserver, MemoryWatch } from '../memory-watch.ts'
+import type { Config, ConfigValues } from '../agent/config.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import { formatPercent } from '../core/format.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import { type MemoryObserver, MemoryWatch } from '../library/memory-watch.ts'
 import { AgentSteps } from './agent-steps.ts'
-import { FAST_INTERVAL_SECONDS } from './memory-commands.ts'
+import { FAST_INTERVAL_SECONDS } from './fast-interval.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 import { ProgressLine } from './progress-line.ts'
 

@@ -1,5 +1,5 @@
 /** The readings of a GPU that are watched for sudden change, and what is said of one. */
-import type { GpuSample, Reading, Severity } from '../model.ts'
+import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { duration, evidenceNumber, percent } from './words.ts'
 

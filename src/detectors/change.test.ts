@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../kinds.ts'
-import type { Finding } from '../model.ts'
+import type { DetectorInput } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
 import { change } from './change.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, process, START } from './inputs.fixture.ts'

@@ -1,7 +1,7 @@
 /** A reading that changed as it never did before: memory, utilisation, temperature or power of one GPU. */
-import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
-import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../memory/record-ratio.ts'
-import type { Finding, GpuInfo, GpuSample, Reading } from '../model.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../core/memory/record-ratio.ts'
+import type { Finding, GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { type Abnormal, CHANGE_FIELDS, type ChangeField, changeDraft } from './change-fields.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { duration } from './words.ts'

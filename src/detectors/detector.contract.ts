@@ -1,8 +1,8 @@
 /** What every detector must do, whatever it looks for. Each detector's test runs this suite with a trouble of its own. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
-import type { Finding } from '../model.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
 import { alarms, device, GIB, gpu, health, host, process, processInfo, run, START, silentGpu, step, timeOf } from './inputs.fixture.ts'
 
 export interface DetectorSubject<Options> {

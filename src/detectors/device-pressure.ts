@@ -1,7 +1,7 @@
 /** Pressure as the device shows it: memory that is full and given back again and again, or nearly full for long. */
-import { flushed } from '../memory/cache-flush.ts'
-import type { RunMap } from '../memory/run-map.ts'
-import type { Finding, GpuSample, Severity } from '../model.ts'
+import { flushed } from '../core/memory/cache-flush.ts'
+import type { RunMap } from '../core/memory/run-map.ts'
+import type { Finding, GpuSample, Severity } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { bytes, duration, evidenceNumber, percent } from './words.ts'
 

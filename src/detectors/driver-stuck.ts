@@ -1,6 +1,6 @@
 /** The driver does not answer, or reading it kills the sampler: said by the sampler's supervisor, never guessed from values. */
-import type { Detector, DetectorKind } from '../kinds.ts'
-import type { Finding, Severity, SourceHealth } from '../model.ts'
+import type { Detector, DetectorKind } from '../core/kinds.ts'
+import type { Finding, Severity, SourceHealth } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
 

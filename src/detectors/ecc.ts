@@ -1,6 +1,6 @@
 /** Memory errors: any new uncorrected one, or a storm of corrected ones. What was counted before we came is not new. */
-import type { DetectorKind } from '../kinds.ts'
-import type { GpuSample, Reading, Severity } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import { type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'

@@ -1,5 +1,5 @@
 /** Runs that have ended: steps of theirs that arrive late are of the past, unless they are younger than the end (the run was resumed). */
-import type { Run, TrainingStep } from '../model.ts'
+import type { Run, TrainingStep } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
 
 const CAP = 64

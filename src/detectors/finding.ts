@@ -1,5 +1,5 @@
 /** Building findings: one begins, is updated sparingly, and is resolved; its fingerprint is the detector and its subject. */
-import type { Finding, FindingSubject, Reading, RiskLevel, Severity } from '../model.ts'
+import type { Finding, FindingSubject, Reading, RiskLevel, Severity } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
 
 /** What detectors return when there is nothing to say; shared, so that saying nothing costs nothing. */

@@ -1,6 +1,6 @@
 /** A GPU that fell off the bus, wants a reset, cannot be read, or is no longer reported at all. */
-import type { DetectorKind } from '../kinds.ts'
-import type { Finding, GpuSample, Severity } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { Finding, GpuSample, Severity } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'

@@ -1,6 +1,6 @@
 /** A detector that looks at each GPU by itself: keeps the table of GPUs, their observed time, their labels and the open findings. */
-import type { Detector, DetectorInput } from '../kinds.ts'
-import type { Finding, FindingSubject, GpuEvent, GpuInfo, GpuSample, ProcessView, Reading } from '../model.ts'
+import type { Detector, DetectorInput } from '../core/kinds.ts'
+import type { Finding, FindingSubject, GpuEvent, GpuInfo, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'

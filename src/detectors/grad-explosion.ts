@@ -1,5 +1,5 @@
 /** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
-import type { DetectorKind } from '../kinds.ts'
+import type { DetectorKind } from '../core/kinds.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'

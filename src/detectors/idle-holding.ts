@@ -1,6 +1,6 @@
 /** Memory that is held and not used: 1 GiB or more, and not one moment of work in half an hour. */
-import type { DetectorKind } from '../kinds.ts'
-import type { Finding, GpuSample, ProcessView, Reading } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { Finding, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'

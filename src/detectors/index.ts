@@ -1,5 +1,5 @@
 /** The list: every detector there is. A new one is its file and its line here. */
-import type { DetectorKind } from '../kinds.ts'
+import type { DetectorKind } from '../core/kinds.ts'
 import { change } from './change.ts'
 import { driverStuck } from './driver-stuck.ts'
 import { ecc } from './ecc.ts'

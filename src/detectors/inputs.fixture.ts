@@ -1,5 +1,5 @@
 /** Inputs for detectors' tests: a healthy GPU, process, step … with what the test wants different. */
-import type { DetectorInput } from '../kinds.ts'
+import type { DetectorInput } from '../core/kinds.ts'
 import type {
   Finding,
   GpuEvent,
@@ -12,8 +12,8 @@ import type {
   Run,
   SourceHealth,
   TrainingStep,
-} from '../model.ts'
-import { NO_READINGS } from '../record.ts'
+} from '../core/model.ts'
+import { NO_READINGS } from '../core/record.ts'
 
 export const GIB = 1024 ** 3
 export const START = 1_760_000_000_000

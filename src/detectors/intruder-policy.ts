@@ -1,5 +1,5 @@
 /** Who may use which GPU: the written policy, and the test of one process against it. */
-import type { ProcessInfo } from '../model.ts'
+import type { ProcessInfo } from '../core/model.ts'
 
 export interface IntruderPolicy {
   readonly allowedUsers: readonly string[]

@@ -1,5 +1,5 @@
 /** The processes on one GPU as the intruder detector remembers them: who came when, and upon whom. */
-import type { GpuSample, ProcessInfo, ProcessView } from '../model.ts'
+import type { GpuSample, ProcessInfo, ProcessView } from '../core/model.ts'
 import type { WatchedGpu } from './gpu-watch.ts'
 import { identityOf } from './intruder-policy.ts'
 

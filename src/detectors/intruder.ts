@@ -2,8 +2,8 @@
  * A process that is not expected: forbidden by the written policy, on a GPU that a run has claimed, or joining a GPU that somebody else
  * already holds. A process that appears on an empty GPU is nobody's intruder; without a policy it is at most mentioned.
  */
-import type { DetectorInput, DetectorKind } from '../kinds.ts'
-import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../model.ts'
+import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'

@@ -1,5 +1,5 @@
 /** What is said of a leak. */
-import type { Leak } from '../memory/leak-verdict.ts'
+import type { Leak } from '../core/memory/leak-verdict.ts'
 import type { FindingDraft } from './finding.ts'
 import { ahead, bytes, duration, evidenceNumber } from './words.ts'
 

@@ -1,9 +1,9 @@
 /** Memory that grows and does not come back: of a device, a process, a process's host memory, or a run's allocator. */
-import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
-import type { Leak } from '../memory/leak-verdict.ts'
-import { LeakWatch, type LeakWatchState } from '../memory/leak-watch.ts'
-import { RunMap, type RunMapState, rankKey } from '../memory/run-map.ts'
-import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Reading, Run, TrainingStep } from '../model.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Leak } from '../core/memory/leak-verdict.ts'
+import { LeakWatch, type LeakWatchState } from '../core/memory/leak-watch.ts'
+import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
+import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
 

@@ -1,6 +1,6 @@
 /** Loss or gradient norm that is no number any more: said at the very step. */
-import type { DetectorKind } from '../kinds.ts'
-import type { Severity, TrainingStep } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { Severity, TrainingStep } from '../core/model.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'

@@ -1,5 +1,5 @@
 /** The loss no longer goes down: medians of long windows, weighed against their own noise. Information, not an alarm. */
-import type { DetectorKind } from '../kinds.ts'
+import type { DetectorKind } from '../core/kinds.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'

@@ -1,5 +1,5 @@
 /** The loss leaves its course upwards: a spike, or a divergence that has begun. */
-import type { DetectorKind } from '../kinds.ts'
+import type { DetectorKind } from '../core/kinds.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'

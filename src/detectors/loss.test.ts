@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput, DetectorKind } from '../kinds.ts'
-import type { Finding, TrainingStep } from '../model.ts'
+import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Finding, TrainingStep } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { gradExplosion } from './grad-explosion.ts'
 import { alarms, GIB, gpu, run as runInput, START, step } from './inputs.fixture.ts'

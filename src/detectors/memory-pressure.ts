@@ -1,7 +1,7 @@
 /** The allocator is being turned away: cudaMalloc fails, the cache is flushed and asked again. And memory that is nearly full for long. */
-import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
-import { RunMap, type RunMapState, rankKey } from '../memory/run-map.ts'
-import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../model.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
+import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
 import { DevicePressure, type DevicePressureOptions } from './device-pressure.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'

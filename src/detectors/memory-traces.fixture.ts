@@ -1,9 +1,9 @@
 /** Replays a recorded run through one memory detector, with training figures or from the GPU alone. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DetectorInput, DetectorKind } from '../kinds.ts'
-import type { Finding, ProcessView } from '../model.ts'
-import { openRecording } from '../recording/recording.ts'
+import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Finding, ProcessView } from '../core/model.ts'
+import { openRecording } from '../core/recording/recording.ts'
 
 const TRACES = join(import.meta.dirname, '../../fixtures/traces')
 /** Of runs that tell their end, too. */

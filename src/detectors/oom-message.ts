@@ -1,7 +1,7 @@
 /** What is said of a coming end of memory. */
-import type { Forecast } from '../memory/oom-forecast.ts'
-import { severityOf } from '../memory/oom-risk.ts'
-import type { RiskLevel } from '../model.ts'
+import type { Forecast } from '../core/memory/oom-forecast.ts'
+import { severityOf } from '../core/memory/oom-risk.ts'
+import type { RiskLevel } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { bytes, evidenceNumber, ahead as inTime, percent } from './words.ts'
 

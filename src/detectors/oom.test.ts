@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../kinds.ts'
-import type { Finding, Run } from '../model.ts'
+import type { DetectorInput } from '../core/kinds.ts'
+import type { Finding, Run } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, process, run, START, step, timeOf } from './inputs.fixture.ts'
 import { findingsOf, MODES, RUNS, traceOf } from './memory-traces.fixture.ts'

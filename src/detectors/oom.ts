@@ -1,11 +1,11 @@
 /** When memory will run out: a forecast with its interval, of a run's allocator where it tells, of the device where nobody does. */
-import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
-import { flushed } from '../memory/cache-flush.ts'
-import type { Forecast } from '../memory/oom-forecast.ts'
-import { riskOf } from '../memory/oom-risk.ts'
-import { OomWatch, type OomWatchState } from '../memory/oom-watch.ts'
-import { RunMap, type RunMapState, rankKey } from '../memory/run-map.ts'
-import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../model.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import { flushed } from '../core/memory/cache-flush.ts'
+import type { Forecast } from '../core/memory/oom-forecast.ts'
+import { riskOf } from '../core/memory/oom-risk.ts'
+import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
+import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
+import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { oomDraft } from './oom-message.ts'
 

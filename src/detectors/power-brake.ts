@@ -1,5 +1,5 @@
 /** The board's power brake: something outside the card (power supply, rack) told it to halve its clocks. */
-import type { DetectorKind } from '../kinds.ts'
+import type { DetectorKind } from '../core/kinds.ts'
 import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'

@@ -1,6 +1,6 @@
 /** Failing memory rows: those that wait for a reset to be replaced, and those that could not be. */
-import type { DetectorKind } from '../kinds.ts'
-import type { GpuSample, Severity } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { GpuSample, Severity } from '../core/model.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'

@@ -1,6 +1,6 @@
 /** A detector that looks at each training run by itself; a run that ended or fell silent takes its findings with it. */
-import type { Detector, DetectorInput } from '../kinds.ts'
-import type { Finding, Run, TrainingStep } from '../model.ts'
+import type { Detector, DetectorInput } from '../core/kinds.ts'
+import type { Finding, Run, TrainingStep } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ValuesOf } from '../setting.ts'
+import type { ValuesOf } from '../core/setting.ts'
 import { createEngine } from './engine.ts'
 import { detectors } from './index.ts'
 import { detectorOptions, detectorSettings } from './settings.ts'

@@ -1,6 +1,6 @@
 /** What of the detectors can be configured. */
 import { z } from 'zod'
-import { type Settings, setting, type ValuesOf } from '../setting.ts'
+import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { IntruderOptions } from './intruder.ts'
 import type { StallOptions } from './stall.ts'
 import { THRESHOLDS } from './thresholds.ts'

@@ -1,6 +1,6 @@
 /** The GPU waits for its input: the share of each step that goes into fetching data, where the run tells it. Information only. */
-import type { DetectorKind } from '../kinds.ts'
-import type { TrainingStep } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { TrainingStep } from '../core/model.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'

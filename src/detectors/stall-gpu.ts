@@ -1,5 +1,5 @@
 /** A stall as the GPU alone shows it: it worked hard for a while, and then not at all, for longer than ever before. */
-import type { GpuSample, ProcessView, Severity } from '../model.ts'
+import type { GpuSample, ProcessView, Severity } from '../core/model.ts'
 
 export interface GpuPace {
   /** The process that holds most memory; another one starts a new account. */

@@ -1,5 +1,5 @@
 /** What is said of a run or of a GPU that stands still. */
-import type { GpuSample, Severity } from '../model.ts'
+import type { GpuSample, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { median } from './rolling-median.ts'
 import type { GpuPace } from './stall-gpu.ts'

@@ -1,5 +1,5 @@
 /** The pace of a run as its steps show it, and how long a silence has to be to mean something. */
-import type { Reading, Severity, TrainingStep } from '../model.ts'
+import type { Reading, Severity, TrainingStep } from '../core/model.ts'
 import type { ObservedTime } from './observed-time.ts'
 import { median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 

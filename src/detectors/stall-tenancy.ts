@@ -1,5 +1,5 @@
 /** Which of the watched GPUs and processes are a run's, and what they do while it makes no steps. Times are observed ms. */
-import type { ProcessView, Reading } from '../model.ts'
+import type { ProcessView, Reading } from '../core/model.ts'
 import type { GpuPace } from './stall-gpu.ts'
 import type { Pace } from './stall-steps.ts'
 import { isBusy, type Work } from './stall-work.ts'

@@ -2,7 +2,7 @@
  * What a GPU does while its run makes no steps. Works it as it does between steps, the run evaluates; did it send much to the host,
  * a checkpoint is being written. Neither is a run that hangs.
  */
-import type { GpuSample, ProcessView, Reading } from '../model.ts'
+import type { GpuSample, ProcessView, Reading } from '../core/model.ts'
 
 export interface Work {
   /** Utilisation as last read. */

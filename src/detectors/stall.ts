@@ -1,6 +1,6 @@
 /** Training that stands still: no step for ten step times; without training figures, a GPU that fell silent in the middle of its work. */
-import type { Detector, DetectorInput, DetectorKind } from '../kinds.ts'
-import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../model.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'

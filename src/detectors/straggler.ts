@@ -2,8 +2,8 @@
  * A rank that is slower than its peers. In data-parallel training everybody waits for the slowest, so that step times are alike:
  * where ranks tell how long they waited, the time without waiting is compared.
  */
-import type { DetectorKind } from '../kinds.ts'
-import type { Finding, TrainingStep } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { Finding, TrainingStep } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'

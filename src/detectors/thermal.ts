@@ -1,6 +1,6 @@
 /** Too hot: measured against the card's own slowdown temperature, not against a number that fits some cards. */
-import type { DetectorKind } from '../kinds.ts'
-import type { Reading, Severity } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { Reading, Severity } from '../core/model.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { type GpuFacts, gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
 import { held, type Span, span } from './span.ts'

@@ -1,6 +1,6 @@
 /** Clocks held down by heat or by the card's own protection; a software power cap is normal under load and only information. */
-import type { DetectorKind } from '../kinds.ts'
-import type { GpuSample, Severity } from '../model.ts'
+import type { DetectorKind } from '../core/kinds.ts'
+import type { GpuSample, Severity } from '../core/model.ts'
 import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'

@@ -1,5 +1,5 @@
 /** What XIDs mean, in words, and how bad they are. Those not listed are a warning: unknown is not harmless. */
-import type { Severity } from '../model.ts'
+import type { Severity } from '../core/model.ts'
 
 export interface XidMeaning {
   readonly severity: Severity

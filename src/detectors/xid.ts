@@ -1,6 +1,6 @@
 /** XID errors: events with a time, which are over by themselves when none has come for a while. */
-import type { Detector, DetectorKind } from '../kinds.ts'
-import type { Finding, GpuEvent } from '../model.ts'
+import type { Detector, DetectorKind } from '../core/kinds.ts'
+import type { Finding, GpuEvent } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../kinds.ts'
-import type { ProcessInfo } from '../model.ts'
+import type { DetectorInput } from '../core/kinds.ts'
+import type { ProcessInfo } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { device, gpu, host, process, processInfo, START } from './inputs.fixture.ts'
 import { zombie } from './zombie.ts'

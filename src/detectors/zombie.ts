@@ -1,6 +1,6 @@
 /** Memory held by a process that is gone, or that hangs in the kernel and cannot be ended. */
-import type { DetectorInput, DetectorKind } from '../kinds.ts'
-import type { Finding, GpuSample, ProcessView } from '../model.ts'
+import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Finding, GpuSample, ProcessView } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'

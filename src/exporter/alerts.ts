@@ -1,5 +1,5 @@
 /** How the alerts stand and how their deliveries go; nothing of it where alerts are switched off. */
-import type { Reading } from '../model.ts'
+import type { Reading } from '../core/model.ts'
 import { pairs } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { seconds } from './units.ts'

@@ -1,5 +1,5 @@
 /** The names, labels and units of NVIDIA's DCGM exporter, so that its dashboards and rules work unchanged. */
-import type { GpuInfo, GpuReadings, Reading } from '../model.ts'
+import type { GpuInfo, GpuReadings, Reading } from '../core/model.ts'
 import type { PairsOf } from './gpu-table.ts'
 import { joinPairs, pairs, provenancePairs } from './labels.ts'
 import { type GpuMetric, gpuCounter, gpuGauge } from './metric.ts'

@@ -1,6 +1,6 @@
 /** What happened to a GPU, and what is expected to: families whose series come and go. */
-import type { AgentState } from '../kinds.ts'
-import type { GpuEvent, GpuInfo } from '../model.ts'
+import type { AgentState } from '../core/kinds.ts'
+import type { GpuEvent, GpuInfo } from '../core/model.ts'
 import { joinPairs, nativePairs, pairs, provenancePairs } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AgentState, GpuView } from '../kinds.ts'
-import type { GpuField, GpuReadings } from '../model.ts'
-import { GPU_FIELDS } from '../record.ts'
+import type { AgentState, GpuView } from '../core/kinds.ts'
+import type { GpuField, GpuReadings } from '../core/model.ts'
+import { GPU_FIELDS } from '../core/record.ts'
 import { CONTENT_TYPES, createExporter, formatFor, type MetricSet } from './exporter.ts'
 import { readExposition, type Series } from './exposition.contract.ts'
 import {

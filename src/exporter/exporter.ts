@@ -1,7 +1,7 @@
 /** /metrics: from what the agent knows to the text that Prometheus reads. */
-import type { AgentState, GpuView } from '../kinds.ts'
-import type { GpuReadings } from '../model.ts'
-import { NO_READINGS } from '../record.ts'
+import type { AgentState, GpuView } from '../core/kinds.ts'
+import type { GpuReadings } from '../core/model.ts'
+import { NO_READINGS } from '../core/record.ts'
 import { ALERT_METRICS, type AlertFigures } from './alerts.ts'
 import { DCGM_METRICS, dcgmPairs } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'

@@ -1,7 +1,17 @@
 /** A hand-made moment in the life of an agent, for the golden file: every kind of GPU, state and nasty name once. */
-import type { AgentState, GpuView } from '../kinds.ts'
-import type { Finding, GpuEvent, GpuInfo, GpuReadings, GpuSample, HostSample, ProcessView, SourceHealth, TrainingStep } from '../model.ts'
-import { NO_FACTS, NO_READINGS } from '../record.ts'
+import type { AgentState, GpuView } from '../core/kinds.ts'
+import type {
+  Finding,
+  GpuEvent,
+  GpuInfo,
+  GpuReadings,
+  GpuSample,
+  HostSample,
+  ProcessView,
+  SourceHealth,
+  TrainingStep,
+} from '../core/model.ts'
+import { NO_FACTS, NO_READINGS } from '../core/record.ts'
 import type { AlertFigures } from './alerts.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 import { XidCounts } from './xid-counts.ts'

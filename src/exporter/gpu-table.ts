@@ -1,5 +1,5 @@
 /** A set of metrics that every GPU has: all text but the values is made once, when the devices change. */
-import type { GpuInfo } from '../model.ts'
+import type { GpuInfo } from '../core/model.ts'
 import { joinPairs, seriesPrefix } from './labels.ts'
 import type { GpuMetric, GpuSubject } from './metric.ts'
 import type { Page } from './render.ts'

@@ -1,6 +1,6 @@
 /** The machine around the GPUs; nothing of it is shown when the sample is old. */
-import type { AgentState } from '../kinds.ts'
-import type { HostSample, Provenance, Reading } from '../model.ts'
+import type { AgentState } from '../core/kinds.ts'
+import type { HostSample, Provenance, Reading } from '../core/model.ts'
 import { provenancePairs } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 

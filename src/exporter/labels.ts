@@ -1,5 +1,5 @@
 /** Label text that no device name, user name or program name can break: bounded, without control characters, escaped. */
-import type { GpuInfo, Provenance } from '../model.ts'
+import type { GpuInfo, Provenance } from '../core/model.ts'
 
 const MAX_LENGTH = 128
 const UNSAFE = /[\p{Cc}\p{Cs}\\"]/u

@@ -1,7 +1,7 @@
 /** What a metric table is made of. */
 
-import type { GpuView } from '../kinds.ts'
-import type { GpuEvent, GpuInfo, GpuReadings, Reading } from '../model.ts'
+import type { GpuView } from '../core/kinds.ts'
+import type { GpuEvent, GpuInfo, GpuReadings, Reading } from '../core/model.ts'
 
 /** `text` is Prometheus' format 0.0.4. */
 export type Format = 'text' | 'openmetrics'

@@ -1,5 +1,5 @@
 /** gpuwarden's own names. The first six, with their units, are a promise; the others follow Prometheus' conventions. */
-import type { GpuInfo, GpuReadings, GpuState, Reading } from '../model.ts'
+import type { GpuInfo, GpuReadings, GpuState, Reading } from '../core/model.ts'
 import { joinPairs, pairs } from './labels.ts'
 import { type GpuMetric, type GpuSubject, gpuCounter, gpuGauge, gpuGauges } from './metric.ts'
 import { reasonActive, THROTTLE_REASONS } from './throttle-reasons.ts'

@@ -1,6 +1,6 @@
 /** What that exporter says about itself and about XIDs, answered from what we know of the GPUs and sources. */
-import type { AgentState, GpuView } from '../kinds.ts'
-import type { Reading } from '../model.ts'
+import type { AgentState, GpuView } from '../core/kinds.ts'
+import type { Reading } from '../core/model.ts'
 import { joinPairs, pairs } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { nvidiaSmiPairs } from './nvidia-smi.ts'

@@ -1,5 +1,5 @@
 /** MIG instances under that exporter's names: identity per instance, figures per GPU instance, labelled with the parent's UUID. */
-import type { GpuReadings, Reading } from '../model.ts'
+import type { GpuReadings, Reading } from '../core/model.ts'
 import { joinPairs, pairs, provenancePairs } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 import { smiUuid } from './nvidia-smi.ts'

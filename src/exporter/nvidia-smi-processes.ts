@@ -1,5 +1,5 @@
 /** Processes with a compute context under that exporter's names. A process on a MIG instance is one of the parent's. */
-import type { ProcessView, Reading } from '../model.ts'
+import type { ProcessView, Reading } from '../core/model.ts'
 import { joinPairs, pairs, provenancePairs } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 import { smiUuid } from './nvidia-smi.ts'

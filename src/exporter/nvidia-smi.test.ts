@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { GpuView } from '../kinds.ts'
-import type { GpuEvent, ProcessView } from '../model.ts'
+import type { GpuView } from '../core/kinds.ts'
+import type { GpuEvent, ProcessView } from '../core/model.ts'
 import { createExporter } from './exporter.ts'
 import { readExposition, type Series } from './exposition.contract.ts'
 import { agentState, gpuInfo, gpuView, NOW, processView } from './fixed-state.contract.ts'

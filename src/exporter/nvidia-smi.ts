@@ -1,5 +1,5 @@
 /** The names, labels and units of the exporter built on nvidia-smi, for the dashboards made for it: what every whole GPU has. */
-import type { GpuInfo, GpuReadings, Reading } from '../model.ts'
+import type { GpuInfo, GpuReadings, Reading } from '../core/model.ts'
 import type { PairsOf } from './gpu-table.ts'
 import { joinPairs, pairs, provenancePairs } from './labels.ts'
 import { type GpuMetric, gpuCounter, gpuGauge, gpuGauges } from './metric.ts'

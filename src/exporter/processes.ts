@@ -1,5 +1,5 @@
 /** What each process takes of a GPU: the largest by name, the others of that GPU as one line. */
-import type { GpuProcess, ProcessView, Reading } from '../model.ts'
+import type { GpuProcess, ProcessView, Reading } from '../core/model.ts'
 import { joinPairs, pairs, provenancePairs } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 

@@ -1,5 +1,5 @@
 /** The page that Prometheus reads, line by line. */
-import type { Reading } from '../model.ts'
+import type { Reading } from '../core/model.ts'
 import { seriesPrefix } from './labels.ts'
 import type { Family, Format, Metric } from './metric.ts'
 

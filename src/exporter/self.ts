@@ -1,6 +1,6 @@
 /** How gpuwarden itself is doing: always there, before the first sample too. */
-import type { AgentState } from '../kinds.ts'
-import type { Reading, SourceHealth } from '../model.ts'
+import type { AgentState } from '../core/kinds.ts'
+import type { Reading, SourceHealth } from '../core/model.ts'
 import { pairs } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { seconds } from './units.ts'

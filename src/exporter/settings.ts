@@ -1,6 +1,6 @@
 /** What can be configured about /metrics. */
 import { z } from 'zod'
-import { type Settings, setting } from '../setting.ts'
+import { type Settings, setting } from '../core/setting.ts'
 import type { MetricSet } from './exporter.ts'
 
 const SETS = ['native', 'dcgm', 'nvidia_smi'] as const satisfies readonly MetricSet[]

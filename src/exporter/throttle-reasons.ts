@@ -1,5 +1,5 @@
 /** NVML's clock event reasons, which other vendors are mapped onto. */
-import type { Reading } from '../model.ts'
+import type { Reading } from '../core/model.ts'
 
 export interface ThrottleReason {
   readonly bit: number

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Run } from '../model.ts'
+import type { Run } from '../core/model.ts'
 import { createExporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
 import { agentState, NOW, trainingStep } from './fixed-state.contract.ts'

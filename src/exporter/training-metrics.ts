@@ -1,6 +1,6 @@
 /** Remembers the latest of every training run for /metrics, within bounds. */
-import { ALLOCATOR_FIELDS } from '../curve-fields.ts'
-import type { Provenance, Reading, Run, TrainingStep } from '../model.ts'
+import { ALLOCATOR_FIELDS } from '../core/curve-fields.ts'
+import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'
 import { joinPairs, labelValue, pairs, provenancePairs } from './labels.ts'
 
 const MAX_RUNS = 32

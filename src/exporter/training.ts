@@ -1,5 +1,5 @@
 /** What training code reports, by run and rank. NaN and infinities are values here. */
-import type { Reading } from '../model.ts'
+import type { Reading } from '../core/model.ts'
 import { joinPairs } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { type LatestField, type RankEntry, STEP_SECONDS_BUCKETS, type TrainingMetrics } from './training-metrics.ts'

@@ -1,6 +1,6 @@
 /** From base units to the units that other people's metric names promise. */
-import type { Reading } from '../model.ts'
-import { toColumn } from '../record.ts'
+import type { Reading } from '../core/model.ts'
+import { toColumn } from '../core/record.ts'
 
 export function percent(ratio: Reading): Reading {
   return ratio === null ? null : toColumn(ratio, 'percent')

@@ -1,6 +1,6 @@
 /** Averages what the hub publishes, GPU by GPU, until it is time to send it to MLflow. */
-import type { AgentState, HubEvent } from '../kinds.ts'
-import type { GpuSample, HostSample, Reading } from '../model.ts'
+import type { AgentState, HubEvent } from '../core/kinds.ts'
+import type { GpuSample, HostSample, Reading } from '../core/model.ts'
 import type { MlflowMetric } from './mlflow.ts'
 
 const MOST_KEYS = 1000

@@ -1,6 +1,6 @@
 /** GPUs under OpenTelemetry's names for hardware (semantic conventions, status: development). */
-import type { AgentState, GpuView, HubEvent } from '../kinds.ts'
-import type { GpuInfo, GpuSample, Reading } from '../model.ts'
+import type { AgentState, GpuView, HubEvent } from '../core/kinds.ts'
+import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { type Attribute, double, type NumberPoint, type OtlpMetric, type PointTime, text } from './otlp-data.ts'
 
 /** How a metric is put: a level, a level that adds up over devices, or a count that only grows. */

@@ -1,5 +1,5 @@
 /** OpenTelemetry metrics as OTLP/HTTP takes them in JSON. GPUs have OpenTelemetry's names; what it has no name for keeps ours. */
-import type { AgentState } from '../kinds.ts'
+import type { AgentState } from '../core/kinds.ts'
 import type { Family, Series } from './exposition.ts'
 import { double, type HistogramPoint, nanos, type OtlpMetric, type PointTime, text } from './otlp-data.ts'
 import { type GpuIo, gpuMetrics } from './otlp-gpu.ts'

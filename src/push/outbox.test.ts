@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Log } from '../kinds.ts'
+import type { Log } from '../core/kinds.ts'
 import { Outbox, type Outcome } from './outbox.ts'
 
 function silentLog(): Log & { readonly lines: string[] } {

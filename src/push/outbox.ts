@@ -1,5 +1,5 @@
 /** What waits to be sent: bounded, in order, one at a time, tried again with growing pauses. Nothing of it is written to disk. */
-import type { Log } from '../kinds.ts'
+import type { Log } from '../core/kinds.ts'
 
 export type Outcome =
   | { readonly ok: true }

@@ -1,5 +1,5 @@
 /** The sinks that bring metrics to a receiver, for machines that cannot be scraped. */
-import type { AgentState, HubEvent, Log, Sink } from '../kinds.ts'
+import type { AgentState, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { readPage } from './exposition.ts'
 import { post } from './http-post.ts'
 import { MlflowClient, type MlflowMetric, MOST_METRICS } from './mlflow.ts'

@@ -1,6 +1,6 @@
 /** What can be configured about pushing: for machines that nobody can scrape. */
 import { z } from 'zod'
-import { type Settings, setting, type ValuesOf } from '../setting.ts'
+import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 
 const url = z.url({ protocol: /^https?$/, error: 'expected an address that begins with http:// or https://' }).nullable()
 

@@ -1,5 +1,5 @@
 /** A series of any length in bounded memory: when it is full, neighbours are joined; the extremes of each point stay known. */
-import type { Reading } from '../model.ts'
+import type { Reading } from '../core/model.ts'
 
 const MOST_POINTS = 1200
 

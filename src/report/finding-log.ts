@@ -1,5 +1,5 @@
 /** The troubles that were found in a stretch of time: each once, with its latest statement and its end. */
-import type { Finding, Reading } from '../model.ts'
+import type { Finding, Reading } from '../core/model.ts'
 
 const MOST = 500
 

@@ -1,9 +1,9 @@
 /** Where each GPU's memory is, and how much of what the runs' allocators hold is lost to fragmentation. */
-import type { HubEvent } from '../kinds.ts'
-import { type Fragmentation, fragmentationOf } from '../memory/fragmentation.ts'
-import { type Ledger, ledgerOf } from '../memory/ledger.ts'
-import { RunMap, rankKey } from '../memory/run-map.ts'
-import type { GpuInfo, GpuSample, Reading, TrainingStep } from '../model.ts'
+import type { HubEvent } from '../core/kinds.ts'
+import { type Fragmentation, fragmentationOf } from '../core/memory/fragmentation.ts'
+import { type Ledger, ledgerOf } from '../core/memory/ledger.ts'
+import { RunMap, rankKey } from '../core/memory/run-map.ts'
+import type { GpuInfo, GpuSample, Reading, TrainingStep } from '../core/model.ts'
 
 export interface RunFragmentation extends Fragmentation {
   readonly run: string

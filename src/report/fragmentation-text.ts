@@ -1,6 +1,6 @@
 /** The ledger and the fragmentation of runs, for a terminal and for --json. */
-import { formatBytes, NOT_AVAILABLE, printable } from '../format.ts'
-import type { Reading } from '../model.ts'
+import { formatBytes, NOT_AVAILABLE, printable } from '../core/format.ts'
+import type { Reading } from '../core/model.ts'
 import type { DeviceLedger, FragmentationFigures, RunFragmentation } from './fragmentation-report.ts'
 
 export const NO_RUN =

@@ -1,5 +1,5 @@
 /** The look of a report: light or dark as the reader's system says, or as they choose. */
-import { PALETTES, type Theme } from '../chart/palette.ts'
+import { PALETTES, type Theme } from '../core/chart/palette.ts'
 
 function variables(theme: Theme): string {
   const palette = PALETTES[theme]

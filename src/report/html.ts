@@ -1,6 +1,6 @@
 /** A report as one HTML file: opens from disk, asks the network for nothing. */
-import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE } from '../format.ts'
-import type { Reading } from '../model.ts'
+import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
+import type { Reading } from '../core/model.ts'
 import { REPORT_SCRIPT } from './html-script.ts'
 import { REPORT_STYLE, SERIES_COLORS } from './html-style.ts'
 import { escapeHtml, utcTime } from './html-text.ts'

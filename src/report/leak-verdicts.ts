@@ -1,8 +1,8 @@
 /** Whether GPUs, processes and runs leak, as far as the time that they were watched can tell. */
-import { formatBytes, formatDuration } from '../format.ts'
-import type { HubEvent } from '../kinds.ts'
-import { RunMap } from '../memory/run-map.ts'
-import type { Finding, GpuInfo, GpuSample, Reading } from '../model.ts'
+import { formatBytes, formatDuration } from '../core/format.ts'
+import type { HubEvent } from '../core/kinds.ts'
+import { RunMap } from '../core/memory/run-map.ts'
+import type { Finding, GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { BoundedSeries } from './bounded-series.ts'
 import { MemoryTrend } from './memory-trend.ts'
 import { isStillGrowing } from './still-growing.ts'

@@ -1,6 +1,6 @@
 /** A profile: the Memory Status Report of a stretch of time, with what happened in it. Bounded memory however long it takes. */
-import type { GpuView, HubEvent } from '../kinds.ts'
-import type { Finding, ProcessView, Reading } from '../model.ts'
+import type { GpuView, HubEvent } from '../core/kinds.ts'
+import type { Finding, ProcessView, Reading } from '../core/model.ts'
 import { BoundedSeries, type SeriesColumns } from './bounded-series.ts'
 import { FindingLog, type ReportedFinding } from './finding-log.ts'
 import { type DeviceStatus, MemoryStatistics, type MemoryStatusReport, memoryStatusReport } from './memory-status.ts'

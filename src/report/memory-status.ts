@@ -1,6 +1,6 @@
 /** The Memory Status Report: what each GPU's memory is doing, in the shape the seed gives it, then what we know besides. */
-import type { GpuView, HubEvent } from '../kinds.ts'
-import type { ProcessView, Reading } from '../model.ts'
+import type { GpuView, HubEvent } from '../core/kinds.ts'
+import type { ProcessView, Reading } from '../core/model.ts'
 
 export interface MemoryUsage {
   readonly allocated: Reading

@@ -1,5 +1,5 @@
 /** What one memory series did over any length of time, in constant memory: level, extremes, percentiles, growth. */
-import type { Reading } from '../model.ts'
+import type { Reading } from '../core/model.ts'
 
 /** Tenths of a percent of the device. */
 const BINS = 1000

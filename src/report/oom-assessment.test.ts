@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { HubEvent } from '../kinds.ts'
-import type { Finding, GpuInfo, GpuSample } from '../model.ts'
-import { NO_READINGS } from '../record.ts'
+import type { HubEvent } from '../core/kinds.ts'
+import type { Finding, GpuInfo, GpuSample } from '../core/model.ts'
+import { NO_READINGS } from '../core/record.ts'
 import { OomAssessment, type OomPrediction } from './oom-assessment.ts'
 import { oomWarning } from './oom-warning.ts'
 

@@ -1,7 +1,7 @@
 /** How near each GPU is to running out of memory: the forecast of the detector where there is one, else the level against a threshold. */
-import type { HubEvent } from '../kinds.ts'
-import { RunMap, rankKey } from '../memory/run-map.ts'
-import type { Finding, GpuInfo, Reading, RiskLevel, TrainingStep } from '../model.ts'
+import type { HubEvent } from '../core/kinds.ts'
+import { RunMap, rankKey } from '../core/memory/run-map.ts'
+import type { Finding, GpuInfo, Reading, RiskLevel, TrainingStep } from '../core/model.ts'
 
 /** What is expected of a GPU's memory. */
 export interface OomPrediction {

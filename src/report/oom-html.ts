@@ -10,7 +10,7 @@ import {
   ownPlace,
   shareText,
   sizeText,
-} from '../memory/oom-report.ts'
+} from '../core/memory/oom-report.ts'
 import { escapeHtml, escapePath, utcTime } from './html-text.ts'
 import { ledgerColor } from './ledger-color.ts'
 

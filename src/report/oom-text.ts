@@ -10,7 +10,7 @@ import {
   ownPlace,
   placeText,
   sizeText,
-} from '../memory/oom-report.ts'
+} from '../core/memory/oom-report.ts'
 
 const MOST_HOLDERS = 3
 /** Of the device; less says nothing about where its memory went. */

@@ -1,5 +1,5 @@
 /** The warning of a coming end of memory, as it is printed. */
-import { NOT_AVAILABLE, printable } from '../format.ts'
+import { NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { OomPrediction } from './oom-assessment.ts'
 
 export function oomWarning(prediction: OomPrediction): string {

@@ -1,5 +1,5 @@
 /** The most that each process held on each GPU; the largest are kept when there are very many. */
-import type { ProcessView, Reading } from '../model.ts'
+import type { ProcessView, Reading } from '../core/model.ts'
 
 const MOST = 512
 

@@ -1,7 +1,7 @@
 /** The pictures of a profile. */
-import { type ChartMark, type ChartSpec, renderChart } from '../chart/chart.ts'
-import type { Theme } from '../chart/palette.ts'
-import type { GpuInfo } from '../model.ts'
+import { type ChartMark, type ChartSpec, renderChart } from '../core/chart/chart.ts'
+import type { Theme } from '../core/chart/palette.ts'
+import type { GpuInfo } from '../core/model.ts'
 import type { MemoryProfile } from './memory-profile.ts'
 
 const WIDTH = 900

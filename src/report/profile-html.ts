@@ -1,9 +1,9 @@
 /** A profile as one self-contained page: no script, nothing fetched, light and dark as the reader has it. */
-import type { Theme } from '../chart/palette.ts'
-import { escapeXml as safe } from '../chart/svg.ts'
-import { formatBytes, NOT_AVAILABLE } from '../format.ts'
-import type { GpuInfo, Reading } from '../model.ts'
-import { VERSION } from '../version.ts'
+import type { Theme } from '../core/chart/palette.ts'
+import { escapeXml as safe } from '../core/chart/svg.ts'
+import { formatBytes, NOT_AVAILABLE } from '../core/format.ts'
+import type { GpuInfo, Reading } from '../core/model.ts'
+import { VERSION } from '../core/version.ts'
 import type { MemoryProfile, MemoryProfileReport, ProfiledDevice } from './memory-profile.ts'
 import { memoryChart, utilizationChart } from './profile-charts.ts'
 

@@ -1,6 +1,6 @@
 /** A profile in a few lines, for a terminal. */
-import { formatBytes, formatDuration, NOT_AVAILABLE, printable } from '../format.ts'
-import type { Reading } from '../model.ts'
+import { formatBytes, formatDuration, NOT_AVAILABLE, printable } from '../core/format.ts'
+import type { Reading } from '../core/model.ts'
 import type { MemoryProfileReport, ProfiledDevice } from './memory-profile.ts'
 import { signedBytes } from './profile-html.ts'
 

@@ -2,7 +2,7 @@
  * Series over time in bounded memory: minimum, maximum and mean in a fixed number of buckets. When time runs past the
  * last bucket, neighbours are joined and every bucket becomes twice as wide; so the end need not be known.
  */
-import type { Reading } from '../model.ts'
+import type { Reading } from '../core/model.ts'
 
 export const BUCKETS = 1024
 const FIRST_WIDTH_MS = 100

@@ -1,6 +1,6 @@
 /** From what was recorded to what is drawn: charts with columns over one time axis. */
-import { ledgerLabel } from '../memory/oom-report.ts'
-import type { Reading } from '../model.ts'
+import { ledgerLabel } from '../core/memory/oom-report.ts'
+import type { Reading } from '../core/model.ts'
 import { LEDGER_ORDER, ledgerColor } from './ledger-color.ts'
 import type { BucketSeries } from './training-buckets.ts'
 import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-recording.ts'

@@ -1,6 +1,6 @@
 /** Findings of a log folder: a trouble is said again and again; its beginning, its worst and its last word count. */
-import type { Severity } from '../model.ts'
-import { parseObject, parseTimestamp } from '../recording/json.ts'
+import type { Severity } from '../core/model.ts'
+import { parseObject, parseTimestamp } from '../core/recording/json.ts'
 import type { SummaryFinding } from './training-summary.ts'
 
 const MOST_FINDINGS = 2000

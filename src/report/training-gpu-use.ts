@@ -1,5 +1,5 @@
 /** What one GPU did over a stretch of time: means, peaks, energy. Takes one reading after the other and keeps none. */
-import type { Reading } from '../model.ts'
+import type { Reading } from '../core/model.ts'
 
 export interface GpuFigures {
   readonly utilizationRatio: Reading

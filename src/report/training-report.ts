@@ -1,7 +1,7 @@
 /** Puts a report together from a log folder: for a run, or for all that was recorded. */
 import { basename, resolve } from 'node:path'
-import { EXIT, Failure } from '../failure.ts'
-import { readOomReport } from '../memory/oom-report.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import { readOomReport } from '../core/memory/oom-report.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
 import { type Recorded, type RecordedRank, readForReport } from './training-recording.ts'

@@ -1,6 +1,6 @@
 /** The summary of a run, or of a stretch of a recording: the same figures for the terminal, JSON and the HTML page. */
-import type { OomReport } from '../memory/oom-report.ts'
-import type { Reading, Severity } from '../model.ts'
+import type { OomReport } from '../core/memory/oom-report.ts'
+import type { Reading, Severity } from '../core/model.ts'
 import { type Cost, costOf } from './training-cost.ts'
 import type { GpuUseSummary } from './training-gpu-use.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { type OomReport, readOomReport } from '../memory/oom-report.ts'
+import { type OomReport, readOomReport } from '../core/memory/oom-report.ts'
 import { GpuUse } from './training-gpu-use.ts'
 import { type Summary, type SummaryInput, summarize } from './training-summary.ts'
 import { betterLoss, digits, energyText, exactDuration, gpuTimeFigure, gpuTimeText, summaryText } from './training-text.ts'

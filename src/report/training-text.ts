@@ -1,6 +1,6 @@
 /** A summary in words, for the terminal; and its figures as the HTML page writes them too. */
-import { formatBytes, formatDuration, formatPercent, printable } from '../format.ts'
-import { isCauseKnown } from '../memory/oom-report.ts'
+import { formatBytes, formatDuration, formatPercent, printable } from '../core/format.ts'
+import { isCauseKnown } from '../core/memory/oom-report.ts'
 import { oomRows } from './oom-text.ts'
 import type { Cost } from './training-cost.ts'
 import type { Summary, SummaryGpu, SummaryRun, SummaryTraining } from './training-summary.ts'

@@ -1,6 +1,6 @@
 /** What the agent and its sampler processes say to each other. Plain JSON over the child's channel. */
-import type { SourceOptions } from '../kinds.ts'
-import type { GpuInfo, Provenance, Sample } from '../model.ts'
+import type { SourceOptions } from '../core/kinds.ts'
+import type { GpuInfo, Provenance, Sample } from '../core/model.ts'
 
 export interface StartMessage {
   readonly type: 'start'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Settings, setting } from '../setting.ts'
+import { type Settings, setting } from '../core/setting.ts'
 
 const SOURCE_FORM = /^(auto|demo|replay:.+|(nvidia|amd)(,(nvidia|amd))*)$/
 

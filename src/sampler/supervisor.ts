@@ -2,8 +2,8 @@
  * Keeps sources alive. All run in one sampler process while they behave; one that hangs or crashes is moved to a process
  * of its own and started again with growing pauses, so that it cannot take the others with it.
  */
-import type { SourceOptions } from '../kinds.ts'
-import type { GpuInfo, Provenance, Reading, Sample, SourceHealth, SourceState } from '../model.ts'
+import type { SourceOptions } from '../core/kinds.ts'
+import type { GpuInfo, Provenance, Reading, Sample, SourceHealth, SourceState } from '../core/model.ts'
 import { Lane, type LaneFailure } from './lane.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
 

@@ -1,9 +1,9 @@
 /** The routes that say what the agent knows at this moment. */
 import { z } from 'zod'
-import type { AgentState, History } from '../kinds.ts'
-import type { GpuEvent } from '../model.ts'
-import { type Route, route } from '../route.ts'
-import { VERSION } from '../version.ts'
+import type { AgentState, History } from '../core/kinds.ts'
+import type { GpuEvent } from '../core/model.ts'
+import { type Route, route } from '../core/route.ts'
+import { VERSION } from '../core/version.ts'
 import { type MetricsFormat, metricsFormat } from './accept.ts'
 import { filterGpu, findGpu, GPU_FILTER, knownGpus } from './gpu-name.ts'
 import { historyRoute } from './history-route.ts'

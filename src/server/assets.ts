@@ -1,5 +1,5 @@
 /** Files of a dashboard, from a table in memory: no path of a request reaches the file system. */
-import { type Reply, reply } from '../route.ts'
+import { type Reply, reply } from '../core/route.ts'
 import { type FileEncoding, fileEncodingFor } from './accept.ts'
 
 export interface Asset {

@@ -1,9 +1,9 @@
 /** Reads the body of a request within its limit, and checks it against the shape that the route takes. */
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
-import { mediaType, readBounded } from '../bounded-body.ts'
-import type { Route } from '../route.ts'
-import type { ErrorCode } from '../route-errors.ts'
+import { mediaType, readBounded } from '../core/bounded-body.ts'
+import type { Route } from '../core/route.ts'
+import type { ErrorCode } from '../core/route-errors.ts'
 
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024
 

@@ -1,6 +1,6 @@
 /** GET /api/v1/config: what is in force, and why. */
 import { z } from 'zod'
-import { type Route, route } from '../route.ts'
+import { type Route, route } from '../core/route.ts'
 
 export interface ConfigView {
   readonly file: string | null

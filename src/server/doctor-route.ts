@@ -1,6 +1,6 @@
 /** GET /api/v1/doctor: what `gpuwarden doctor` says, from a process of its own. */
 import { z } from 'zod'
-import { type Route, route } from '../route.ts'
+import { type Route, route } from '../core/route.ts'
 
 const KEPT_MS = 60_000
 const SHORTEST_INTERVAL_MS = 10_000

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
-import { ERRORS } from '../route-errors.ts'
+import { ERRORS } from '../core/route-errors.ts'
 import { configRoute } from './config-route.ts'
 import { doctorRoute } from './doctor-route.ts'
 import { grafanaRoutes } from './grafana-routes.ts'

@@ -1,5 +1,5 @@
 /** The last events, for clients that were away for a moment. Bounded in number and bytes; an event becomes text when somebody wants it. */
-import type { StreamEvent } from '../kinds.ts'
+import type { StreamEvent } from '../core/kinds.ts'
 
 export interface RingEntry {
   readonly seq: number

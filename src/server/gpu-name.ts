@@ -1,7 +1,7 @@
 /** Which GPU a request means. */
 import { z } from 'zod'
-import type { GpuView } from '../kinds.ts'
-import type { Reply, RouteContext } from '../route.ts'
+import type { GpuView } from '../core/kinds.ts'
+import type { Reply, RouteContext } from '../core/route.ts'
 
 export const GPU_PARAMETER = z.string().optional().describe('Label, index or id of a GPU; may be left out when there is only one')
 export const GPU_FILTER = z.string().optional().describe('Only of this GPU, by label, index or id')

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { type Route, route } from '../route.ts'
+import { type Route, route } from '../core/route.ts'
 
 const PATH = '/api/v1/grafana'
 

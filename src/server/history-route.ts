@@ -1,9 +1,9 @@
 /** GET /api/v1/history: what is asked for in words, checked one thing at a time. */
 import { z } from 'zod'
-import type { AgentState, History } from '../kinds.ts'
-import type { GpuField } from '../model.ts'
-import { GPU_FIELDS } from '../record.ts'
-import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import type { AgentState, History } from '../core/kinds.ts'
+import type { GpuField } from '../core/model.ts'
+import { GPU_FIELDS } from '../core/record.ts'
+import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import { chooseGpu, GPU_PARAMETER } from './gpu-name.ts'
 import { SCHEMAS } from './schemas.ts'
 import { chooseRange, type TimeRange } from './time-range.ts'

@@ -1,5 +1,5 @@
 /** The page at `/` as long as there is no dashboard: what can be asked for here. */
-import type { Route } from '../route.ts'
+import type { Route } from '../core/route.ts'
 
 export function indexPage(routes: readonly Route[], version: string): string {
   const rows = routes.map(({ method, path, summary }) => {

@@ -1,8 +1,8 @@
 /** One port: opens it, says plainly why it cannot be opened, and closes it within a time limit. */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { EXIT, Failure } from '../failure.ts'
-import type { Log } from '../kinds.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { Log } from '../core/kinds.ts'
 
 export interface Address {
   readonly url: string

@@ -1,7 +1,7 @@
 /** Describes the routes in OpenAPI 3.1, from the same table that serves them. */
 import { z } from 'zod'
-import type { Route } from '../route.ts'
-import { ERRORS, type ErrorCode } from '../route-errors.ts'
+import type { Route } from '../core/route.ts'
+import { ERRORS, type ErrorCode } from '../core/route-errors.ts'
 import { SCHEMAS } from './schemas.ts'
 
 const JSON_TYPE = 'application/json'

@@ -1,8 +1,8 @@
 /** GET /api/v1/findings/history: what the detectors have found, also what is over. */
 import { z } from 'zod'
-import type { AgentState } from '../kinds.ts'
-import type { Finding } from '../model.ts'
-import { type Route, route } from '../route.ts'
+import type { AgentState } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
+import { type Route, route } from '../core/route.ts'
 import { filterGpu, GPU_FILTER } from './gpu-name.ts'
 import { SCHEMAS } from './schemas.ts'
 import { chooseRange } from './time-range.ts'

@@ -1,8 +1,18 @@
 /** An agent that never was, for the tests of the server: made-up GPUs behind the real contracts. */
 import { get, type IncomingMessage } from 'node:http'
-import type { AgentState, AlertNews, AlertsEvent, AlertView, History, HistoryQuery, HubEvent, Log, Tick } from '../kinds.ts'
-import type { Finding, GpuEvent, GpuInfo, GpuSample, HostSample, ProcessInfo, ProcessView, SourceHealth, TrainingStep } from '../model.ts'
-import { NO_READINGS } from '../record.ts'
+import type { AgentState, AlertNews, AlertsEvent, AlertView, History, HistoryQuery, HubEvent, Log, Tick } from '../core/kinds.ts'
+import type {
+  Finding,
+  GpuEvent,
+  GpuInfo,
+  GpuSample,
+  HostSample,
+  ProcessInfo,
+  ProcessView,
+  SourceHealth,
+  TrainingStep,
+} from '../core/model.ts'
+import { NO_READINGS } from '../core/record.ts'
 import type { MetricsText } from './api-routes.ts'
 import { createServer, type GpuwardenServer, type ServerOptions } from './server.ts'
 import { type ServerSettings, serverSettings } from './settings.ts'

@@ -1,8 +1,8 @@
 /** GET /api/v1/processes/history: who had how much of a GPU's memory, over time. */
 import { z } from 'zod'
-import type { AgentState } from '../kinds.ts'
-import type { Reading } from '../model.ts'
-import { type Route, route } from '../route.ts'
+import type { AgentState } from '../core/kinds.ts'
+import type { Reading } from '../core/model.ts'
+import { type Route, route } from '../core/route.ts'
 import { chooseGpu, GPU_PARAMETER } from './gpu-name.ts'
 import { chooseRange } from './time-range.ts'
 

@@ -1,6 +1,6 @@
 /** The query string as an object for a schema: a string, or a list of strings for what was given repeatedly. */
 import type { z } from 'zod'
-import type { ErrorCode } from '../route-errors.ts'
+import type { ErrorCode } from '../core/route-errors.ts'
 
 export type RawQuery = Readonly<Record<string, string | readonly string[]>>
 

@@ -1,4 +1,4 @@
-import type { SourceHealth } from '../model.ts'
+import type { SourceHealth } from '../core/model.ts'
 
 export interface Readiness {
   readonly status: 'ready' | 'not_ready'

@@ -1,11 +1,21 @@
 /** The shapes of the answers. Strict here, so that a test sees a field nobody described; open in /openapi.json, so that fields can be added. */
 import { z } from 'zod'
-import { alertsEventSchema, alertViewSchema } from '../alert-schema.ts'
-import { findingSchema } from '../finding-schema.ts'
-import type { GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../kinds.ts'
-import type { GpuEvent, GpuField, GpuInfo, GpuProcess, GpuSample, HostSample, ProcessInfo, ProcessView, SourceHealth } from '../model.ts'
-import { GPU_FIELDS } from '../record.ts'
-import { ERRORS, type ErrorBody, type ErrorCode } from '../route-errors.ts'
+import { alertsEventSchema, alertViewSchema } from '../core/alert-schema.ts'
+import { findingSchema } from '../core/finding-schema.ts'
+import type { GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../core/kinds.ts'
+import type {
+  GpuEvent,
+  GpuField,
+  GpuInfo,
+  GpuProcess,
+  GpuSample,
+  HostSample,
+  ProcessInfo,
+  ProcessView,
+  SourceHealth,
+} from '../core/model.ts'
+import { GPU_FIELDS } from '../core/record.ts'
+import { ERRORS, type ErrorBody, type ErrorCode } from '../core/route-errors.ts'
 
 const reading = z.number().nullable()
 const text = z.string().nullable()

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { deflate, gzip } from 'node:zlib'
-import type { Reply } from '../route.ts'
+import type { Reply } from '../core/route.ts'
 import { encodingFor } from './accept.ts'
 import { type Trace, traceparent } from './trace.ts'
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { route } from '../route.ts'
+import { route } from '../core/route.ts'
 import { type Running, startServer } from './pretend-agent.contract.ts'
 
 const TOKEN = 'a-token-nobody-guesses'

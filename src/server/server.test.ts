@@ -1,8 +1,8 @@
 import { createServer as createTcpServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { route } from '../route.ts'
-import { ERRORS } from '../route-errors.ts'
+import { route } from '../core/route.ts'
+import { ERRORS } from '../core/route-errors.ts'
 import { finding, NOW, type Running, settingsWith, sourceHealth, startServer } from './pretend-agent.contract.ts'
 import { SCHEMAS } from './schemas.ts'
 

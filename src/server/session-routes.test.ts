@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { route } from '../route.ts'
+import { route } from '../core/route.ts'
 import { ask, json, outcome, type Question } from './ask.fixture.ts'
 import { NOW, openStream, type Running, startServer } from './pretend-agent.contract.ts'
 

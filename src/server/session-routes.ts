@@ -1,7 +1,7 @@
 /** Signing in and out of the dashboard. */
 import { z } from 'zod'
-import type { AgentState } from '../kinds.ts'
-import { type Route, type RouteContext, route } from '../route.ts'
+import type { AgentState } from '../core/kinds.ts'
+import { type Route, type RouteContext, route } from '../core/route.ts'
 import { refuseEntry } from './dispatch.ts'
 import type { Gate } from './gate.ts'
 import { type CookiePlace, sessionCookies, setCookie } from './session.ts'

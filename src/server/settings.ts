@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Settings, setting, type ValuesOf } from '../setting.ts'
+import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 
 const port = z.number().int().min(0).max(65_535)
 

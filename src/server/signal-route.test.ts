@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { ProcessView } from '../model.ts'
+import type { ProcessView } from '../core/model.ts'
 import { ask, json, outcome } from './ask.fixture.ts'
 import { gpuInfo, gpuSample, NOW, processInfo, processView, type Running, sourceHealth, startServer } from './pretend-agent.contract.ts'
 import type { ProcessControl } from './signal-route.ts'

@@ -1,9 +1,9 @@
 /** POST /api/v1/processes/:pid/signal: ends a process on a GPU, if it is still the one that was meant. */
 import { z } from 'zod'
-import type { AgentState, Log } from '../kinds.ts'
-import type { ProcessView } from '../model.ts'
-import { type Reply, type Route, type RouteContext, route } from '../route.ts'
-import type { ErrorCode } from '../route-errors.ts'
+import type { AgentState, Log } from '../core/kinds.ts'
+import type { ProcessView } from '../core/model.ts'
+import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
+import type { ErrorCode } from '../core/route-errors.ts'
 
 export interface ProcessControl {
   /** Whether the PID means this process at this moment; the reason when not. */

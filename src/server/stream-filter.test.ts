@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { GpuView } from '../kinds.ts'
+import type { GpuView } from '../core/kinds.ts'
 import { alertView, gpuInfo, tickEvent } from './pretend-agent.contract.ts'
 import { createFilter, GpuMatcher, narrow } from './stream-filter.ts'
 

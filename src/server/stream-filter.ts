@@ -1,5 +1,5 @@
 /** What one client of the stream wants to hear of. */
-import type { GpuView, StreamEvent } from '../kinds.ts'
+import type { GpuView, StreamEvent } from '../core/kinds.ts'
 
 export const EVENT_TYPES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps']
 

@@ -1,7 +1,7 @@
 /** GET /api/v1/stream: lets a client join the live stream. */
 import { z } from 'zod'
-import type { AgentState } from '../kinds.ts'
-import { type Route, route } from '../route.ts'
+import type { AgentState } from '../core/kinds.ts'
+import { type Route, route } from '../core/route.ts'
 import { knownGpus } from './gpu-name.ts'
 import type { Stream } from './stream.ts'
 import { createFilter, EVENT_TYPES, namesGpu } from './stream-filter.ts'

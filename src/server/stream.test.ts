@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { alertsEventSchema } from '../alert-schema.ts'
+import { alertsEventSchema } from '../core/alert-schema.ts'
 import {
   alertsEvent,
   finding,

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { EXIT, Failure } from '../failure.ts'
-import type { Log } from '../kinds.ts'
-import { makeFolder } from '../make-folder.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { Log } from '../core/kinds.ts'
+import { makeFolder } from '../core/make-folder.ts'
 import { isLoopback } from './host-check.ts'
 import type { ServerSettings } from './settings.ts'
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { EXIT, Failure } from '../failure.ts'
+import { EXIT, Failure } from '../core/failure.ts'
 import { type Scope, type UnitOptions, unitText } from './unit.ts'
 
 export const UNIT = 'gpuwarden.service'

@@ -1,5 +1,5 @@
 /** The list of sources. A new vendor is one folder and one line here; nothing is loaded before it is asked for. */
-import type { SourceKind } from '../kinds.ts'
+import type { SourceKind } from '../core/kinds.ts'
 
 const SOURCES: Readonly<Record<string, () => Promise<SourceKind>>> = {
   nvidia: async () => (await import('./nvidia/index.ts')).nvidia,

@@ -1,7 +1,7 @@
 /** What happens to closed files: compressed one at a time in the background, deleted when too old or too many. */
 import { join } from 'node:path'
-import { readdir, rm, stat } from '../disk.ts'
-import type { Log } from '../kinds.ts'
+import { readdir, rm, stat } from '../core/disk.ts'
+import type { Log } from '../core/kinds.ts'
 import { compressFile } from './compress.ts'
 import { isPidAlive } from './dir-lock.ts'
 import { LEFTOVER_SUFFIX, type OwnName, parseFileName } from './file-name.ts'

@@ -1,7 +1,7 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { open, rename, rm, STREAM_CALLS, stat, utimes } from '../disk.ts'
+import { open, rename, rm, STREAM_CALLS, stat, utimes } from '../core/disk.ts'
 import { LEFTOVER_SUFFIX } from './file-name.ts'
 
 /**

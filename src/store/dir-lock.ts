@@ -5,8 +5,8 @@
  */
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { open, readFile, readlink, rename, rm, stat, utimes } from '../disk.ts'
-import { makeFolder } from '../make-folder.ts'
+import { open, readFile, readlink, rename, rm, stat, utimes } from '../core/disk.ts'
+import { makeFolder } from '../core/make-folder.ts'
 
 export const LOCK_NAME = 'gpuwarden.lock'
 export const HEARTBEAT_MS = 30_000

@@ -1,4 +1,4 @@
-import type { Log } from '../kinds.ts'
+import type { Log } from '../core/kinds.ts'
 import type { Gap } from './lines.ts'
 
 /** Whether the disk takes what we write, and what was lost while it did not. Logs a change once, not every failed try. */

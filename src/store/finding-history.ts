@@ -1,6 +1,6 @@
 /** What the detectors have found: each trouble once, with its last statement and its end. Bounded, in memory. */
-import type { HubEvent, Sink } from '../kinds.ts'
-import type { Finding } from '../model.ts'
+import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
 
 const MOST_EPISODES = 2000
 

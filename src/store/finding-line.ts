@@ -1,6 +1,6 @@
 /** Reads a line of `findings_*.jsonl` back: what findingRecord wrote. */
-import type { Finding, RiskLevel, Severity } from '../model.ts'
-import { parseObject, parseTimestamp } from '../recording/json.ts'
+import type { Finding, RiskLevel, Severity } from '../core/model.ts'
+import { parseObject, parseTimestamp } from '../core/recording/json.ts'
 
 const SEVERITIES: readonly Severity[] = ['info', 'warning', 'critical']
 const RISKS: readonly RiskLevel[] = ['low', 'medium', 'high', 'critical']

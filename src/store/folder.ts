@@ -1,4 +1,4 @@
-import type { Log } from '../kinds.ts'
+import type { Log } from '../core/kinds.ts'
 import { Archive, type ArchiveRules } from './archive.ts'
 import { DirLock, HEARTBEAT_MS } from './dir-lock.ts'
 

@@ -1,5 +1,5 @@
-import type { GpuSample } from '../model.ts'
-import { GPU_FIELDS } from '../record.ts'
+import type { GpuSample } from '../core/model.ts'
+import { GPU_FIELDS } from '../core/record.ts'
 import { combine, MINUTE_MS, MinuteRing, MinuteTotals, type Summary } from './minute-ring.ts'
 import { type FieldIndex, readValues, SampleRing } from './sample-ring.ts'
 

@@ -1,5 +1,5 @@
-import type { HistoryAnswer, HistoryQuery } from '../kinds.ts'
-import type { GpuField, Reading } from '../model.ts'
+import type { HistoryAnswer, HistoryQuery } from '../core/kinds.ts'
+import type { GpuField, Reading } from '../core/model.ts'
 import type { GpuHistory } from './gpu-history.ts'
 import { MINUTE_MS, type Summary } from './minute-ring.ts'
 import { FIELD_INDEX, type FieldIndex, type SampleRing } from './sample-ring.ts'

@@ -1,5 +1,5 @@
-import type { History, HistoryAnswer, HistoryQuery, HubEvent, Sink } from '../kinds.ts'
-import type { GpuSample } from '../model.ts'
+import type { History, HistoryAnswer, HistoryQuery, HubEvent, Sink } from '../core/kinds.ts'
+import type { GpuSample } from '../core/model.ts'
 import { GpuHistory, type HistorySize } from './gpu-history.ts'
 import { answerQuery } from './history-query.ts'
 import { MINUTE_MS } from './minute-ring.ts'

@@ -1,6 +1,6 @@
-import type { HubEvent, Tick } from '../kinds.ts'
-import type { GpuInfo } from '../model.ts'
-import { deviceRecord, eventRecord, gpuRecord, hostRecord, type JsonRecord, stepRecord } from '../record.ts'
+import type { HubEvent, Tick } from '../core/kinds.ts'
+import type { GpuInfo } from '../core/model.ts'
+import { deviceRecord, eventRecord, gpuRecord, hostRecord, type JsonRecord, stepRecord } from '../core/record.ts'
 import type { StreamName } from './file-name.ts'
 import { findingRecord } from './lines.ts'
 

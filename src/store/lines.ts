@@ -1,6 +1,6 @@
 /** The lines that only the store writes; those of samples are in record.ts. */
-import type { Finding, Reading } from '../model.ts'
-import { type JsonRecord, jsonNumber } from '../record.ts'
+import type { Finding, Reading } from '../core/model.ts'
+import { type JsonRecord, jsonNumber } from '../core/record.ts'
 
 const iso = (at: Reading) => (at === null ? null : new Date(at).toISOString())
 

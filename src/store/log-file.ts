@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { type DiskFile, open, rm, stat } from '../disk.ts'
-import { makeFolder } from '../make-folder.ts'
+import { type DiskFile, open, rm, stat } from '../core/disk.ts'
+import { makeFolder } from '../core/make-folder.ts'
 import { fileName, type StreamName } from './file-name.ts'
 import type { Line } from './line-queue.ts'
 

@@ -1,4 +1,4 @@
-import { GPU_FIELDS } from '../record.ts'
+import { GPU_FIELDS } from '../core/record.ts'
 import type { FieldIndex } from './sample-ring.ts'
 
 export const MINUTE_MS = 60_000

@@ -1,4 +1,4 @@
-import type { JsonRecord } from '../record.ts'
+import type { JsonRecord } from '../core/record.ts'
 import { STREAMS, type StreamName } from './file-name.ts'
 import type { LineQueue } from './line-queue.ts'
 import { LogStream, type StreamRules } from './stream.ts'

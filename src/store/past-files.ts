@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
-import { readdir, STREAM_CALLS, stat } from '../disk.ts'
+import { readdir, STREAM_CALLS, stat } from '../core/disk.ts'
 import { parseFileName, type StreamName } from './file-name.ts'
 
 const MAX_LINE_CHARS = 1024 * 1024

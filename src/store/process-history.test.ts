@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { HubEvent } from '../kinds.ts'
-import type { ProcessInfo, ProcessView } from '../model.ts'
+import type { HubEvent } from '../core/kinds.ts'
+import type { ProcessInfo, ProcessView } from '../core/model.ts'
 import { ProcessHistory } from './process-history.ts'
 import { describeSink, GPU, gpuSample, NOON } from './sink.contract.ts'
 

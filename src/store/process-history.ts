@@ -1,6 +1,6 @@
 /** How much GPU memory each process had: bounded, in memory, gone with the agent. */
-import type { HubEvent, Sink } from '../kinds.ts'
-import type { ProcessInfo, ProcessView, Reading } from '../model.ts'
+import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { ProcessInfo, ProcessView, Reading } from '../core/model.ts'
 import { MINUTE_MS } from './minute-ring.ts'
 import { StepRing } from './step-ring.ts'
 

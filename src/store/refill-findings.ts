@@ -1,5 +1,5 @@
 /** Fills the history of findings from the files of earlier runs. */
-import type { Finding } from '../model.ts'
+import type { Finding } from '../core/model.ts'
 import { parseFindingLine } from './finding-line.ts'
 import { choosePastFiles, type PastFile, pacedLines } from './past-files.ts'
 import type { RefillOptions } from './refill.ts'

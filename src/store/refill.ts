@@ -1,6 +1,6 @@
 /** Fills the history from the files of earlier runs, so that a restart does not empty the charts. */
-import type { GpuSample } from '../model.ts'
-import { parseGpuLine, SlowCarry } from '../recording/recording.ts'
+import type { GpuSample } from '../core/model.ts'
+import { parseGpuLine, SlowCarry } from '../core/recording/recording.ts'
 import { choosePastFiles, type PastFile, pacedLines } from './past-files.ts'
 
 const MAX_INPUT_BYTES = 64 * 1024 * 1024

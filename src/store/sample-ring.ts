@@ -1,5 +1,5 @@
-import type { GpuField, GpuReadings } from '../model.ts'
-import { GPU_FIELDS } from '../record.ts'
+import type { GpuField, GpuReadings } from '../core/model.ts'
+import { GPU_FIELDS } from '../core/record.ts'
 
 export type FieldIndex = number
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Settings, setting, type ValuesOf } from '../setting.ts'
+import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 
 export const storeSettings = {
   'log.enabled': setting({ schema: z.boolean(), default: true, help: 'Write what is measured to JSONL files.' }),

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { HubEvent, Log, Sink } from '../kinds.ts'
-import type { Finding, GpuInfo, GpuReadings, GpuSample, HostSample, TrainingStep } from '../model.ts'
-import { NO_FACTS, NO_READINGS } from '../record.ts'
+import type { HubEvent, Log, Sink } from '../core/kinds.ts'
+import type { Finding, GpuInfo, GpuReadings, GpuSample, HostSample, TrainingStep } from '../core/model.ts'
+import { NO_FACTS, NO_READINGS } from '../core/record.ts'
 import type { StoreOptions } from './store.ts'
 
 export const NOON = Date.UTC(2025, 6, 30, 12, 0, 0)

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { DiskStuck, logLane, STUCK_AT_END_MS } from '../disk-lane.ts'
-import type { HubEvent, Log, Sink } from '../kinds.ts'
+import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
+import type { HubEvent, Log, Sink } from '../core/kinds.ts'
 import { HEARTBEAT_MS } from './dir-lock.ts'
 import { DiskState } from './disk-state.ts'
 import { Folder } from './folder.ts'

@@ -1,5 +1,5 @@
 /** A batch of lines, applied to a run: what is new, what was there already, what cannot be used. */
-import type { TrainingStep } from '../model.ts'
+import type { TrainingStep } from '../core/model.ts'
 import type { Progress } from './progress.ts'
 import { parseReceivedStep } from './step-line.ts'
 

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { mediaType, readBounded } from '../bounded-body.ts'
-import type { ErrorCode } from '../route-errors.ts'
+import { mediaType, readBounded } from '../core/bounded-body.ts'
+import type { ErrorCode } from '../core/route-errors.ts'
 
 export const BATCH_LIMIT_BYTES = 4 * 1024 * 1024
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { TrainingStep } from '../model.ts'
+import type { TrainingStep } from '../core/model.ts'
 import { CURVE_FIELDS, Curve, MOST_CUSTOM } from './curve.ts'
 import { MOST_CURVES, RankCurves } from './rank-curves.ts'
 import { parseReceivedStep } from './step-line.ts'

@@ -3,8 +3,8 @@
  * stays, and a figure that a kept step did not have is taken from the next step that had it, so that what is told only now
  * and then (the allocator's figures, a loss every ten steps) is not thinned away.
  */
-import { CURVE_FIELDS, CUSTOM, PHASE } from '../curve-fields.ts'
-import type { TrainingStep } from '../model.ts'
+import { CURVE_FIELDS, CUSTOM, PHASE } from '../core/curve-fields.ts'
+import type { TrainingStep } from '../core/model.ts'
 import { CurveColumn } from './curve-column.ts'
 
 export { CURVE_FIELDS, CUSTOM, PHASE }

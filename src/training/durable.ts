@@ -1,7 +1,7 @@
 /** What makes a write outlast a power cut. */
 import { dirname, join } from 'node:path'
-import { open, readdir, stat } from '../disk.ts'
-import { makeFolder } from '../make-folder.ts'
+import { open, readdir, stat } from '../core/disk.ts'
+import { makeFolder } from '../core/make-folder.ts'
 
 export async function ensureFolder(path: string): Promise<void> {
   const firstMade = await makeFolder(path, 0o750)

@@ -4,7 +4,7 @@
  * groups (those that arrive while the disk works share its next turn) and applied one after the other, in the order of the file.
  */
 import { join } from 'node:path'
-import { type DiskFile, open, readdir, readFile, rm } from '../disk.ts'
+import { type DiskFile, open, readdir, readFile, rm } from '../core/disk.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
 import { isRunning, ownStart } from './process-start.ts'
 

@@ -1,5 +1,5 @@
 /** JSON that keeps NaN and ±Infinity, as strings. */
-import { textNumber } from '../recording/json.ts'
+import { textNumber } from '../core/recording/json.ts'
 
 export function toJson(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (typeof item === 'number' && !Number.isFinite(item) ? String(item) : item))

@@ -1,5 +1,5 @@
 /** How far a run has come: what was received of each rank, the figures so far, and its curve. */
-import type { Reading, TrainingStep } from '../model.ts'
+import type { Reading, TrainingStep } from '../core/model.ts'
 import { MOST_CUSTOM } from './curve.ts'
 import { numberOf } from './json-text.ts'
 import { RankCurves } from './rank-curves.ts'

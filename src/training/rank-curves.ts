@@ -1,5 +1,5 @@
 /** The curves of a run's ranks, side by side: the lowest in full, its neighbours coarser, the others coarser still. */
-import type { TrainingStep } from '../model.ts'
+import type { TrainingStep } from '../core/model.ts'
 import { CURVE_FIELDS, CUSTOM, Curve, MOST_PHASES, PHASE } from './curve.ts'
 import { numberOf } from './json-text.ts'
 

@@ -1,5 +1,5 @@
 /** How far one rank of a run has come, and the ranks side by side. */
-import type { Reading, TrainingStep } from '../model.ts'
+import type { Reading, TrainingStep } from '../core/model.ts'
 import { type SeqRange, SeqRanges } from './seq-ranges.ts'
 
 const MOST_PROCESSES = 64

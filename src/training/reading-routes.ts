@@ -1,7 +1,7 @@
 /** What screens ask of runs. */
 import type { z } from 'zod'
-import { DiskStuck } from '../disk-lane.ts'
-import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import { DiskStuck } from '../core/disk-lane.ts'
+import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import { etaSeconds } from './listed-figures.ts'
 import type { Progress } from './progress.ts'
 import { rankRows } from './rank-progress.ts'

@@ -3,11 +3,11 @@
  * run, rank, step and time; as often as it stands in the log, so often it is not published again.
  */
 import { join } from 'node:path'
-import { stat } from '../disk.ts'
-import { logLane } from '../disk-lane.ts'
-import type { TrainingStep } from '../model.ts'
-import { findRecordingFiles, type LineBlock, readLines } from '../recording/file.ts'
-import { parseStepLine } from '../recording/line.ts'
+import { stat } from '../core/disk.ts'
+import { logLane } from '../core/disk-lane.ts'
+import type { TrainingStep } from '../core/model.ts'
+import { findRecordingFiles, type LineBlock, readLines } from '../core/recording/file.ts'
+import { parseStepLine } from '../core/recording/line.ts'
 import { applyBatch } from './batch.ts'
 import { leftJournals, readJournal } from './journal.ts'
 import type { Registry } from './registry.ts'

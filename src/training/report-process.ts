@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { setPriority, tmpdir } from 'node:os'
 import { resolve as absolute, join } from 'node:path'
-import { EXIT } from '../failure.ts'
+import { EXIT } from '../core/failure.ts'
 
 export type ReportKind = 'html' | 'json'
 

@@ -1,7 +1,7 @@
 /** The report of a run, for the browser: to keep, or to look at. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import { unknownRun, unlessStuck } from './reading-routes.ts'
 import type { ReportKind, ReportMaker } from './report-process.ts'
 import type { Training } from './training-contract.ts'

@@ -1,6 +1,6 @@
 /** What SDKs post. */
 import { z } from 'zod'
-import { type Reply, type Route, type RouteContext, route } from '../route.ts'
+import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
 import { readingRoutes, unknownRun } from './reading-routes.ts'
 import { newRunId } from './run-id.ts'

@@ -4,7 +4,7 @@
  * `ID.figures.json` is the part of the latter that a list shows, so that a list need not read it all.
  */
 import { join } from 'node:path'
-import { open, readdir, readFile, rename, rm } from '../disk.ts'
+import { open, readdir, readFile, rename, rm } from '../core/disk.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
 import { toJson } from './json-text.ts'
 import { type RunRecord, UNKNOWN_PARTS } from './run-record.ts'

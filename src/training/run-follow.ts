@@ -1,5 +1,5 @@
 /** Follows a command from outside: which GPUs its processes are on, what those GPUs do, what is found. Asks the agent at intervals. */
-import type { Finding, GpuInfo, GpuSample, ProcessView, Reading } from '../model.ts'
+import type { Finding, GpuInfo, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import type { AgentLink } from './agent-link.ts'
 import { ProcessTree } from './process-tree.ts'
 

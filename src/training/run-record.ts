@@ -1,5 +1,5 @@
 /** What is known of a run besides its steps, and how reports from several ranks come together in it. */
-import type { Reading, Run } from '../model.ts'
+import type { Reading, Run } from '../core/model.ts'
 
 export type Outcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'
 

@@ -1,6 +1,6 @@
 /** The shapes of what the routes of this room take and answer. */
 import { z } from 'zod'
-import { parseJson } from '../recording/json.ts'
+import { parseJson } from '../core/recording/json.ts'
 import { CURVE_FIELDS } from './curve.ts'
 
 const LONGEST_NAME = 200

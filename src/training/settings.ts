@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Settings, setting, type ValuesOf } from '../setting.ts'
+import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 
 export const trainingSettings = {
   'training.max_runs': setting<number>({

@@ -1,7 +1,7 @@
 /** Runs that ended without a word: their process is gone, or nothing was heard of them for too long. */
 import { hostname } from 'node:os'
-import { formatDuration } from '../format.ts'
-import type { Reading } from '../model.ts'
+import { formatDuration } from '../core/format.ts'
+import type { Reading } from '../core/model.ts'
 import { isAlive, startOf } from './process-start.ts'
 import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
 

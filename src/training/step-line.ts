@@ -1,6 +1,6 @@
 /** What one line of a batch of steps says. Pure; a line that cannot be used gives the reason instead. */
-import type { Reading, TrainingStep } from '../model.ts'
-import { parseJson } from '../recording/json.ts'
+import type { Reading, TrainingStep } from '../core/model.ts'
+import { parseJson } from '../core/recording/json.ts'
 import { numberOf } from './json-text.ts'
 
 export interface ReceivedStep {

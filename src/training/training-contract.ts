@@ -1,7 +1,7 @@
 /** What the training room needs and what it gives. */
-import type { Log } from '../kinds.ts'
-import type { Provenance, Run, TrainingStep } from '../model.ts'
-import type { Route } from '../route.ts'
+import type { Log } from '../core/kinds.ts'
+import type { Provenance, Run, TrainingStep } from '../core/model.ts'
+import type { Route } from '../core/route.ts'
 import type { BatchOutcome } from './batch.ts'
 import type { Progress } from './progress.ts'
 import type { ListedRun } from './registry.ts'

@@ -1,9 +1,9 @@
 /** The training room: takes runs and steps from SDKs, keeps them safe, and hands them to the hub. */
 import { join } from 'node:path'
-import { DiskStuck, logLane, STUCK_AT_END_MS } from '../disk-lane.ts'
-import type { Log } from '../kinds.ts'
-import type { TrainingStep } from '../model.ts'
-import type { Route } from '../route.ts'
+import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
+import type { Log } from '../core/kinds.ts'
+import type { TrainingStep } from '../core/model.ts'
+import type { Route } from '../core/route.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
 import { syncStepLog } from './durable.ts'
 import { Journal, type JournalEntry } from './journal.ts'

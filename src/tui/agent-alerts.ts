@@ -1,7 +1,7 @@
 /** The alerts of an agent, and what people do about them. */
 import { userInfo } from 'node:os'
-import { formatClock, printable } from '../format.ts'
-import type { Finding } from '../model.ts'
+import { formatClock, printable } from '../core/format.ts'
+import type { Finding } from '../core/model.ts'
 import { type AgentAddress, AgentRefusal, askJson, postJson } from './agent-client.ts'
 import type { AlertDesk } from './feed.ts'
 import type { AlertData } from './screen-data.ts'

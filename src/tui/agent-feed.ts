@@ -1,7 +1,7 @@
 /** Follows an agent: what it knows, what it knew, then its live stream, for as long as it takes. */
 import type { IncomingMessage } from 'node:http'
-import type { GpuView, HistoryAnswer, HubEvent } from '../kinds.ts'
-import type { Finding, HostSample, ProcessView, Reading, Run } from '../model.ts'
+import type { GpuView, HistoryAnswer, HubEvent } from '../core/kinds.ts'
+import type { Finding, HostSample, ProcessView, Reading, Run } from '../core/model.ts'
 import { AgentAlerts } from './agent-alerts.ts'
 import { type AgentAddress, AgentRefusal, askJson, openAnswer } from './agent-client.ts'
 import type { Feed } from './feed.ts'

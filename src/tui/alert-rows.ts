@@ -1,6 +1,6 @@
 /** Findings and what is done about them, as rows: what is open first, then what is over. */
-import { formatClock, printable } from '../format.ts'
-import type { Finding } from '../model.ts'
+import { formatClock, printable } from '../core/format.ts'
+import type { Finding } from '../core/model.ts'
 import { type Style, TONE } from './grid.ts'
 import type { AlertData, ScreenData } from './screen-data.ts'
 import { severityTone } from './words.ts'

@@ -1,6 +1,6 @@
 /** All alerts with their state, and the question before one is silenced. */
-import { printable } from '../format.ts'
-import type { Finding } from '../model.ts'
+import { printable } from '../core/format.ts'
+import type { Finding } from '../core/model.ts'
 import { type AlertRow, alertRows, chosenAlert } from './alert-rows.ts'
 import { box } from './box.ts'
 import { BOLD, type Rect, SELECTED, TONE } from './grid.ts'

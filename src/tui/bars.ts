@@ -1,6 +1,6 @@
 /** The lines that frame the screen: status at the top, host, keys at the bottom. */
-import { formatClock, NOT_AVAILABLE, printable } from '../format.ts'
-import type { GpuInfo, SourceHealth } from '../model.ts'
+import { formatClock, NOT_AVAILABLE, printable } from '../core/format.ts'
+import type { GpuInfo, SourceHealth } from '../core/model.ts'
 import { graphRows } from './graph.ts'
 import { BOLD, type Rect, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'

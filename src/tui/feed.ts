@@ -1,5 +1,5 @@
 /** Where the figures come from: an agent, a sampler of our own, or a recording. */
-import type { SourceHealth } from '../model.ts'
+import type { SourceHealth } from '../core/model.ts'
 
 export interface ReplayControls {
   /** Pause and go on. */

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openRecording, type RecordingItem } from '../recording/recording.ts'
+import { openRecording, type RecordingItem } from '../core/recording/recording.ts'
 import { ReplayPlayer } from './replay-player.ts'
 import type { ReplayData } from './screen-data.ts'
 import { EventReader } from './sse.ts'

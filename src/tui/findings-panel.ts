@@ -1,6 +1,6 @@
 /** What the detectors have found, worst first. */
-import { printable } from '../format.ts'
-import type { Finding } from '../model.ts'
+import { printable } from '../core/format.ts'
+import type { Finding } from '../core/model.ts'
 import { BOLD, type Rect, SELECTED, TONE } from './grid.ts'
 import type { Painter } from './painter.ts'
 import type { ScreenData, Scroll, View } from './screen-data.ts'

@@ -1,6 +1,6 @@
 /** One GPU as a card: figures at the left, its recent past at the right. */
-import { formatClock, NOT_AVAILABLE, printable } from '../format.ts'
-import type { GpuInfo, GpuSample, Reading } from '../model.ts'
+import { formatClock, NOT_AVAILABLE, printable } from '../core/format.ts'
+import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
 import { graphRows } from './graph.ts'
 import { BOLD, type Rect, TONE } from './grid.ts'

@@ -1,6 +1,6 @@
 /** The lines of a card below utilisation and memory: what its parts do, its links, its memory errors. */
-import { NOT_AVAILABLE } from '../format.ts'
-import type { GpuInfo, GpuSample, Reading } from '../model.ts'
+import { NOT_AVAILABLE } from '../core/format.ts'
+import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { BOLD, TONE } from './grid.ts'
 import type { Span } from './painter.ts'
 import { padStart } from './text-width.ts'

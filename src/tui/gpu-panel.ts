@@ -1,5 +1,5 @@
 /** All GPUs: as cards while they are few and there is room, else a row each, scrolling. */
-import type { GpuSample, Reading } from '../model.ts'
+import type { GpuSample, Reading } from '../core/model.ts'
 import { CARD_ROWS, drawCard } from './gpu-card.ts'
 import { drawGpuRow } from './gpu-row.ts'
 import { type Rect, TONE } from './grid.ts'

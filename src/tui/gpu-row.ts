@@ -1,6 +1,6 @@
 /** One GPU in one row: for eight or more of them, and for small screens. */
-import { printable } from '../format.ts'
-import type { GpuSample, Reading } from '../model.ts'
+import { printable } from '../core/format.ts'
+import type { GpuSample, Reading } from '../core/model.ts'
 import { forecastSpan } from './gpu-card.ts'
 import { graphRows } from './graph.ts'
 import { BOLD, SELECTED, type Style, TONE } from './grid.ts'

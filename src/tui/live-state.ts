@@ -1,6 +1,6 @@
 /** Keeps what the stream says, from whichever side it comes, and gives it as data to draw. */
-import type { GpuView, HubEvent, Tick } from '../kinds.ts'
-import type { Finding, GpuInfo, GpuSample, HostSample, ProcessView, Provenance, Reading, SourceHealth } from '../model.ts'
+import type { GpuView, HubEvent, Tick } from '../core/kinds.ts'
+import type { Finding, GpuInfo, GpuSample, HostSample, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
 import { type GpuData, type LedgerLine, processKey, type ReplayData, type ScreenData } from './screen-data.ts'
 import { Series } from './series.ts'
 import { TrainingRuns } from './training-runs.ts'

@@ -1,5 +1,5 @@
 /** What lies over the screen for a moment: help, menus, questions, details. */
-import { formatClock, printable } from '../format.ts'
+import { formatClock, printable } from '../core/format.ts'
 import { drawAlerts, drawSilence } from './alerts-overlay.ts'
 import { box, menu, scrolled } from './box.ts'
 import { graphRows } from './graph.ts'

@@ -1,6 +1,6 @@
 /** Which processes are listed, in which order, and what is remarkable about them. Pure. */
-import { printable } from '../format.ts'
-import type { Finding, ProcessView, Reading } from '../model.ts'
+import { printable } from '../core/format.ts'
+import type { Finding, ProcessView, Reading } from '../core/model.ts'
 import { processKey, type ScreenData, type Sort, type View } from './screen-data.ts'
 
 export type Mark = 'intruder' | 'idle' | 'zombie' | null

@@ -1,8 +1,8 @@
 /** Keys while something lies over the screen. Pure. */
 import { alertRows, chosenAlert } from './alert-rows.ts'
 import { SILENCE_CHOICES } from './alerts-overlay.ts'
+import type { Outcome, Surroundings } from './outcome.ts'
 import { SIGNALS } from './overlays.ts'
-import type { Outcome, Surroundings } from './reduce.ts'
 import { type Overlay, PANELS, type ScreenData, SORTS, type View } from './screen-data.ts'
 
 const PAGE = 10

@@ -1,33 +1,12 @@
 /** A key and what is on the screen → what the screen shows next, and what is to be done. Pure. */
-import type { Finding } from '../model.ts'
+import type { Finding } from '../core/model.ts'
 import { alertRows, chosenAlert } from './alert-rows.ts'
 import type { Key } from './keys.ts'
+import type { Outcome, Surroundings } from './outcome.ts'
 import type { Action } from './painter.ts'
-import type { SignalName } from './process-control.ts'
 import type { ProcessRow } from './process-rows.ts'
 import { chooseAlert, reduceOverlay } from './reduce-overlay.ts'
-import type { Frame } from './render.ts'
-import { FOCUSABLE, type KillQuestion, type Panel, type ScreenData, SORTS, type Sort, type View } from './screen-data.ts'
-
-export type Effect =
-  | { readonly kind: 'quit' | 'suspend' | 'redraw' | 'save' | 'reset' | 'pause' | 'theme' | 'remember' | 'faster' | 'slower' }
-  | { readonly kind: 'seek'; readonly deltaMs: number }
-  | { readonly kind: 'ask-kill'; readonly row: ProcessRow }
-  | { readonly kind: 'signal'; readonly question: KillQuestion; readonly signal: SignalName }
-  | { readonly kind: 'details'; readonly row: ProcessRow }
-  /** The alerts are looked at: they have to be of now. */
-  | { readonly kind: 'ask-alerts' }
-  | { readonly kind: 'acknowledge' | 'silence'; readonly finding: Finding }
-
-export interface Outcome {
-  readonly view: View
-  readonly effect: Effect | null
-}
-
-export interface Surroundings {
-  readonly data: ScreenData
-  readonly frame: Frame
-}
+import { FOCUSABLE, type Panel, type ScreenData, SORTS, type Sort, type View } from './screen-data.ts'
 
 const SEEK_MS = 10_000
 

@@ -1,5 +1,5 @@
 /** Plays a recording at a pace of choice, back and forth. */
-import type { Recording, RecordingItem } from '../recording/recording.ts'
+import type { Recording, RecordingItem } from '../core/recording/recording.ts'
 import type { Feed, ReplayControls } from './feed.ts'
 import type { ReplayData } from './screen-data.ts'
 

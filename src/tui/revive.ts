@@ -1,5 +1,5 @@
-import type { HubEvent } from '../kinds.ts'
-import type { TrainingStep } from '../model.ts'
+import type { HubEvent } from '../core/kinds.ts'
+import type { TrainingStep } from '../core/model.ts'
 
 /** JSON has no NaN: the agent writes it as text, and a loss that is NaN must not be taken for a word. */
 export function revived(event: HubEvent): HubEvent {

@@ -1,7 +1,7 @@
 /** The figures on the screen as a file: what `s` does. */
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { gpuRecord, hostRecord, stepRecord } from '../record.ts'
+import { gpuRecord, hostRecord, stepRecord } from '../core/record.ts'
 import type { GpuData, ScreenData } from './screen-data.ts'
 
 export function metricsFile(data: ScreenData): object {

@@ -1,13 +1,14 @@
 /** Screens to draw in tests: from recordings, and made up where no recording has the case. */
+
+import { Hub } from '../agent/hub.ts'
+import { SILENT_LOG } from '../agent/one-look.ts'
+import { State } from '../agent/state.ts'
+import { ledgerOf } from '../core/memory/ledger.ts'
+import type { Finding, GpuInfo, GpuSample, HostSample, ProcessInfo, ProcessView, TrainingStep } from '../core/model.ts'
+import { NO_READINGS } from '../core/record.ts'
+import { openRecording } from '../core/recording/recording.ts'
 import { createEngine } from '../detectors/engine.ts'
 import { detectors } from '../detectors/index.ts'
-import { Hub } from '../hub.ts'
-import { ledgerOf } from '../memory/ledger.ts'
-import type { Finding, GpuInfo, GpuSample, HostSample, ProcessInfo, ProcessView, TrainingStep } from '../model.ts'
-import { SILENT_LOG } from '../one-look.ts'
-import { NO_READINGS } from '../record.ts'
-import { openRecording } from '../recording/recording.ts'
-import { State } from '../state.ts'
 import { LiveState } from './live-state.ts'
 
 export const AT = 1_760_000_000_000

@@ -1,6 +1,6 @@
 /** What a frame is drawn from: plain data about the machine, and what the person at the keyboard has chosen. */
-import type { GpuView } from '../kinds.ts'
-import type { Finding, HostSample, ProcessView, Provenance, Reading, SourceHealth, TrainingStep } from '../model.ts'
+import type { GpuView } from '../core/kinds.ts'
+import type { Finding, HostSample, ProcessView, Provenance, Reading, SourceHealth, TrainingStep } from '../core/model.ts'
 
 export interface GpuData {
   readonly view: GpuView

@@ -1,5 +1,5 @@
 /** How many columns of a terminal a text takes, and text from outside made fit for cells. */
-import { printable } from '../format.ts'
+import { printable } from '../core/format.ts'
 
 /** One or two columns of a terminal and what stands in them. */
 export interface Glyph {

@@ -1,11 +1,13 @@
 /** The dashboard at work: takes keys, draws frames, and does what was asked for. */
+
+import { identify, localFacts, mayInterfere, signal } from '../core/process-control.ts'
 import type { AlertDesk, Feed } from './feed.ts'
 import type { Key } from './keys.ts'
 import type { LiveState } from './live-state.ts'
+import type { Effect } from './outcome.ts'
 import { type Preferences, preferencesOf, viewWith, writePreferences } from './preferences.ts'
-import { identify, localFacts, mayInterfere, signal } from './process-control.ts'
 import type { ProcessRow } from './process-rows.ts'
-import { type Effect, reduce } from './reduce.ts'
+import { reduce } from './reduce.ts'
 import { type Frame, render } from './render.ts'
 import { FIRST_VIEW, type ScreenData, type View } from './screen-data.ts'
 import { Terminal } from './terminal.ts'

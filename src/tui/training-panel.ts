@@ -1,6 +1,6 @@
 /** Training runs: where they are, where the loss goes, what their memory does. */
-import { printable } from '../format.ts'
-import type { Reading } from '../model.ts'
+import { printable } from '../core/format.ts'
+import type { Reading } from '../core/model.ts'
 import { sparkline } from './graph.ts'
 import { BOLD, type Rect, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Run } from '../model.ts'
+import type { Run } from '../core/model.ts'
 import { AT, trainingStep } from './screen-data.fixture.ts'
 import { TrainingRuns } from './training-runs.ts'
 

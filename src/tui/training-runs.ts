@@ -1,5 +1,5 @@
 /** Follows training runs from their steps: the last figures, the loss over time, how long it will take. */
-import type { Finding, Reading, Run, TrainingStep } from '../model.ts'
+import type { Finding, Reading, Run, TrainingStep } from '../core/model.ts'
 import type { RunData } from './screen-data.ts'
 
 const MOST_RUNS = 32

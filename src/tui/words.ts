@@ -1,6 +1,6 @@
 /** Figures and states in as few columns as people can still read. N/A where the device cannot tell. */
-import { NOT_AVAILABLE } from '../format.ts'
-import type { GpuInfo, GpuSample, Reading, Severity } from '../model.ts'
+import { NOT_AVAILABLE } from '../core/format.ts'
+import type { GpuInfo, GpuSample, Reading, Severity } from '../core/model.ts'
 import { type Style, TONE } from './grid.ts'
 
 const KIBI = 1024

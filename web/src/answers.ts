@@ -1,6 +1,16 @@
 /** The shapes of the agent's answers, as /openapi.json describes them. */
-import type { AlertView, GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/kinds.ts'
-import type { Finding, FindingSubject, GpuEvent, HostSample, ProcessView, Reading, Run, Severity, SourceHealth } from '../../src/model.ts'
+import type { AlertView, GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
+import type {
+  Finding,
+  FindingSubject,
+  GpuEvent,
+  HostSample,
+  ProcessView,
+  Reading,
+  Run,
+  Severity,
+  SourceHealth,
+} from '../../src/core/model.ts'
 
 export type { AlertView, HistoryAnswer }
 

@@ -1,5 +1,5 @@
 /** What a finding rests on, as people read it. The unit of a figure is the end of its name. */
-import type { Finding } from '../../src/model.ts'
+import type { Finding } from '../../src/core/model.ts'
 import { clockTime, figure, formatBytes, formatDuration } from './words.ts'
 
 export interface EvidenceRow {

@@ -1,7 +1,7 @@
 /** Readings of a GPU over a span of time: asked for once, then continued with what the stream brings. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { GpuField, Reading } from '../../src/model.ts'
+import type { GpuField, Reading } from '../../src/core/model.ts'
 import type { HistoryAnswer } from './answers.ts'
 import { ask, inWords } from './api.ts'
 import { agentNow } from './live/agent-clock.ts'

@@ -1,5 +1,5 @@
 /** Which GPU a rank of a training run is on. */
-import type { Reading } from '../../src/model.ts'
+import type { Reading } from '../../src/core/model.ts'
 import type { GpuCell } from './live/gpu-cell.ts'
 
 export interface GpuFacts {

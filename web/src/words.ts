@@ -1,8 +1,8 @@
 /** Figures and states as people read them. N/A where the device cannot tell. */
-import { NOT_AVAILABLE } from '../../src/format.ts'
-import type { GpuInfo, GpuSample, ProcessView, Reading, Severity } from '../../src/model.ts'
+import { NOT_AVAILABLE } from '../../src/core/format.ts'
+import type { GpuInfo, GpuSample, ProcessView, Reading, Severity } from '../../src/core/model.ts'
 
-export { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../src/format.ts'
+export { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../src/core/format.ts'
 
 /** What a figure means for the person: colour and sign follow from it. */
 export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'

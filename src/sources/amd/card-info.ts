@@ -1,6 +1,6 @@
 /** What a card is, apart from what it does. */
 import { join } from 'node:path'
-import type { GpuInfo, Reading } from '../../model.ts'
+import type { GpuInfo, Reading } from '../../core/model.ts'
 import type { CardLimits } from './card-files.ts'
 import type { CardPlace } from './discover.ts'
 import { tryReadSmallFile } from './files.ts'

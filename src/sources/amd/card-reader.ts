@@ -1,6 +1,6 @@
 /** Reads numbers out of a card's files and remembers why one could not be had. */
 import { basename } from 'node:path'
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 import type { Attribute } from './files.ts'
 import { parseClockLevels, parseInteger } from './parse.ts'
 

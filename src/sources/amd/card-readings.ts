@@ -1,5 +1,5 @@
 /** Which file gives which reading. */
-import type { GpuReadings, Reading } from '../../model.ts'
+import type { GpuReadings, Reading } from '../../core/model.ts'
 import type { CardFiles } from './card-files.ts'
 import { type AwakeFacts, readLinkMaximum } from './card-info.ts'
 import type { CardReader } from './card-reader.ts'

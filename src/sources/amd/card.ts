@@ -1,9 +1,9 @@
 /** One card: its state from tick to tick, and its readings while it is awake. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SourceTick } from '../../kinds.ts'
-import type { GpuInfo, GpuReadings, GpuState, Reading } from '../../model.ts'
-import { NO_READINGS } from '../../record.ts'
+import type { SourceTick } from '../../core/kinds.ts'
+import type { GpuInfo, GpuReadings, GpuState, Reading } from '../../core/model.ts'
+import { NO_READINGS } from '../../core/record.ts'
 import { type CardFiles, closeCardFiles, findCardFiles } from './card-files.ts'
 import { type AwakeFacts, gpuInfo, type Identity } from './card-info.ts'
 import { CardReader } from './card-reader.ts'

@@ -1,5 +1,5 @@
 /** What the driver tells about one open device file, in proc/PID/fdinfo/N. */
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 
 export interface DrmClient {
   /** `0000:03:00.0` */

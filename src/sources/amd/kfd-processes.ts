@@ -1,6 +1,6 @@
 /** The processes that the compute driver lists, with the memory each holds on a card. Readable for everyone. */
 import { join } from 'node:path'
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 import { Attribute, tryList } from './files.ts'
 import { parseInteger } from './parse.ts'
 

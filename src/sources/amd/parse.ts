@@ -1,5 +1,5 @@
 /** Pure readers of what amdgpu writes into its sysfs files. Text that is not what was promised gives null, never a guess. */
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 
 const INTEGER = /^\s*-?\d{1,18}\s*$/
 

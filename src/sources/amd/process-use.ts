@@ -1,5 +1,5 @@
 /** What one process does on one card, added up over its open device files. */
-import type { GpuProcess, GpuProcessType, Reading } from '../../model.ts'
+import type { GpuProcess, GpuProcessType, Reading } from '../../core/model.ts'
 import { type DrmClient, parseFdinfo } from './fdinfo.ts'
 import { tryReadSmallFile } from './files.ts'
 

@@ -1,8 +1,8 @@
 /** Who uses which card: open device files (fdinfo) joined with what the compute driver (kfd) lists. */
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SourceTick } from '../../kinds.ts'
-import type { GpuProcess, Reading } from '../../model.ts'
+import type { SourceTick } from '../../core/kinds.ts'
+import type { GpuProcess, Reading } from '../../core/model.ts'
 import { parseFdinfo } from './fdinfo.ts'
 import { errorCode, tryList, tryReadSmallFile } from './files.ts'
 import { KfdProcesses } from './kfd-processes.ts'

@@ -1,5 +1,5 @@
 /** The binary `gpu_metrics` table: only what no other file tells. Layouts are in the kernel's kgd_pp_interface.h. */
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 
 /** NVML's bits, onto which the throttlers are mapped. */
 const SW_POWER_CAP = 0x4

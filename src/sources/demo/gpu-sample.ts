@@ -1,6 +1,6 @@
 /** The readings of a simulated GPU, as coarse as a driver gives them. */
-import type { GpuInfo, GpuSample } from '../../model.ts'
-import { NO_READINGS } from '../../record.ts'
+import type { GpuInfo, GpuSample } from '../../core/model.ts'
+import { NO_READINGS } from '../../core/record.ts'
 import { type Activity, activityAt } from './activity.ts'
 import { type Card, cardOf } from './cards.ts'
 import { type Heat, type HeatModel, isThrottled, powerWatts } from './heat.ts'

@@ -1,5 +1,5 @@
 /** The steps of the simulated trainings. */
-import type { TrainingStep } from '../../model.ts'
+import type { TrainingStep } from '../../core/model.ts'
 import { jobMemory } from './job-memory.ts'
 import { type GpuPlan, type Job, jobsBetween, momentOf, speedAt, trainedSeconds } from './jobs.ts'
 import { hash } from './noise.ts'

@@ -1,7 +1,7 @@
 /** The file system that holds a folder. */
 import { statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 import { errorCode } from './proc-files.ts'
 
 export interface DiskSpace {

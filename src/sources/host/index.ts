@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { Source, SourceEnv, SourceKind, SourceTick } from '../../kinds.ts'
-import type { GpuInfo, HostSample } from '../../model.ts'
+import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/kinds.ts'
+import type { GpuInfo, HostSample } from '../../core/model.ts'
 import { DiskWatch, NO_DISK, readDiskSpace } from './disk.ts'
 import {
   type CpuTimes,

@@ -1,5 +1,5 @@
 /** Pure readers of what Linux writes into /proc. */
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 
 export interface CpuTimes {
   /** Ticks of all processors since the start, and those of them without work. */

@@ -1,7 +1,7 @@
 /** Who the watched processes are, and what they cost the host. */
 import { join } from 'node:path'
-import type { SourceTick } from '../../kinds.ts'
-import type { ProcessInfo, Reading } from '../../model.ts'
+import type { SourceTick } from '../../core/kinds.ts'
+import type { ProcessInfo, Reading } from '../../core/model.ts'
 import { type Membership, NO_MEMBERSHIP, parseCgroup } from './cgroup.ts'
 import { type KernelUnits, type ProcessStat, parseCommand, parseProcessStat, parseUid } from './parse.ts'
 import { isProc, KeptFile, listProcFolder, readProcFile, readProcLink } from './proc-files.ts'

@@ -1,5 +1,5 @@
 /** A handle and how calling it goes: what it will never answer, and whether the whole GPU is gone. */
-import type { GpuField, Reading } from '../../model.ts'
+import type { GpuField, Reading } from '../../core/model.ts'
 import { CODE, isFault, isFinal, reasonInWords } from './codes.ts'
 import type { Nvml } from './library.ts'
 

@@ -1,5 +1,5 @@
 /** How far a GPU has come in joining the NVLink fabric: only those behind NVSwitches have one. */
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 import { CODE, SYMBOL_MISSING } from './codes.ts'
 import type { Device } from './device.ts'
 import { decodeFabricStateV1, decodeFabricStateV2, FABRIC_V2_BYTES, FABRIC_V2_VERSION } from './layouts.ts'

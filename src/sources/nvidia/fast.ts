@@ -1,5 +1,5 @@
 /** The readings that cost microseconds, taken every tick. */
-import type { GpuField } from '../../model.ts'
+import type { GpuField } from '../../core/model.ts'
 import type { Device, Readings } from './device.ts'
 import { ALL_LINKS, FieldBatch } from './fields.ts'
 import { readUint32 } from './layouts.ts'

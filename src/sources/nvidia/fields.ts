@@ -1,5 +1,5 @@
 /** Many field values in one call. A field that the GPU does not have leaves the batch; another way to it may take over. */
-import type { GpuField, Reading } from '../../model.ts'
+import type { GpuField, Reading } from '../../core/model.ts'
 import { CODE, SYMBOL_MISSING } from './codes.ts'
 import type { Device, Readings } from './device.ts'
 import { decodeFieldValue, FIELD_VALUE_BYTES, fieldReturn } from './layouts.ts'

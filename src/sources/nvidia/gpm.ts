@@ -1,5 +1,5 @@
 /** Hopper's performance counters: an average between two samples, so that the second tick gives the first figures. */
-import type { GpuField, Reading } from '../../model.ts'
+import type { GpuField, Reading } from '../../core/model.ts'
 import { CODE, isFinal, SYMBOL_MISSING } from './codes.ts'
 import type { Device, Readings } from './device.ts'
 import { GPM_HEADER_BYTES, GPM_METRIC_BYTES, gpmReturn, gpmValue } from './layouts.ts'

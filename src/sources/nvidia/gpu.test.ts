@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { first, start } from '../../../test/fake-nvml/open-fake.ts'
-import { GPU_FIELDS } from '../../record.ts'
+import { GPU_FIELDS } from '../../core/record.ts'
 
 let close: (() => void | Promise<void>) | undefined
 afterEach(async () => {

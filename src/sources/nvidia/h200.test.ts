@@ -1,7 +1,7 @@
 /** The real driver's answers, recorded on an H200 (test/hardware/capture-nvml.js), through the real source. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { GpuInfo, GpuSample, Sample } from '../../model.ts'
+import type { GpuInfo, GpuSample, Sample } from '../../core/model.ts'
 import { sourceEnv } from '../source.contract.ts'
 import type { Nvml, NvmlFunction } from './library.ts'
 import { NvidiaSource } from './source.ts'

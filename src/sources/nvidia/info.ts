@@ -1,6 +1,6 @@
 /** What is read once per GPU: identity, limits, thresholds. */
-import type { GpuInfo, MigInstance, Reading } from '../../model.ts'
-import { NO_FACTS } from '../../record.ts'
+import type { GpuInfo, MigInstance, Reading } from '../../core/model.ts'
+import { NO_FACTS } from '../../core/record.ts'
 import { CODE } from './codes.ts'
 import type { Device } from './device.ts'
 import { decodeFieldValue, decodePciBusId, FIELD_VALUE_BYTES, fieldReturn, PCI_INFO_BYTES, readText, readUint32 } from './layouts.ts'

@@ -1,7 +1,7 @@
 /** XIDs from the kernel's log: NVML misses some (79, 119, 120 on some drivers). Only what is written after the start counts. */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SourceEnv } from '../../kinds.ts'
+import type { SourceEnv } from '../../core/kinds.ts'
 import { normaliseBusId } from './layouts.ts'
 
 export interface KernelXid {

@@ -1,6 +1,6 @@
 /** The MIG instances of one GPU: each is a device of its own, with its own memory and processes. */
-import type { GpuInfo, Sample } from '../../model.ts'
-import { GPU_FIELDS } from '../../record.ts'
+import type { GpuInfo, Sample } from '../../core/model.ts'
+import { GPU_FIELDS } from '../../core/record.ts'
 import { CODE, codeInWords } from './codes.ts'
 import { Device, type Readings } from './device.ts'
 import { readMemory } from './fast.ts'

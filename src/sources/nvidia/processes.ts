@@ -1,5 +1,5 @@
 /** Who uses this GPU: compute and graphics lists, one entry per process. */
-import type { GpuProcess, GpuProcessType } from '../../model.ts'
+import type { GpuProcess, GpuProcessType } from '../../core/model.ts'
 import { AdaptiveTier } from './adaptive-tier.ts'
 import type { Device } from './device.ts'
 import type { DriverProcess } from './process-layout.ts'

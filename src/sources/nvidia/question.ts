@@ -1,5 +1,5 @@
 /** Questions to one GPU that are asked again and again until it answers "never". */
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 import { SYMBOL_MISSING } from './codes.ts'
 import type { Device } from './device.ts'
 import { readText, readUint32, readUint64 } from './layouts.ts'

@@ -1,5 +1,5 @@
 /** From a counter that only grows to a rate. */
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 
 export class CounterRate {
   #value: Reading = null

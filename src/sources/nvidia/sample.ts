@@ -1,6 +1,6 @@
 /** Samples as this source makes them. */
-import type { GpuProcess, GpuSample, GpuState } from '../../model.ts'
-import { GPU_FIELDS, NO_READINGS } from '../../record.ts'
+import type { GpuProcess, GpuSample, GpuState } from '../../core/model.ts'
+import { GPU_FIELDS, NO_READINGS } from '../../core/record.ts'
 import type { Readings } from './device.ts'
 
 export function emptyReadings(): Readings {

@@ -1,5 +1,5 @@
 /** The readings that cost milliseconds or hardly ever change, taken every few seconds. */
-import type { Reading } from '../../model.ts'
+import type { Reading } from '../../core/model.ts'
 import { CODE, SYMBOL_MISSING } from './codes.ts'
 import type { Device } from './device.ts'
 import { fabricReader } from './fabric.ts'

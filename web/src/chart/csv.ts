@@ -1,4 +1,4 @@
-import type { Reading } from '../../../src/model.ts'
+import type { Reading } from '../../../src/core/model.ts'
 
 interface Named {
   readonly label: string

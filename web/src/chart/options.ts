@@ -1,7 +1,7 @@
 /** What uPlot needs to know, from what a page wants to show. */
 import type { RefObject } from 'preact'
 import uPlot from 'uplot'
-import type { Reading } from '../../../src/model.ts'
+import type { Reading } from '../../../src/core/model.ts'
 import { formatBytes, rate } from '../words.ts'
 import { type ChartColors, seriesColor, translucent } from './colors.ts'
 import { overlayPlugin } from './overlay.ts'

@@ -1,5 +1,5 @@
 /** Layers on top of each other: each column is the sum of itself and all before it. */
-import type { Reading } from '../../../src/model.ts'
+import type { Reading } from '../../../src/core/model.ts'
 
 /** Where one layer is not known nothing of the stack is: a sum that leaves something out would be a lie. */
 export function stackUp(columns: readonly (readonly Reading[])[]): Reading[][] {

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import type { Reading } from '../../../src/model.ts'
+import type { Reading } from '../../../src/core/model.ts'
 import type { Tone } from '../words.ts'
 import { ChartFrame } from './chart-frame.tsx'
 import { colors } from './colors.ts'

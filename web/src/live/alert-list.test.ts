@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AlertsEvent, AlertView } from '../../../src/kinds.ts'
+import type { AlertsEvent, AlertView } from '../../../src/core/kinds.ts'
 import { alertsNow, laterThan } from './alert-list.ts'
 
 const alert = (fingerprint: string, state: AlertView['state'], silence: string | null = null) =>

@@ -1,5 +1,5 @@
 /** The alerts as they are now: what the agent answered, and what the stream told since. */
-import type { AlertsEvent, AlertView } from '../../../src/kinds.ts'
+import type { AlertsEvent, AlertView } from '../../../src/core/kinds.ts'
 
 export interface AlertsAnswer {
   readonly at: number

@@ -1,6 +1,6 @@
 /** Keeps the page and the agent together: asks for the whole picture, listens, and begins anew after every gap. */
 import { effect } from '@preact/signals'
-import type { StreamEvent } from '../../../src/kinds.ts'
+import type { StreamEvent } from '../../../src/core/kinds.ts'
 import type {
   EventsAnswer,
   FindingsAnswer,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { GpuSample, SourceHealth } from '../../../src/model.ts'
+import type { GpuSample, SourceHealth } from '../../../src/core/model.ts'
 import { freshnessOf } from './freshness.ts'
 
 const sample = { state: 'ok', stateReason: null, at: 1000 } as GpuSample

@@ -1,5 +1,5 @@
 /** Whether readings may be shown as current, and what to say when not. A stale value never looks live. */
-import type { GpuSample, SourceHealth } from '../../../src/model.ts'
+import type { GpuSample, SourceHealth } from '../../../src/core/model.ts'
 
 export type Freshness =
   | { readonly kind: 'live' }

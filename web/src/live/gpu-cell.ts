@@ -1,6 +1,6 @@
 /** One GPU as the page knows it. Only what is shown of it is drawn again when it changes. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
-import type { GpuInfo, GpuSample, ProcessView, SourceHealth } from '../../../src/model.ts'
+import type { GpuInfo, GpuSample, ProcessView, SourceHealth } from '../../../src/core/model.ts'
 import { agentNow, now } from './agent-clock.ts'
 import { type Freshness, freshnessOf } from './freshness.ts'
 import { Recent } from './recent.ts'

@@ -1,5 +1,5 @@
 /** The last minutes of two readings of a GPU, for its small picture. Bounded; in order of time. */
-import type { Reading } from '../../../src/model.ts'
+import type { Reading } from '../../../src/core/model.ts'
 
 export interface RecentPoint {
   readonly at: number

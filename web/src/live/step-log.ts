@@ -1,6 +1,6 @@
 /** The training steps that went by while this page listened. The agent keeps no curve of simulated and replayed runs: this is theirs. */
 import { type ReadonlySignal, signal } from '@preact/signals'
-import type { TrainingStep } from '../../../src/model.ts'
+import type { TrainingStep } from '../../../src/core/model.ts'
 import { onEvent, revived } from './store.ts'
 
 interface Kept {

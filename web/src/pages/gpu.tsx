@@ -1,6 +1,6 @@
 /** One GPU: what it is, how it is, and its charts. */
 import '../style/gpu.css'
-import type { GpuInfo, GpuSample, Reading } from '../../../src/model.ts'
+import type { GpuInfo, GpuSample, Reading } from '../../../src/core/model.ts'
 import { now } from '../live/agent-clock.ts'
 import type { GpuCell } from '../live/gpu-cell.ts'
 import { events, findings, gpuCell, gpus, runs } from '../live/store.ts'

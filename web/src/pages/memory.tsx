@@ -1,6 +1,6 @@
 /** What happens to the memory of one GPU: where it goes, who has it, and when it ends. */
 import '../style/memory.css'
-import type { GpuField } from '../../../src/model.ts'
+import type { GpuField } from '../../../src/core/model.ts'
 import { useHistory } from '../history.ts'
 import type { GpuCell } from '../live/gpu-cell.ts'
 import { gpuCell, gpus } from '../live/store.ts'

@@ -1,4 +1,4 @@
-import type { Finding } from '../../../src/model.ts'
+import type { Finding } from '../../../src/core/model.ts'
 import { present } from '../live/present.ts'
 import { gpus, runs } from '../live/store.ts'
 import { placeHash } from '../place.ts'

@@ -1,4 +1,4 @@
-import type { Finding } from '../../../src/model.ts'
+import type { Finding } from '../../../src/core/model.ts'
 import { now } from '../live/agent-clock.ts'
 import { clockTime } from '../words.ts'
 

@@ -1,6 +1,6 @@
 /** The alerts, kept up to date by the stream. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { AlertsEvent, AlertView } from '../../../../src/kinds.ts'
+import type { AlertsEvent, AlertView } from '../../../../src/core/kinds.ts'
 import { type AlertsAnswer, alertsNow, laterThan } from '../../live/alert-list.ts'
 import { onEvent } from '../../live/store.ts'
 import { useAnswer } from '../../poll.ts'

@@ -1,5 +1,5 @@
 /** Who holds a GPU's memory over time: layers that add up to what is in use, and never to more. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import type { ProcessHistoryAnswer } from '../../answers.ts'
 
 export interface Layer {

@@ -1,7 +1,7 @@
 /** What happened to a GPU in a span of time: findings and the driver's events, as marks on its charts. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { Finding, GpuEvent } from '../../../../src/model.ts'
+import type { Finding, GpuEvent } from '../../../../src/core/model.ts'
 import type { EventsAnswer, FindingsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import type { ChartMark } from '../../chart/time-chart.tsx'

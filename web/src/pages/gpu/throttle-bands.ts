@@ -1,5 +1,5 @@
 /** When clocks were held back, and why: stretches of the time axis. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import type { ChartBand } from '../../chart/time-chart.tsx'
 import { clockReasons } from '../../words.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { GpuSample } from '../../../../src/model.ts'
+import type { GpuSample } from '../../../../src/core/model.ts'
 import { stepWith } from '../training/step.fixture.ts'
 import { allocatorsOn, isFresh, judge, ledgerNow, reserveOf } from './allocators.ts'
 

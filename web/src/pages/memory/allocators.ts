@@ -1,6 +1,6 @@
 /** What training runs say of their allocators on one GPU, and how that fits the device's own figures. */
-import { type AllocatorFigures, type Ledger, type LedgerName, ledgerOf } from '../../../../src/memory/ledger.ts'
-import type { GpuProcess, GpuSample, Reading, TrainingStep } from '../../../../src/model.ts'
+import { type AllocatorFigures, type Ledger, type LedgerName, ledgerOf } from '../../../../src/core/memory/ledger.ts'
+import type { GpuProcess, GpuSample, Reading, TrainingStep } from '../../../../src/core/model.ts'
 import { type GpuFacts, placeOfRank } from '../../run-gpu.ts'
 
 export interface RunFacts {

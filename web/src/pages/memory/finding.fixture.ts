@@ -1,4 +1,4 @@
-import type { Finding, FindingSubject } from '../../../../src/model.ts'
+import type { Finding, FindingSubject } from '../../../../src/core/model.ts'
 
 const NOBODY: FindingSubject = { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null }
 

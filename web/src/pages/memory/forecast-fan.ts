@@ -1,5 +1,5 @@
 /** The forecast of the end of memory as a fan: from what is in use now to full, at the earliest, as expected, at the latest. */
-import type { Finding, Reading } from '../../../../src/model.ts'
+import type { Finding, Reading } from '../../../../src/core/model.ts'
 import type { ChartFan } from '../../chart/time-chart.tsx'
 
 export interface FanInput {

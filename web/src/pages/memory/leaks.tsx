@@ -1,5 +1,5 @@
 /** What grows and does not come back: of the device, its processes, their host memory, and the runs on it. */
-import type { Finding } from '../../../../src/model.ts'
+import type { Finding } from '../../../../src/core/model.ts'
 import type { FindingsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { evidenceRows, guiltyLine } from '../../evidence.ts'

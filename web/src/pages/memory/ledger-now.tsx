@@ -1,8 +1,8 @@
 /** Where this GPU's memory is at this moment: parts that add up to all of it. */
 import type { ReadonlySignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import type { LedgerEntry, LedgerName } from '../../../../src/memory/ledger.ts'
-import type { ProcessView } from '../../../../src/model.ts'
+import type { LedgerEntry, LedgerName } from '../../../../src/core/memory/ledger.ts'
+import type { ProcessView } from '../../../../src/core/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
 import { LedgerTable } from '../../parts/ledger-table.tsx'

@@ -1,5 +1,5 @@
 /** Why there is no forecast, in words. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import { formatBytes, formatDuration } from '../../words.ts'
 
 export interface Course {

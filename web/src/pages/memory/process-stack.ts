@@ -1,5 +1,5 @@
 /** Memory of each process over time, as layers of one stack, with their owners. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import type { ProcessHistoryAnswer } from '../../answers.ts'
 
 export interface ProcessLayer {

@@ -2,8 +2,8 @@
 
 import { computed, type ReadonlySignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import { ALLOCATOR_FIELDS } from '../../../../src/curve-fields.ts'
-import type { TrainingStep } from '../../../../src/model.ts'
+import { ALLOCATOR_FIELDS } from '../../../../src/core/curve-fields.ts'
+import type { TrainingStep } from '../../../../src/core/model.ts'
 import type { StepsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'

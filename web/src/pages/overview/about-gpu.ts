@@ -1,4 +1,4 @@
-import type { FindingSubject, GpuInfo, Run } from '../../../../src/model.ts'
+import type { FindingSubject, GpuInfo, Run } from '../../../../src/core/model.ts'
 import { namesGpu } from '../../run-gpu.ts'
 
 /** Whether a finding is about this GPU: by its identity, by the rank's place, or through the run that is on it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Finding, FindingSubject, Run } from '../../../../src/model.ts'
+import type { Finding, FindingSubject, Run } from '../../../../src/core/model.ts'
 import { forecastOf, forecastTone, forecastWords } from './forecast.ts'
 
 const NOW = new Date(2026, 4, 3, 12, 0, 0).getTime()

@@ -1,5 +1,5 @@
 /** When a GPU's memory will be full, as the `oom` findings say. */
-import type { Finding, GpuInfo, Run } from '../../../../src/model.ts'
+import type { Finding, GpuInfo, Run } from '../../../../src/core/model.ts'
 import type { Tone } from '../../words.ts'
 import { isAboutGpu } from './about-gpu.ts'
 

@@ -1,6 +1,6 @@
 /** One GPU at a glance. Its parts are drawn again by themselves when what they show changes. */
 import type { ComponentChildren } from 'preact'
-import type { GpuInfo, GpuSample, Reading } from '../../../../src/model.ts'
+import type { GpuInfo, GpuSample, Reading } from '../../../../src/core/model.ts'
 import { Sparkline } from '../../chart/sparkline.tsx'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { findings, runs } from '../../live/store.ts'

@@ -1,5 +1,5 @@
 /** Who holds a GPU's memory, and when it will be full. */
-import type { GpuSample, ProcessView } from '../../../../src/model.ts'
+import type { GpuSample, ProcessView } from '../../../../src/core/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
 import { findings, runs } from '../../live/store.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { GpuSample, ProcessView } from '../../../../src/model.ts'
+import type { GpuSample, ProcessView } from '../../../../src/core/model.ts'
 import { holdingOf } from './memory-holders.ts'
 
 const GIB = 1024 ** 3

@@ -1,6 +1,6 @@
 /** Who holds the memory of a GPU: parts that always add up to its total. */
-import { ledgerOf } from '../../../../src/memory/ledger.ts'
-import type { GpuSample, ProcessView } from '../../../../src/model.ts'
+import { ledgerOf } from '../../../../src/core/memory/ledger.ts'
+import type { GpuSample, ProcessView } from '../../../../src/core/model.ts'
 import { formatBytes } from '../../words.ts'
 
 export interface Holder {

@@ -1,6 +1,6 @@
 /** The whole machine in one line. */
 import type { ComponentChildren } from 'preact'
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import { findings, gpus, health, host, isLinked, link } from '../../live/store.ts'
 import { formatPercent, memoryTone, NOT_AVAILABLE, type Tone, usedOf } from '../../words.ts'
 import { totalsOf } from './totals.ts'

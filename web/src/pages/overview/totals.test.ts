@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { GpuInfo, GpuSample, ProcessView } from '../../../../src/model.ts'
+import type { GpuInfo, GpuSample, ProcessView } from '../../../../src/core/model.ts'
 import { type TotalsInput, totalsOf } from './totals.ts'
 
 function gpu(id: string, figures: Partial<GpuSample>, more: Partial<TotalsInput> & { facts?: Partial<GpuInfo> } = {}): TotalsInput {

@@ -1,5 +1,5 @@
 /** All GPUs of the host together. What is not current is not counted as if it were. */
-import type { GpuInfo, GpuSample, ProcessView, Reading } from '../../../../src/model.ts'
+import type { GpuInfo, GpuSample, ProcessView, Reading } from '../../../../src/core/model.ts'
 
 export interface TotalsInput {
   readonly info: GpuInfo

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Finding, Run, TrainingStep } from '../../../../src/model.ts'
+import type { Finding, Run, TrainingStep } from '../../../../src/core/model.ts'
 import type { RunListed } from '../../answers.ts'
 import { trainingRows } from './training-rows.ts'
 

@@ -1,5 +1,5 @@
 /** The trainings that run now, as rows: from the list of runs and the latest steps of the stream. */
-import type { Finding, Reading, Run, TrainingStep } from '../../../../src/model.ts'
+import type { Finding, Reading, Run, TrainingStep } from '../../../../src/core/model.ts'
 import { numberOf, type RunListed } from '../../answers.ts'
 
 export interface TrainingRow {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import type { ProcessInfo } from '../../../../src/model.ts'
+import type { ProcessInfo } from '../../../../src/core/model.ts'
 import { allowEntries, policyOf } from './allow-list.ts'
 
 const INFO = { user: 'mallory', executable: '/tmp/.cache/worker', name: 'worker', container: 'docker:4f1c' } as ProcessInfo

@@ -1,5 +1,5 @@
 /** The lines that make a process welcome, for the configuration file. */
-import type { ProcessInfo } from '../../../../src/model.ts'
+import type { ProcessInfo } from '../../../../src/core/model.ts'
 
 export interface AllowEntry {
   readonly name: 'user' | 'command' | 'container' | 'claim'

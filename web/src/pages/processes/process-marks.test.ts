@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Finding, FindingSubject, ProcessView, Run } from '../../../../src/model.ts'
+import type { Finding, FindingSubject, ProcessView, Run } from '../../../../src/core/model.ts'
 import { findingsByPid, marksOf } from './process-marks.ts'
 
 const finding = (detector: string, subject: Partial<FindingSubject>) =>

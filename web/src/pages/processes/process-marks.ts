@@ -1,5 +1,5 @@
 /** What the detectors have to say of a process. */
-import type { Finding, ProcessView, Run } from '../../../../src/model.ts'
+import type { Finding, ProcessView, Run } from '../../../../src/core/model.ts'
 import { severityTone, type Tone } from '../../words.ts'
 
 export interface ProcessMark {

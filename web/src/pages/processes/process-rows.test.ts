@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ProcessView } from '../../../../src/model.ts'
+import type { ProcessView } from '../../../../src/core/model.ts'
 import {
   COLUMNS,
   filterRows,

@@ -1,5 +1,5 @@
 /** The processes on all GPUs as rows: which are shown, and in which order. */
-import type { GpuProcessType, ProcessView, Reading } from '../../../../src/model.ts'
+import type { GpuProcessType, ProcessView, Reading } from '../../../../src/core/model.ts'
 import { placeOf } from '../../words.ts'
 import type { ProcessMark } from './process-marks.ts'
 

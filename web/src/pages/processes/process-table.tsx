@@ -1,6 +1,6 @@
 /** The table: a click on a head sorts, a click on a PID shows all that is known of the process. */
 import { useRef } from 'preact/hooks'
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import { present } from '../../live/present.ts'
 import { setQuery } from '../../location.ts'
 import { Badge } from '../../parts/parts.tsx'

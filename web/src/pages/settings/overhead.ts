@@ -1,5 +1,5 @@
 /** What the agent and its samplers cost: from two answers, because only counters are told. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import type { HealthAnswer } from '../../answers.ts'
 
 export interface Cost {

@@ -1,5 +1,5 @@
 /** What a part of the agent says of its health, as lines for people, whatever the part is. */
-import { NOT_AVAILABLE } from '../../../../src/format.ts'
+import { NOT_AVAILABLE } from '../../../../src/core/format.ts'
 import { clockTime, formatBytes, formatDuration } from '../../words.ts'
 
 export interface RoomFact {

@@ -1,5 +1,5 @@
 /** Curves of several runs on one axis. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import { byStep, columnOf, type RunCurve } from './curve.ts'
 
 export type CompareAxis = 'step' | 'elapsed'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { CUSTOM, PHASE } from '../../../../src/curve-fields.ts'
+import { CUSTOM, PHASE } from '../../../../src/core/curve-fields.ts'
 import { byStep, columnOf, curveOfAnswer, curveOfSteps, namesOf, withSteps } from './curve.ts'
 import { stepWith } from './step.fixture.ts'
 

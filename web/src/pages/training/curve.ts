@@ -1,6 +1,6 @@
 /** The course of one rank of a run: columns over steps and time, from the agent's memory and from the stream. */
-import { CURVE_FIELDS, CUSTOM, PHASE } from '../../../../src/curve-fields.ts'
-import type { Reading, TrainingStep } from '../../../../src/model.ts'
+import { CURVE_FIELDS, CUSTOM, PHASE } from '../../../../src/core/curve-fields.ts'
+import type { Reading, TrainingStep } from '../../../../src/core/model.ts'
 import { numberOf, type StepsAnswer } from '../../answers.ts'
 
 export interface RunCurve {

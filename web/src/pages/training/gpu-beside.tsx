@@ -1,5 +1,5 @@
 /** The GPU of a run, over the same time and under the same crosshair. */
-import type { GpuField, Reading } from '../../../../src/model.ts'
+import type { GpuField, Reading } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf, useHistory } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'

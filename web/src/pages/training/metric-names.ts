@@ -1,6 +1,6 @@
 /** What can be compared, in words and with its unit. */
-import { CUSTOM, PHASE } from '../../../../src/curve-fields.ts'
-import type { Reading } from '../../../../src/model.ts'
+import { CUSTOM, PHASE } from '../../../../src/core/curve-fields.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import { figure, formatBytes } from '../../words.ts'
 import { columnOf, type RunCurve } from './curve.ts'
 import { secondsText } from './step-time.ts'

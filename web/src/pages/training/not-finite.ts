@@ -1,5 +1,5 @@
 /** NaN and infinity cannot be drawn as a line: they are marked where they were. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import type { ChartBand, ChartMark } from '../../chart/time-chart.tsx'
 
 export interface Stretch {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readOomReport } from '../../../../src/memory/oom-report.ts'
+import { readOomReport } from '../../../../src/core/memory/oom-report.ts'
 import { oomParts } from './oom-parts.ts'
 
 const GIB = 1024 ** 3

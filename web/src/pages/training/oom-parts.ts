@@ -1,5 +1,5 @@
 /** The ledger of a report of memory that ran out, as a bar and a table show it. */
-import { ledgerBySize, ledgerLabel, ledgerTotal, type OomReport, shareText, sizeText } from '../../../../src/memory/oom-report.ts'
+import { ledgerBySize, ledgerLabel, ledgerTotal, type OomReport, shareText, sizeText } from '../../../../src/core/memory/oom-report.ts'
 
 export interface OomPart {
   readonly name: string

@@ -8,7 +8,7 @@ import {
   ownPlace,
   placeText,
   sizeText,
-} from '../../../../src/memory/oom-report.ts'
+} from '../../../../src/core/memory/oom-report.ts'
 import { now } from '../../live/agent-clock.ts'
 import { LedgerTable } from '../../parts/ledger-table.tsx'
 import { CopyButton, Fact, Panel, ScrollBox } from '../../parts/parts.tsx'

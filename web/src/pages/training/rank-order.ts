@@ -1,5 +1,5 @@
 /** Ranks side by side: which of them hold the others up. */
-import type { Finding, Reading } from '../../../../src/model.ts'
+import type { Finding, Reading } from '../../../../src/core/model.ts'
 import type { RankRow } from '../../answers.ts'
 
 export interface JudgedRank extends RankRow {

@@ -1,5 +1,5 @@
 /** The ranks of a run side by side. */
-import type { Finding } from '../../../../src/model.ts'
+import type { Finding } from '../../../../src/core/model.ts'
 import type { RanksAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { now } from '../../live/agent-clock.ts'

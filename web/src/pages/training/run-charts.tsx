@@ -1,7 +1,7 @@
 /** The course of a run. */
 import { useMemo } from 'preact/hooks'
-import { CUSTOM } from '../../../../src/curve-fields.ts'
-import type { Finding, Reading } from '../../../../src/model.ts'
+import { CUSTOM } from '../../../../src/core/curve-fields.ts'
+import type { Finding, Reading } from '../../../../src/core/model.ts'
 import { TimeChart, type TimeChartProps } from '../../chart/time-chart.tsx'
 import { setQuery } from '../../location.ts'
 import { Panel } from '../../parts/parts.tsx'

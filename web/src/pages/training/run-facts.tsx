@@ -1,5 +1,5 @@
 /** What a run is and how far it came, in figures. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import { numberOf, type RunAnswer } from '../../answers.ts'
 import { now } from '../../live/agent-clock.ts'
 import { present } from '../../live/present.ts'

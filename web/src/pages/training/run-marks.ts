@@ -1,5 +1,5 @@
 /** What was found about a run, as marks on its charts. */
-import type { Finding } from '../../../../src/model.ts'
+import type { Finding } from '../../../../src/core/model.ts'
 import type { ChartMark } from '../../chart/time-chart.tsx'
 import { severityTone } from '../../words.ts'
 import type { RunCurve } from './curve.ts'

@@ -1,7 +1,7 @@
 /** One run: what it is, how far it came, and its course beside that of its GPU. */
 import { useState } from 'preact/hooks'
-import { isCauseKnown, readOomReport } from '../../../../src/memory/oom-report.ts'
-import type { Finding } from '../../../../src/model.ts'
+import { isCauseKnown, readOomReport } from '../../../../src/core/memory/oom-report.ts'
+import type { Finding } from '../../../../src/core/model.ts'
 import type { RunAnswer } from '../../answers.ts'
 import { askFile, inWords } from '../../api.ts'
 import { save } from '../../chart/export.ts'

@@ -1,5 +1,5 @@
 /** Training runs as rows of a list: what the agent keeps of them, brought up to date with what the stream tells. */
-import type { Reading, TrainingStep } from '../../../../src/model.ts'
+import type { Reading, TrainingStep } from '../../../../src/core/model.ts'
 import { numberOf, type RunListed } from '../../answers.ts'
 
 export type RunState = 'running' | 'silent' | 'success' | 'oom' | 'nan' | 'killed' | 'failed' | 'ended'

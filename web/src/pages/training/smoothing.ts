@@ -1,5 +1,5 @@
 /** Smoothing as people know it from training dashboards: an exponential moving average without the pull of its start. */
-import type { Reading } from '../../../../src/model.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 
 /** `weight` 0: as it is; near 1: very smooth. Unknown and not finite stay gaps and do not count. */
 export function smoothed(values: readonly Reading[], weight: number): Reading[] {

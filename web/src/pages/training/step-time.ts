@@ -1,6 +1,6 @@
 /** The time of a step and what it was spent on, as layers. */
-import { PHASE } from '../../../../src/curve-fields.ts'
-import type { Reading } from '../../../../src/model.ts'
+import { PHASE } from '../../../../src/core/curve-fields.ts'
+import type { Reading } from '../../../../src/core/model.ts'
 import { columnOf, namesOf, type RunCurve } from './curve.ts'
 
 export interface TimeLayer {

@@ -1,4 +1,4 @@
-import type { TrainingStep } from '../../../../src/model.ts'
+import type { TrainingStep } from '../../../../src/core/model.ts'
 
 /** A step with nothing but what is given. */
 export function stepWith(parts: Partial<TrainingStep>): TrainingStep {

@@ -1,8 +1,8 @@
 /** One run: what it is, its course, and what was found about it. Kept up to date by the stream. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { CURVE_FIELDS } from '../../../../src/curve-fields.ts'
-import type { Finding, TrainingStep } from '../../../../src/model.ts'
+import { CURVE_FIELDS } from '../../../../src/core/curve-fields.ts'
+import type { Finding, TrainingStep } from '../../../../src/core/model.ts'
 import type { FindingsAnswer, RunAnswer, StepsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { stepLog } from '../../live/step-log.ts'

@@ -1,0 +1,303 @@
+/** The agent, put together from the rooms. */
+import { randomBytes } from 'node:crypto'
+import { stat as statOutOfTurn } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { announceAgent } from '../core/agent-file.ts'
+import { stat } from '../core/disk.ts'
+import { DiskStuck, isHeldByDisk, journalLane, logLane, STUCK_AT_END_MS, stuckSince } from '../core/disk-lane.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { HubEvent, Sink } from '../core/kinds.ts'
+import { VERSION } from '../core/version.ts'
+import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
+import { TrainingMetrics } from '../exporter/training-metrics.ts'
+import { XidCounts } from '../exporter/xid-counts.ts'
+import { createPush } from '../push/push.ts'
+import { createServer, type GpuwardenServer } from '../server/server.ts'
+import { createHistory } from '../store/history.ts'
+import { refillHistory } from '../store/refill.ts'
+import { createStore, type Store } from '../store/store.ts'
+import { createTraining, type Training } from '../training/training.ts'
+import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
+import type { Config } from './config.ts'
+import { createDashboard } from './dashboard.ts'
+import { type OpenLog, openLog } from './log.ts'
+import { type Opened, Sampling } from './sampling.ts'
+import { Watching } from './watching.ts'
+
+/** What is still to be said at the end, such as the outcome of a run, has this long. */
+const END_MS = 1000
+
+/** What is run for work that the agent must not do itself. */
+const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
+
+export interface AgentOptions {
+  readonly config: Config
+  /** Also write the log to standard error. */
+  readonly logToStderr: boolean
+  readonly samplerEntry?: URL
+  /** What `unansweredFolders` found: what is there is not read, and written to when they answer. */
+  readonly unanswered?: readonly string[]
+}
+
+/** Folders of the agent that do not answer, as on a network disk whose server is gone; found out before anything waits for them. */
+export async function unansweredFolders(config: Config): Promise<readonly string[]> {
+  const logDir = logFolder(config)
+  const alertsDir = config.values['alerts.enabled'] ? alertsFolder(config.values, logDir) : null
+  const askLog = (dir: string) => logLane.patiently(() => stat(dir))
+  const askAlerts = (dir: string) => journalLane.patiently(() => journalLane.run(dir, () => statOutOfTurn(dir)))
+  const found = await Promise.all([unanswered(logDir, askLog), unanswered(alertsDir, askAlerts)])
+  return found.flat()
+}
+
+export interface Started {
+  readonly opened: Opened
+  /** Where the API is; null when the server is off. */
+  readonly url: string | null
+  readonly metricsUrl: string | null
+  /** What is not as it was configured, in plain words. */
+  readonly notes: readonly string[]
+}
+
+export class Agent {
+  readonly sampling: Sampling
+  readonly log: OpenLog
+  readonly store: Store | null
+  readonly #config: Config
+  readonly #unanswered: readonly string[]
+  readonly #server: GpuwardenServer | null
+  readonly #watching: Watching
+  readonly #alerting: Alerting
+  readonly #training: Training
+  readonly #abort = new AbortController()
+  #refilled: Promise<unknown> = Promise.resolve()
+  #port: number | null = null
+  #retract: () => Promise<void> = async () => undefined
+  #stopped: Promise<void> | null = null
+
+  constructor({ config, logToStderr, samplerEntry, unanswered = [] }: AgentOptions) {
+    this.#config = config
+    const { values } = config
+    const runId = randomBytes(16).toString('hex')
+    const logDir = logFolder(config)
+    this.#unanswered = unanswered
+    const answers = logDir === null || !unanswered.includes(logDir)
+    this.log = openLog({
+      dir: logDir,
+      answers,
+      level: values['log.level'],
+      stderr: logToStderr || values['log.stderr'],
+      maxBytes: values['log.max_mb'] * 1024 ** 2,
+      runId,
+    })
+    const log = this.log.log
+    this.sampling = new Sampling({
+      values,
+      log,
+      runId,
+      cardsFile: logDir === null || !answers ? null : join(logDir, 'gpus.json'),
+      ...(samplerEntry ? { samplerEntry } : {}),
+      onEnded: (source) => log.info({ source }, 'the recording is over'),
+    })
+    const { hub, state } = this.sampling
+    const trainingMetrics = new TrainingMetrics()
+    const xids = new XidCounts()
+    const history = createHistory(values)
+    // What a wrong configuration can stop comes before what would have to be ended again.
+    this.#watching = new Watching({ values, logDir: answers ? logDir : null, hostname: state.hostname, hub, log, now: Date.now })
+    const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
+      ? { values: { ...values, 'alerts.dir': null }, logDir: null }
+      : { values, logDir }
+    this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log })
+    const { alerts } = this.#alerting
+    hub.addSink(history)
+    hub.addSink(quietSink('training', (event) => follow(trainingMetrics, xids, event)))
+    this.store =
+      logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), now: Date.now, runId })
+    if (this.store && logDir !== null) {
+      hub.addSink(this.store)
+      const signal = this.#abort.signal
+      this.#refilled = refillHistory(history, logDir, { now: Date.now(), hours: values['history.hours'], signal }).then(
+        ({ faults, ...outcome }) => {
+          if (faults.length > 0) log.warn({ ...outcome, faults: faults.slice(0, 10) }, 'some of the earlier log could not be read')
+          else log.debug(outcome, 'history refilled from the log')
+        },
+      )
+    }
+    const { store } = this
+    this.#training = createTraining({
+      hub,
+      dir: logDir,
+      log,
+      settings: values,
+      report: { program: PROGRAM, configFile: config.file },
+      ...(store ? { flush: () => isWritten(store) } : {}),
+    })
+    const exporter = createExporter({
+      state,
+      sets: values['metrics.sets'],
+      maxProcesses: values['metrics.max_processes'],
+      training: trainingMetrics,
+      xids,
+      ...(alerts ? { alerts: () => alerts.health() } : {}),
+    })
+    const dashboard = values['server.enabled']
+      ? createDashboard({ config, logDir, state, log, port: () => this.#port, signal: this.#abort.signal })
+      : null
+    for (const sink of dashboard?.sinks ?? []) hub.addSink(sink)
+    if (dashboard) this.#refilled = Promise.allSettled([this.#refilled, dashboard.refilled])
+    const push = createPush({
+      state,
+      settings: values,
+      render: () => exporter.render(),
+      log: log.child({ room: 'push' }),
+      version: VERSION,
+    })
+    for (const sink of push) hub.addSink(sink)
+    this.#server = dashboard
+      ? createServer({
+          state,
+          history,
+          metrics: { render: (format) => exporter.render(format), contentType: (format) => CONTENT_TYPES[format] },
+          settings: values,
+          log,
+          version: VERSION,
+          extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
+          routes: [...this.#alerting.routes, ...this.#training.routes, ...dashboard.routes],
+          processControl: dashboard.processControl,
+          alertNews: alerts?.news ?? null,
+          ...(dashboard.assets ? { assets: dashboard.assets } : {}),
+        })
+      : null
+    if (this.#server) hub.addSink(this.#server.sink)
+    if (alerts) hub.addSink(alerts)
+    // Last, so that everybody has seen a sample before what is concluded from it.
+    hub.addSink(this.#watching)
+  }
+
+  /** Listens first, so that a taken port is known before any driver is touched, then opens the GPUs. */
+  async start(): Promise<Started> {
+    const { values, warnings, file } = this.#config
+    const log = this.log.log
+    log.info(
+      { version: VERSION, node: process.versions.node, config: file, interval: values.interval, source: values.source },
+      'gpuwarden starts',
+    )
+    const problems = [...this.#unanswered.map(unansweredNote), ...this.#alerting.problems]
+    for (const warning of [...warnings, ...problems]) log.warn({}, warning)
+    try {
+      const address = this.#server ? await this.#server.listen() : null
+      this.#port = address?.port ?? null
+      const url = address?.url ?? null
+      if (url !== null) await this.#announce(url)
+      const port = values['server.prometheus_port']
+      const metricsUrl = this.#server && port !== null ? `${(await this.#server.metricsListen(port)).url}/metrics` : null
+      this.#watching.resume()
+      // Its routes wait for it, and try again when it failed: the GPUs need not.
+      void this.#training
+        .open()
+        .then(() => this.#training.closeSilentRuns())
+        .catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; it is tried again'))
+      const opened = await this.sampling.open()
+      for (const { source, result, message } of opened.openings) {
+        if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; it is tried again`)
+        else log.info({ source, result }, `source ${source}: ${result}`)
+      }
+      if (opened.simulatedInstead) log.warn({}, 'no GPU was found: showing SIMULATED GPUs')
+      const missing = opened.missing.map((index) => `there is no GPU ${index}, which was asked for`)
+      for (const one of missing) log.warn({}, one)
+      log.info({ url, metricsUrl, gpus: this.sampling.state.devices().length }, 'gpuwarden is watching')
+      return { opened, url, metricsUrl, notes: [...problems, ...missing] }
+    } catch (error) {
+      await this.stop('could not start')
+      throw error
+    }
+  }
+
+  /** Ends everything in the order of the data: sources, then what they feed; each part has its own time limit. */
+  stop(reason: string): Promise<void> {
+    this.#stopped ??= this.#stop(reason)
+    return this.#stopped
+  }
+
+  /** Without it, programs on this machine that hold the token have to be told where to send it. */
+  async #announce(url: string): Promise<void> {
+    try {
+      this.#retract = await announceAgent(Number(new URL(url).port || 80))
+    } catch (error) {
+      this.log.log.info({ err: error }, 'others on this machine cannot be sure that this is the agent; they have to name its address')
+    }
+  }
+
+  async #stop(reason: string): Promise<void> {
+    this.#abort.abort()
+    await this.#retract().catch((error: unknown) =>
+      this.log.log.info({ err: error }, 'the file that tells where the agent is stays behind'),
+    )
+    await this.sampling.stop()
+    await this.#training.close()
+    await this.sampling.hub.close()
+    await this.#server?.close()
+    await logLane.patiently(() => this.#refilled, STUCK_AT_END_MS).catch(() => undefined)
+    this.log.log.info({ reason }, 'gpuwarden stops')
+    const lost = await this.log.close()
+    if (isHeldByDisk()) this.#endDespiteDisk(lost)
+  }
+
+  /** A call that never returns cannot be taken back, and Node waits for its thread even when told to exit; a signal does not. */
+  #endDespiteDisk(lost: number): void {
+    const waiting = this.store?.health().pendingLines ?? 0
+    const since = new Date(stuckSince() ?? Date.now()).toISOString()
+    process.stderr.write(
+      `gpuwarden: ${this.#config.values['log.dir']} does not answer, since ${since}: ${waiting} lines of the logs, ${lost} lines of gpu_monitor.log and the latest state of alerts, runs and detectors could not be written\n`,
+    )
+    setTimeout(() => {
+      process.removeAllListeners('SIGTERM')
+      process.kill(process.pid, 'SIGTERM')
+    }, END_MS).unref()
+  }
+}
+
+function unansweredNote(dir: string): string {
+  return `${dir} does not answer (a network disk whose server is gone?): monitoring goes on; logs are written when it answers, alerts and what detectors learn are kept in memory only until gpuwarden is started again`
+}
+
+async function unanswered(dir: string | null, ask: (dir: string) => Promise<unknown>): Promise<readonly string[]> {
+  if (dir === null) return []
+  return ask(dir).then(
+    () => [],
+    (error: unknown) => (error instanceof DiskStuck ? [dir] : []),
+  )
+}
+
+/** null: nothing is written. A recording is not recorded again unless a folder is named for it, and never into itself. */
+function logFolder({ values, origins }: Config): string | null {
+  const dir = values['log.dir']
+  if (!values['log.enabled']) return null
+  if (!values.source.startsWith('replay:')) return dir
+  if (origins['log.dir'].from === 'default') return null
+  if (resolve(values.source.slice('replay:'.length)) === resolve(dir))
+    throw new Failure(`log.dir is ${dir}, the recording that is to be replayed: a log would be written into it`, {
+      exitCode: EXIT.usage,
+      hint: 'Choose another folder with --log-dir, or leave it out: a replay writes no log by itself.',
+    })
+  return dir
+}
+
+/** Whether all that the store was given so far is in its files. */
+async function isWritten(store: Store): Promise<boolean> {
+  await store.flush()
+  return store.health().state === 'ok'
+}
+
+/** What the exporter must have seen happen, because the state keeps only the end of it. */
+function follow(training: TrainingMetrics, xids: XidCounts, event: HubEvent): void {
+  if (event.type === 'steps') training.accept(event.steps, event.provenance)
+  else if (event.type === 'run') training.acceptRun(event.run)
+  else if (event.type === 'tick') xids.accept(event.tick.events)
+}
+
+/** A sink that keeps nothing and so drops nothing. */
+function quietSink(name: string, accept: (event: HubEvent) => void): Sink {
+  return { name, accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined }
+}

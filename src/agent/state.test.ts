@@ -1,0 +1,253 @@
+import { describe, expect, it } from 'vitest'
+import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { GpuInfo, GpuSample, HostSample, ProcessInfo, Provenance, SourceHealth } from '../core/model.ts'
+import { NO_FACTS, NO_READINGS } from '../core/record.ts'
+import { Hub } from './hub.ts'
+import { SILENT_LOG } from './one-look.ts'
+import { State } from './state.ts'
+
+const NOW = 1_760_000_000_000
+
+function gpu(id: string, index: number, overrides: Partial<GpuInfo> = {}): GpuInfo {
+  return {
+    ...NO_FACTS,
+    id,
+    index,
+    label: String(index),
+    vendor: 'nvidia',
+    provenance: 'live',
+    name: `card ${id}`,
+    memoryTotalBytes: 1000,
+    ...overrides,
+  }
+}
+
+function sample(id: string, at: number, pids: number[] = []): GpuSample {
+  const processes = pids.map((pid) => ({
+    pid,
+    type: 'compute' as const,
+    memoryUsedBytes: 1,
+    smRatio: null,
+    memoryRatio: null,
+    encoderRatio: null,
+    decoderRatio: null,
+  }))
+  return { kind: 'gpu', at, gpu: id, state: 'ok', stateReason: null, slowAt: null, processes, ...NO_READINGS, utilizationRatio: 0.5 }
+}
+
+function who(pid: number, startedAt: number): ProcessInfo {
+  return {
+    pid,
+    parentPid: 1,
+    startedAt,
+    user: 'alice',
+    uid: 1000,
+    name: 'python',
+    executable: null,
+    command: ['python'],
+    state: 'S',
+    cpuRatio: null,
+    residentBytes: 1,
+    container: null,
+    pod: null,
+    slurmJob: null,
+  }
+}
+
+function hostSample(at: number, processes: ProcessInfo[]): HostSample {
+  return {
+    kind: 'host',
+    at,
+    hostname: 'box',
+    cpuRatio: null,
+    cpuCount: 2,
+    load1: null,
+    load5: null,
+    load15: null,
+    memoryTotalBytes: null,
+    memoryUsedBytes: null,
+    memoryAvailableBytes: null,
+    swapTotalBytes: null,
+    swapUsedBytes: null,
+    diskTotalBytes: null,
+    diskFreeBytes: null,
+    processes,
+    processesReason: null,
+  }
+}
+
+function health(source: string, state: SourceHealth['state'], provenance: Provenance = 'live'): SourceHealth {
+  return {
+    source,
+    state,
+    since: NOW,
+    message: null,
+    provenance,
+    lastSampleAt: NOW,
+    samples: 1,
+    skippedTicks: 0,
+    restarts: 0,
+    nextStartAt: null,
+    pid: 1,
+    intervalMs: 1000,
+    deadlineMs: 5000,
+    cpuSeconds: 0,
+    residentBytes: 0,
+    readMs: 1,
+  }
+}
+
+function house(devices: number[] | null = null) {
+  const world = { now: NOW, health: [health('nvidia', 'ok'), health('amd', 'ok'), health('host', 'ok')] }
+  const events: HubEvent[] = []
+  const watched: (readonly number[])[] = []
+  const state: State = new State({
+    now: () => world.now,
+    health: () => world.health,
+    sinks: () => [],
+    self: () => ({ version: '0', startedAt: 0, runId: '', pid: 1, cpuSeconds: 0, residentBytes: 0 }),
+    devices: devices === null ? null : new Set(devices),
+  })
+  const hub = new Hub({ state, log: SILENT_LOG, onProcesses: (pids) => watched.push(pids) })
+  hub.addSink({
+    name: 'test',
+    accept: (event) => void events.push(event),
+    dropped: () => ({ count: 0, reason: null }),
+    close: async () => undefined,
+  })
+  const tick = (source: string, samples: (GpuSample | HostSample)[], provenance: Provenance = 'live') =>
+    hub.receive({ source, provenance, at: world.now, samples })
+  return { world, state, hub, events, watched, tick }
+}
+
+describe('state and hub', () => {
+  it('numbers the cards of several vendors one after the other, and keeps the numbers', () => {
+    const { state, hub } = house()
+    hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n1', 1)])
+    hub.receiveDevices('amd', [gpu('a0', 0, { vendor: 'amd' })])
+    expect(state.devices().map((device) => [device.id, device.index, device.label])).toEqual([
+      ['n0', 0, '0'],
+      ['n1', 1, '1'],
+      ['a0', 2, '2'],
+    ])
+  })
+
+  it('keeps the row of a card that the driver no longer lists, marked lost, and the numbers of the others', () => {
+    const { state, hub, events, tick } = house()
+    hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n1', 1), gpu('n2', 2)])
+    tick('nvidia', [sample('n0', NOW), sample('n1', NOW), sample('n2', NOW)])
+    hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n2', 1)])
+    tick('nvidia', [sample('n0', NOW + 1000), sample('n2', NOW + 1000)])
+    const rows = state.gpus().map((view) => [view.info.id, view.info.index, view.sample?.state])
+    expect(rows).toEqual([
+      ['n0', 0, 'ok'],
+      ['n1', 1, 'lost'],
+      ['n2', 2, 'ok'],
+    ])
+    expect(state.gpus()[1]?.sample?.utilizationRatio).toBe(null)
+    const happened = events.flatMap((event) => (event.type === 'tick' ? event.tick.events : []))
+    expect(happened.map((event) => [event.event, event.gpu])).toEqual([['lost', 'n1']])
+    hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n1', 1), gpu('n2', 2)])
+    expect(state.events().at(-1)?.event).toBe('recovered')
+  })
+
+  it('drops MIG instances that were re-partitioned away', () => {
+    const { state, hub } = house()
+    const mig = (id: string, gpuInstanceId: number) =>
+      gpu(id, 0, { label: `0:${gpuInstanceId}`, mig: { parentId: 'n0', gpuInstanceId, computeInstanceId: 0, profile: '1g.10gb' } })
+    hub.receiveDevices('nvidia', [gpu('n0', 0), mig('m1', 1), mig('m2', 2)])
+    expect(state.devices().map((device) => device.label)).toEqual(['0', '0:1', '0:2'])
+    hub.receiveDevices('nvidia', [gpu('n0', 0), mig('m3', 5)])
+    expect(state.devices().map((device) => device.label)).toEqual(['0', '0:5'])
+  })
+
+  it('calls a sample live only while its source is ok and it is young', () => {
+    const { world, state, hub, tick } = house()
+    hub.receiveDevices('nvidia', [gpu('n0', 0)])
+    expect(state.gpus()[0]).toMatchObject({ sample: null, ageMs: null, live: false })
+    tick('nvidia', [sample('n0', NOW)])
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 0, live: true })
+    world.now = NOW + 6900
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 6900, live: true })
+    world.now = NOW + 7100
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 7100, live: false })
+    world.now = NOW + 100
+    world.health = [health('nvidia', 'not_responding')]
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 100, live: false })
+  })
+
+  it('measures the age of a recording by when it was played, not by when it was made', () => {
+    const { world, state, hub, tick } = house()
+    world.health = [health('replay', 'ok', 'replay')]
+    hub.receiveDevices('replay', [gpu('r0', 0, { provenance: 'replay' })])
+    tick('replay', [sample('r0', NOW - 86_400_000)], 'replay')
+    world.now += 500
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 500, live: true })
+  })
+
+  it('keeps a recording of simulated GPUs marked as simulated, its steps and host figures too, and plays it all the same', () => {
+    const { world, state, hub, events, tick } = house()
+    world.health = [health('replay', 'ok', 'replay')]
+    hub.receiveDevices('replay', [gpu('s0', 0, { provenance: 'simulated' }), gpu('r1', 1, { provenance: 'replay' })])
+    const played = NOW - 86_400_000
+    tick('replay', [sample('s0', played)], 'replay')
+    tick('replay', [hostSample(played + 1, [])], 'replay')
+    tick('replay', [sample('r1', played + 2)], 'replay')
+    world.now += 500
+    expect(events.flatMap((event) => (event.type === 'tick' ? [event.tick.provenance] : []))).toEqual(['simulated', 'simulated', 'replay'])
+    expect(state.gpus()[0]).toMatchObject({ info: { provenance: 'simulated' }, ageMs: 500, live: true })
+  })
+
+  it('joins processes with who they are, and never with a later user of the same PID', () => {
+    const { state, hub, tick } = house()
+    hub.receiveDevices('nvidia', [gpu('n0', 0)])
+    tick('host', [hostSample(NOW, [who(7, NOW - 60_000), who(8, NOW + 60_000)])])
+    tick('nvidia', [sample('n0', NOW, [7, 8, 9])])
+    expect(state.processes().map((process) => [process.pid, process.info?.user ?? null])).toEqual([
+      [7, 'alice'],
+      [8, null],
+      [9, null],
+    ])
+  })
+
+  it('asks for the owners of processes only when the set of processes changed', () => {
+    const { hub, watched, tick } = house()
+    hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n1', 1)])
+    tick('nvidia', [sample('n0', NOW, [9, 7]), sample('n1', NOW, [7])])
+    tick('nvidia', [sample('n0', NOW + 1, [7, 9]), sample('n1', NOW + 1, [7])])
+    tick('nvidia', [sample('n0', NOW + 2, [7]), sample('n1', NOW + 2, [])])
+    expect(watched).toEqual([[7, 9], [7]])
+  })
+
+  it('shows only the GPUs that were asked for', () => {
+    const { state, hub, events, tick } = house([1])
+    hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n1', 1)])
+    tick('nvidia', [sample('n0', NOW), sample('n1', NOW)])
+    expect(state.gpus().map((view) => view.info.id)).toEqual(['n1'])
+    expect(events.flatMap((event) => (event.type === 'tick' ? event.tick.gpus.map((one) => one.gpu) : []))).toEqual(['n1'])
+  })
+
+  it('publishes the moments of a fast replay one by one, in order', () => {
+    const { hub, events, tick } = house()
+    hub.receiveDevices('replay', [gpu('r0', 0)])
+    tick('replay', [sample('r0', NOW), sample('r0', NOW + 100), sample('r0', NOW + 200)], 'replay')
+    expect(events.flatMap((event) => (event.type === 'tick' ? [event.tick.at - NOW] : []))).toEqual([0, 100, 200])
+  })
+
+  it('goes on when a sink fails, and counts it', () => {
+    const { hub, events, tick } = house()
+    const broken: Sink = {
+      name: 'broken',
+      accept: () => {
+        throw new Error('full')
+      },
+      dropped: () => ({ count: 0, reason: null }),
+      close: async () => undefined,
+    }
+    hub.addSink(broken)
+    hub.receiveDevices('nvidia', [gpu('n0', 0)])
+    tick('nvidia', [sample('n0', NOW)])
+    expect(hub.sinkHealth().find((sink) => sink.name === 'broken')?.dropped).toBe(2)
+    expect(events.length).toBe(2)
+  })
+})

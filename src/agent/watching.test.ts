@@ -1,0 +1,182 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Failure } from '../core/failure.ts'
+import type { DetectorKind, Log } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
+import { type ConfigValues, loadConfig } from './config.ts'
+import { Hub } from './hub.ts'
+import { State } from './state.ts'
+import { Watching } from './watching.ts'
+
+const AT = 1_760_000_000_000
+
+const finding = (count: number): Finding => ({
+  fingerprint: 'counter|host=box',
+  detector: 'counter',
+  provenance: 'live',
+  subject: { host: 'box', gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null },
+  severity: 'warning',
+  state: 'active',
+  at: AT,
+  since: AT,
+  message: `${count} steps`,
+  evidence: { count },
+  confidence: 1,
+  advice: [],
+  predictedAt: null,
+  predictedEarliestAt: null,
+  predictedLatestAt: null,
+  riskLevel: null,
+})
+
+/** Counts what it is shown, and says so each time. */
+const counter: DetectorKind = {
+  name: 'counter',
+  defaults: {},
+  create() {
+    let count = 0
+    return {
+      accept: () => [finding(++count)],
+      snapshot: () => ({ count }),
+      restore(state) {
+        count = (state as { count: number }).count
+        if (!Number.isInteger(count)) throw new Error('expected a count')
+      },
+    }
+  },
+}
+
+const folder = () => mkdtempSync(join(tmpdir(), 'gpuwarden-watching-'))
+
+function watch(logDir: string | null, { more = {}, kinds = [counter] }: { more?: Partial<ConfigValues>; kinds?: DetectorKind[] } = {}) {
+  const logged: string[] = []
+  const say = (_fields: object, message: string) => void logged.push(message)
+  const log: Log = { debug: say, info: say, warn: say, error: say, child: () => log }
+  const state = new State({ now: () => AT, health: () => [], sinks: () => [], self: () => ({}) as never, devices: null })
+  const hub = new Hub({ state, log, onProcesses: () => undefined })
+  const values = { ...loadConfig({ env: { XDG_CONFIG_HOME: '/nonexistent' } }).values, ...more }
+  const watching = new Watching({ values, logDir, hostname: 'box', hub, log, now: () => AT, kinds })
+  onTestFinished(() => watching.close())
+  hub.addSink(watching)
+  const run = () =>
+    hub.receiveRun({
+      ...{ id: 'r', name: 'r', host: 'box', user: null, pid: null, gpus: [], worldSize: 1, totalSteps: null },
+      ...{ startedAt: AT, endedAt: null, outcome: null },
+    })
+  return { watching, state, logged, run }
+}
+
+describe('what the detectors have learned', () => {
+  it('is taken up by the next start, and what held is said again', async () => {
+    const dir = folder()
+    const first = watch(dir)
+    first.watching.resume()
+    first.run()
+    first.run()
+    await first.watching.close()
+    const second = watch(dir)
+    expect(second.state.findings()).toEqual([])
+    second.watching.resume()
+    expect(second.state.findings()).toMatchObject([{ message: '2 steps' }])
+    second.run()
+    expect(second.state.findings()).toMatchObject([{ message: '3 steps' }])
+    expect(second.logged).toEqual([])
+  })
+
+  it('is kept soon after a trouble began, without being asked to, so that a kill does not undo it', async () => {
+    const dir = folder()
+    const { watching, run } = watch(dir)
+    watching.resume()
+    run()
+    const saved = () => (existsSync(join(dir, 'detectors.json')) ? readFileSync(join(dir, 'detectors.json'), 'utf8') : '')
+    expect(saved()).toBe('')
+    await expect.poll(saved, { timeout: 10_000 }).toContain('"count":1')
+  })
+
+  it('ends where its detector is switched off', async () => {
+    const dir = folder()
+    const first = watch(dir)
+    first.watching.resume()
+    first.run()
+    await first.watching.close()
+    const second = watch(dir, { more: { 'detectors.disabled': ['counter'] } })
+    expect(second.watching.running).toEqual([])
+    second.watching.resume()
+    expect(second.state.findings()).toEqual([])
+  })
+
+  it.each(['{"version":1,"lastAt"', '[]', '{"version":7}', '{"version":1}', '\u0000\u0000', ''])(
+    'is set aside when it is damaged (%j), and watching goes on',
+    async (text) => {
+      const dir = folder()
+      writeFileSync(join(dir, 'detectors.json'), text)
+      const { watching, state, logged, run } = watch(dir)
+      expect(logged).toEqual(['what the detectors had learned is damaged; it is set aside, and they begin anew'])
+      const aside = readdirSync(dir).filter((name) => /^detectors-.*\.corrupt$/.test(name))
+      expect(aside.map((name) => readFileSync(join(dir, name), 'utf8'))).toEqual([text])
+      watching.resume()
+      run()
+      expect(state.findings()).toMatchObject([{ message: '1 steps' }])
+      await watching.save()
+      expect(JSON.parse(readFileSync(join(dir, 'detectors.json'), 'utf8'))).toMatchObject({
+        version: 1,
+        detectors: { counter: { count: 1 } },
+      })
+    },
+  )
+
+  it('is used as far as one detector can: another begins anew', () => {
+    const dir = folder()
+    const saved = { version: 1, lastAt: AT, detectors: { counter: { count: 'many' } }, active: [finding(5)] }
+    writeFileSync(join(dir, 'detectors.json'), JSON.stringify(saved))
+    const { watching, state, logged, run } = watch(dir)
+    expect(logged).toEqual(['a detector cannot use what it had learned; it begins anew'])
+    watching.resume()
+    expect(state.findings()).toEqual([])
+    run()
+    expect(state.findings()).toMatchObject([{ message: '1 steps' }])
+  })
+
+  it('is not written over by an agent that never got to watch', async () => {
+    const dir = folder()
+    const first = watch(dir)
+    first.watching.resume()
+    first.run()
+    await first.watching.save()
+    const before = readFileSync(join(dir, 'detectors.json'), 'utf8')
+    first.run()
+    const second = watch(dir)
+    await second.watching.close()
+    expect(readFileSync(join(dir, 'detectors.json'), 'utf8')).toBe(before)
+  })
+
+  it('of simulated GPUs is kept apart, of a recording not at all, and nothing without a log', async () => {
+    const dir = folder()
+    for (const source of ['demo', 'replay:/somewhere']) {
+      const { watching } = watch(dir, { more: { source } })
+      watching.resume()
+      await watching.save()
+    }
+    expect(readdirSync(dir)).toEqual(['detectors-demo.json'])
+    const { watching } = watch(null)
+    watching.resume()
+    await watching.save()
+    expect(existsSync('detectors.json')).toBe(false)
+  })
+
+  it('that cannot be written is said once', async () => {
+    const file = join(folder(), 'a-file')
+    writeFileSync(file, '')
+    const { watching, logged } = watch(file)
+    watching.resume()
+    await watching.save()
+    await watching.save()
+    expect(logged.filter((message) => /cannot be kept/.test(message))).toHaveLength(1)
+  })
+})
+
+it('a detector to switch off that does not exist is a wrong configuration', () => {
+  expect(() => watch(null, { more: { 'detectors.disabled': ['crystal_ball'] } })).toThrow(Failure)
+})

@@ -1,0 +1,177 @@
+/** The detectors in the agent: shows them what the hub publishes, and keeps what they have learned over a restart. */
+import { readFileSync, renameSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import { KeptFile } from '../core/kept-file.ts'
+import type { DetectorKind, HubEvent, Log, Sink } from '../core/kinds.ts'
+import { makeFolderSync } from '../core/make-folder.ts'
+import type { Finding } from '../core/model.ts'
+import { createEngine, type DetectorFailure, type Engine } from '../detectors/engine.ts'
+import { detectors } from '../detectors/index.ts'
+import { detectorOptions } from '../detectors/settings.ts'
+import type { ConfigValues } from './config.ts'
+import type { Hub } from './hub.ts'
+
+export interface WatchingOptions {
+  readonly values: ConfigValues
+  /** null: nothing is kept. */
+  readonly logDir: string | null
+  readonly hostname: string
+  readonly hub: Hub
+  readonly log: Log
+  readonly now: () => number
+  readonly kinds?: readonly DetectorKind[]
+  readonly saveEveryMs?: number
+}
+
+const SAVE_EVERY_MS = 60_000
+/** After a trouble began or ended: a kill must not make the detectors say again what was over, or forget what was not. */
+const SAVE_SOON_MS = 1000
+
+/** A sink of the hub, to be added last: everybody is to have seen a sample before what is concluded from it. */
+export class Watching implements Sink {
+  readonly name = 'detectors'
+  /** Names of the detectors that run. */
+  readonly running: readonly string[]
+  readonly #options: WatchingOptions
+  readonly #file: KeptFile | null
+  readonly #timer: NodeJS.Timeout | null
+  #engine: Engine
+  #known: readonly Finding[] = []
+  /** Fingerprints of what holds. */
+  readonly #active = new Set<string>()
+  #soon: NodeJS.Timeout | null = null
+  /** An agent that never got to watch must not write over what another one keeps. */
+  #isWatching = false
+  #hasSaveFailed = false
+
+  constructor(options: WatchingOptions) {
+    this.#options = options
+    const { values, logDir, kinds = detectors } = options
+    const disabled = new Set(values['detectors.disabled'])
+    this.running = kinds.map((kind) => kind.name).filter((name) => !disabled.has(name))
+    checkNames(disabled, kinds)
+    const file = stateFile(values.source, logDir)
+    this.#file = file === null ? null : new KeptFile(file, { mode: 0o640, folderMode: 0o750, flush: true })
+    this.#engine = this.#create()
+    if (file !== null) this.#restore(file)
+    this.#timer = this.#file === null ? null : setInterval(() => void this.save(), options.saveEveryMs ?? SAVE_EVERY_MS).unref()
+  }
+
+  /** Says again what held before the restart, and what has ended with it. Before the first sample. */
+  resume(): void {
+    this.#isWatching = true
+    for (const finding of this.#known) this.#tell(finding)
+    this.#known = []
+  }
+
+  accept(event: HubEvent): void {
+    for (const finding of this.#engine.accept(event)) this.#tell(finding)
+  }
+
+  dropped(): { count: number; reason: string | null } {
+    return { count: 0, reason: null }
+  }
+
+  /** Whole or not at all; one after the other, and what they have learned by then. */
+  async save(): Promise<void> {
+    if (this.#file === null || !this.#isWatching) return
+    const { log } = this.#options
+    try {
+      await this.#file.save(() => JSON.stringify(this.#engine.snapshot()))
+      this.#hasSaveFailed = false
+    } catch (error) {
+      if (!this.#hasSaveFailed) log.warn({ err: error, file: this.#file.path }, 'what the detectors have learned cannot be kept')
+      this.#hasSaveFailed = true
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#timer) clearInterval(this.#timer)
+    if (this.#soon) clearTimeout(this.#soon)
+    try {
+      await logLane.patiently(() => this.save(), STUCK_AT_END_MS)
+    } catch (error) {
+      if (!(error instanceof DiskStuck)) throw error
+      this.#options.log.error({ err: error }, 'what the detectors have learned lately could not be written')
+    }
+  }
+
+  #tell(finding: Finding): void {
+    const isNews = finding.state === 'resolved' ? this.#active.delete(finding.fingerprint) : !this.#active.has(finding.fingerprint)
+    if (isNews && finding.state === 'active') this.#active.add(finding.fingerprint)
+    this.#options.hub.receiveFinding(finding)
+    if (isNews && this.#file !== null) this.#soon ??= setTimeout(() => this.#saveSoon(), SAVE_SOON_MS).unref()
+  }
+
+  #saveSoon(): void {
+    this.#soon = null
+    void this.save()
+  }
+
+  #create(): Engine {
+    const { values, hostname, kinds = detectors } = this.#options
+    return createEngine({
+      kinds,
+      hostname,
+      options: detectorOptions(values),
+      disabled: values['detectors.disabled'],
+      onFailure: (failure) => this.#report(failure),
+    })
+  }
+
+  #report({ detector, error, while: moment }: DetectorFailure): void {
+    const words =
+      moment === 'running' ? 'a detector failed and is switched off' : 'a detector cannot use what it had learned; it begins anew'
+    this.#options.log.error({ err: error, detector }, words)
+  }
+
+  #restore(file: string): void {
+    let text: string
+    try {
+      text = readFileSync(file, 'utf8')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        this.#options.log.warn({ err: error, file }, 'what the detectors had learned cannot be read; they begin anew')
+      return
+    }
+    try {
+      const ended = this.#engine.restore(JSON.parse(text))
+      this.#known = [...ended, ...this.#engine.findings()]
+    } catch (error) {
+      // Some of it may have been taken already.
+      this.#engine = this.#create()
+      this.#setAside(file, error)
+    }
+  }
+
+  #setAside(file: string, error: unknown): void {
+    const { log, now } = this.#options
+    const aside = file.replace(/\.json$/, `-${new Date(now()).toISOString().replace(/[:.]/g, '')}.corrupt`)
+    const message = 'what the detectors had learned is damaged; it is set aside, and they begin anew'
+    try {
+      makeFolderSync(dirname(aside))
+      renameSync(file, aside)
+      log.error({ err: error, file: aside }, message)
+    } catch (cause) {
+      log.error({ err: error, file, reason: (cause as Error).message }, message)
+    }
+  }
+}
+
+/** Simulated GPUs have a file of their own, and a recording none: its time is not ours. */
+function stateFile(source: string, logDir: string | null): string | null {
+  if (logDir === null || source.startsWith('replay:')) return null
+  return join(logDir, source === 'demo' ? 'detectors-demo.json' : 'detectors.json')
+}
+
+function checkNames(disabled: ReadonlySet<string>, kinds: readonly DetectorKind[]): void {
+  const names = kinds.map((kind) => kind.name)
+  const unknown = [...disabled].find((name) => !names.includes(name))
+  if (unknown === undefined) return
+  throw new Failure(`detectors.disabled: there is no detector "${unknown}"`, {
+    exitCode: EXIT.usage,
+    hint: `There are: ${names.join(', ')}.`,
+  })
+}

@@ -1,0 +1,127 @@
+/** Is there a GPU, and does its driver answer? Drivers are tried in the sampler process, as everywhere. */
+import { accessSync, constants, existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { VENDOR_SOURCES } from '../../sources/index.ts'
+import { advice, type Check, type CheckResult, missing, ok } from './check.ts'
+
+const PCI_VENDORS: Readonly<Record<string, string>> = { '0x10de': 'nvidia', '0x1002': 'amd' }
+const DISPLAY_CLASS = '0x03'
+
+const INSTALL: Readonly<Record<string, string>> = {
+  nvidia:
+    'Install the NVIDIA driver of your distribution (Debian: nvidia-driver, Ubuntu: "ubuntu-drivers install"), reboot, and see that nvidia-smi works.',
+  amd: 'Load the amdgpu kernel module ("modprobe amdgpu"); in a container, mount /sys and pass /dev/dri and /dev/kfd.',
+}
+
+const HUNG = 'Look for XIDs and hung tasks in the kernel log (dmesg). If nvidia-smi or rocm-smi hangs as well, the machine needs a reboot.'
+
+function isHung(message: string | null): boolean {
+  return message?.includes('not responding') ?? false
+}
+
+export const checkGpus: Check = async ({ values, sampling }) => {
+  const onBus = cardsOnBus(values.root)
+  const openings = await Promise.all(VENDOR_SOURCES.map((source) => sampling.supervisor.open(source)))
+  const results: CheckResult[] = []
+  for (const { source, result, message } of openings) {
+    const cards = onBus.get(source) ?? 0
+    if (result === 'opened') results.push(ok(source, describeDevices(sampling, source)))
+    else if (result === 'failed')
+      results.push(
+        missing(source, message ?? 'the driver does not answer', isHung(message) ? HUNG : (INSTALL[source] ?? 'Check the driver.')),
+      )
+    else if (cards > 0)
+      results.push(
+        missing(source, `${cards} card(s) on the PCI bus, but no driver answers for them`, INSTALL[source] ?? 'Install the driver.'),
+      )
+  }
+  if (openings.every((opening) => opening.result === 'absent') && results.length === 0)
+    results.push(
+      missing(
+        'gpu',
+        `no GPU found (looked for ${VENDOR_SOURCES.join(' and ')}): only simulated GPUs can be shown`,
+        'On a GPU machine install the driver; in a container pass the GPU ("--gpus all", or /dev/dri and /dev/kfd). To try gpuwarden without one: gpuwarden monitor --source demo',
+      ),
+    )
+  return results
+}
+
+function describeDevices(sampling: Parameters<Check>[0]['sampling'], source: string): string {
+  const devices = sampling.state.devices().filter((device) => device.vendor === source)
+  const first = devices[0]
+  const driver = first?.driverVersion ? `, driver ${first.driverVersion}` : ''
+  const cuda = first?.cudaVersion ? `, CUDA ${first.cudaVersion}` : ''
+  return `${devices.length} device(s): ${devices.map((device) => device.name ?? device.id).join(', ')}${driver}${cuda}`
+}
+
+function cardsOnBus(root: string): Map<string, number> {
+  const found = new Map<string, number>()
+  const folder = join(root, 'sys/bus/pci/devices')
+  if (!existsSync(folder)) return found
+  for (const address of readdirSync(folder)) {
+    const vendor = PCI_VENDORS[readOr(join(folder, address, 'vendor'))]
+    if (vendor && readOr(join(folder, address, 'class')).startsWith(DISPLAY_CLASS)) found.set(vendor, (found.get(vendor) ?? 0) + 1)
+  }
+  return found
+}
+
+function readOr(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    return ''
+  }
+}
+
+/** What makes the picture fuller but is not needed. */
+export const checkPermissions: Check = async ({ values, sampling }) => {
+  const results: CheckResult[] = []
+  const hasNvidia = sampling.state.devices().some((device) => device.vendor === 'nvidia')
+  if (hasNvidia && !canRead(join(values.root, 'dev/kmsg')))
+    results.push(
+      advice(
+        'kernel log',
+        '/dev/kmsg cannot be read: XIDs that NVML does not report are not seen',
+        'Run as root, or give the service CAP_SYSLOG.',
+      ),
+    )
+  const namespace = ownPidNamespace(values.root)
+  if (namespace !== null && namespace !== INITIAL_PID_NAMESPACE)
+    results.push(
+      advice(
+        'processes',
+        'this is a PID namespace of its own: drivers report PIDs of the host, whose owners cannot be seen from here',
+        'Start the container with --pid=host (Kubernetes: hostPID: true).',
+      ),
+    )
+  else if (process.getuid?.() !== 0 && !canRead(join(values.root, 'proc/1/stat')))
+    results.push(
+      advice(
+        'processes',
+        '/proc is mounted with hidepid: the owners of other people’s processes are not seen',
+        'Run as root or add the user to the group that hidepid exempts.',
+      ),
+    )
+  else results.push(ok('processes', 'owners and commands of GPU processes can be looked up'))
+  return results
+}
+
+/** The kernel's fixed number for the first PID namespace (PROC_PID_INIT_INO). */
+const INITIAL_PID_NAMESPACE = 'pid:[4026531836]'
+
+function ownPidNamespace(root: string): string | null {
+  try {
+    return readlinkSync(join(root, 'proc/self/ns/pid'))
+  } catch {
+    return null
+  }
+}
+
+function canRead(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}

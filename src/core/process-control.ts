@@ -1,0 +1,92 @@
+/** Looks at and signals processes of this machine, and makes sure that it is still the same one. */
+import { readFileSync, readlinkSync } from 'node:fs'
+import type { ProcessView } from './model.ts'
+
+export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGKILL'
+
+/** The kernel counts time for user space in hundredths of a second on every Linux there is (USER_HZ). */
+const TICKS_PER_SECOND = 100
+/** The machine's start is only known to the second. */
+const START_TOLERANCE_MS = 2000
+const KEPT_LIMITS = /^Max (cpu time|resident set|processes|open files|locked memory|address space)/
+
+export type Identity = { readonly ok: true; readonly startTicks: string } | { readonly ok: false; readonly reason: string }
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return null
+    throw error
+  }
+}
+
+/** Field 22 of /proc/PID/stat; the name before it may hold anything, so it is counted from the last parenthesis. */
+function startTicksOf(pid: number): string | null {
+  const stat = read(`/proc/${pid}/stat`)
+  return stat === null ? null : (stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null)
+}
+
+/** Whether this process may be signalled as the one that the table shows. */
+export function identify({ pid, info }: ProcessView): Identity {
+  if (info?.startedAt == null) return { ok: false, reason: `it is not known who process ${pid} is on this machine` }
+  const startTicks = startTicksOf(pid)
+  if (startTicks === null) return { ok: false, reason: `process ${pid} has ended` }
+  const boot = /^btime (\d+)$/m.exec(read('/proc/stat') ?? '')?.[1]
+  if (boot === undefined) return { ok: false, reason: 'the start of this machine cannot be read' }
+  const startedAt = Number(boot) * 1000 + (Number(startTicks) * 1000) / TICKS_PER_SECOND
+  if (Math.abs(startedAt - info.startedAt) > START_TOLERANCE_MS)
+    return { ok: false, reason: `process ${pid} is another one now: the number was reused` }
+  return { ok: true, startTicks }
+}
+
+/** Sends the signal, unless the number has come to mean another process. Gives what to tell. */
+export function signal(pid: number, startTicks: string, name: SignalName): { readonly ok: boolean; readonly text: string } {
+  const now = startTicksOf(pid)
+  if (now === null) return { ok: false, text: `process ${pid} has already ended` }
+  if (now !== startTicks) return { ok: false, text: `nothing sent: process ${pid} is another one now` }
+  try {
+    process.kill(pid, name)
+    return { ok: true, text: `${name} sent to process ${pid}` }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'EPERM') return { ok: false, text: `not allowed: process ${pid} belongs to somebody else` }
+    if (code === 'ESRCH') return { ok: false, text: `process ${pid} has already ended` }
+    throw error
+  }
+}
+
+/** Another user's process is refused before the question, so that nobody is asked in vain. */
+export function mayInterfere({ info }: ProcessView): boolean {
+  const uid = process.getuid?.()
+  return uid === 0 || (info?.uid ?? null) === uid
+}
+
+export interface LocalFacts {
+  readonly folder: string | null
+  readonly limits: readonly string[] | null
+  readonly environment: readonly string[] | null
+}
+
+export function localFacts(pid: number): LocalFacts {
+  const limits = read(`/proc/${pid}/limits`)
+  const environment = read(`/proc/${pid}/environ`)
+  return {
+    folder: readLink(`/proc/${pid}/cwd`),
+    limits:
+      limits
+        ?.split('\n')
+        .filter((line) => KEPT_LIMITS.test(line))
+        .map((line) => line.replace(/^Max /, '').replace(/\s+/g, ' ').trim()) ?? null,
+    environment: environment?.split('\0').filter((variable) => variable !== '') ?? null,
+  }
+}
+
+function readLink(path: string): string | null {
+  try {
+    return readlinkSync(path)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return null
+    throw error
+  }
+}

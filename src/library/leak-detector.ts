@@ -1,0 +1,57 @@
+/** Tells whether GPU memory leaks, or the host memory of processes that use GPUs. */
+
+import { EXIT, Failure } from '../core/failure.ts'
+import { leak } from '../detectors/leak.ts'
+import { type LeakVerdict, LeakVerdicts } from '../report/leak-verdicts.ts'
+import { callSafely, deviceSet, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
+
+export interface LeakDetectorOptions extends MemoryToolOptions {
+  /** Growth below this many MB (1024 × 1024 bytes) is not called a leak; 100 when not given. */
+  readonly threshold?: number
+  /** Is told of each leak when it is found. */
+  readonly warningCallback?: (verdict: LeakVerdict) => void
+}
+
+export const DEFAULT_LEAK_THRESHOLD_MB = 100
+const MEBIBYTE = 1024 ** 2
+
+export class LeakDetector {
+  readonly #verdicts: LeakVerdicts
+  readonly #tool: MemoryTool
+
+  constructor(options: LeakDetectorOptions = {}) {
+    const { threshold = DEFAULT_LEAK_THRESHOLD_MB, warningCallback, devices } = options
+    this.#verdicts = new LeakVerdicts({
+      thresholdBytes: checkedMegabytes(threshold) * MEBIBYTE,
+      devices: deviceSet(devices),
+      onLeak: (verdict) => callSafely(warningCallback, verdict),
+    })
+    this.#tool = new MemoryTool(options, [this.#verdicts], [leak])
+  }
+
+  startMonitoring(): Promise<void> {
+    return this.#tool.start()
+  }
+
+  stopMonitoring(): Promise<void> {
+    return this.#tool.stop()
+  }
+
+  ended(): Promise<void> {
+    return this.#tool.ended()
+  }
+
+  /** The verdict of each GPU, process and run, as far as the time so far can tell. */
+  checkForLeaks(): readonly LeakVerdict[] {
+    return this.#verdicts.verdicts()
+  }
+
+  getStatusReport(): readonly LeakVerdict[] {
+    return this.checkForLeaks()
+  }
+}
+
+export function checkedMegabytes(megabytes: number): number {
+  if (Number.isFinite(megabytes) && megabytes >= 0) return megabytes
+  throw new Failure(`threshold: expected MB of growth, 0 or more; got ${String(megabytes)}`, { exitCode: EXIT.usage })
+}

@@ -1,0 +1,115 @@
+/** What the memory classes of the library share: their options, and starting and stopping. */
+import { loadConfig } from '../agent/config.ts'
+import type { DetectorKind, GpuView, Log } from '../core/kinds.ts'
+import type { ProcessView } from '../core/model.ts'
+import { type MemoryObserver, MemoryWatch } from './memory-watch.ts'
+
+export interface MemoryToolOptions {
+  /** Which GPUs, by index; all when not given. */
+  readonly devices?: readonly number[]
+  /** Seconds between samples, from 0.1, which is the default. */
+  readonly samplingInterval?: number
+  /** auto (default), nvidia, amd, demo or replay:PATH. */
+  readonly source?: string
+  /** What happens to simulated GPUs: healthy, leak, oom … */
+  readonly demoScenario?: string
+  /** How fast a recording is played: 1, 10, … or max, which is the default. */
+  readonly replaySpeed?: number | 'max'
+  /** Is told what happens inside; nobody when not given. */
+  readonly log?: Log
+}
+
+const DEFAULT_INTERVAL = 0.1
+
+/** One stretch of monitoring. stop() may be called whether or not start() was waited for. */
+export class MemoryTool {
+  readonly #options: MemoryToolOptions
+  readonly #observers: readonly MemoryObserver[]
+  readonly #kinds: readonly DetectorKind[]
+  #watch: MemoryWatch | null = null
+  #started: Promise<unknown> | null = null
+  #isStopped = false
+
+  constructor(options: MemoryToolOptions, observers: readonly MemoryObserver[], kinds: readonly DetectorKind[]) {
+    this.#options = options
+    this.#observers = observers
+    this.#kinds = kinds
+  }
+
+  /** Whether it is running now. */
+  get isMonitoring(): boolean {
+    return this.#started !== null && !this.#isStopped
+  }
+
+  async start(): Promise<void> {
+    if (this.#started !== null && !this.#isStopped) {
+      await this.#started
+      return
+    }
+    this.#isStopped = false
+    const { devices, samplingInterval, source, demoScenario, replaySpeed, log } = this.#options
+    const { values } = loadConfig({
+      flags: {
+        interval: samplingInterval ?? DEFAULT_INTERVAL,
+        ...(devices === undefined ? {} : { devices: [...devices] }),
+        ...(source === undefined ? {} : { source }),
+        ...(demoScenario === undefined ? {} : { 'demo.scenario': demoScenario }),
+        'replay.speed': replaySpeed ?? 'max',
+      },
+    })
+    const watch = new MemoryWatch({ values, observers: this.#observers, kinds: this.#kinds, ...(log ? { log } : {}) })
+    this.#watch = watch
+    const started = watch.start()
+    this.#started = started
+    try {
+      await started
+    } catch (error) {
+      this.#started = null
+      this.#watch = null
+      throw error
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#started === null || this.#isStopped) return
+    this.#isStopped = true
+    // How the start went is for whoever waits for start(); here it only must be over.
+    await Promise.allSettled([this.#started])
+    await this.#watch?.stop()
+  }
+
+  /** Resolves when a recording is over; never with live GPUs. */
+  async ended(): Promise<void> {
+    await this.#started
+    await this.#watch?.ended
+  }
+
+  gpus(): readonly GpuView[] {
+    return this.#watch?.gpus() ?? []
+  }
+
+  processes(): readonly ProcessView[] {
+    return this.#watch?.processes() ?? []
+  }
+
+  /** Of the latest sample; this moment before there is one. */
+  get lastAt(): number {
+    return this.#watch?.lastAt ?? Date.now()
+  }
+}
+
+export function deviceSet(devices: readonly number[] | undefined): ReadonlySet<number> | null {
+  return devices === undefined ? null : new Set(devices)
+}
+
+/** A callback that throws must not end the monitoring, nor may its fault be lost: it surfaces as any other of the program. */
+export function callSafely<T>(callback: ((value: T) => void) | undefined, value: T): void {
+  if (callback === undefined) return
+  try {
+    callback(value)
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
+  }
+}

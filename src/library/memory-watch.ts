@@ -1,0 +1,157 @@
+/** GPUs, the detectors, and whoever looks on, for a while: what the memory commands and the memory classes of the library stand on. */
+import { randomBytes } from 'node:crypto'
+import type { ConfigValues } from '../agent/config.ts'
+import { SILENT_LOG } from '../agent/one-look.ts'
+import { type Opened, Sampling } from '../agent/sampling.ts'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { DetectorKind, GpuView, HubEvent, Log } from '../core/kinds.ts'
+import type { Finding, GpuInfo, ProcessView, Reading, TrainingStep } from '../core/model.ts'
+import { createEngine, type Engine } from '../detectors/engine.ts'
+import { detectors } from '../detectors/index.ts'
+import { detectorOptions } from '../detectors/settings.ts'
+
+/** Sees everything: each event before what is concluded from it. */
+export interface MemoryObserver {
+  accept(event: HubEvent): void
+  acceptFinding?(finding: Finding): void
+}
+
+export interface MemoryWatchOptions {
+  readonly values: ConfigValues
+  readonly observers: readonly MemoryObserver[]
+  /** All when not given. */
+  readonly kinds?: readonly DetectorKind[]
+  /** Of a recording, only this much from its beginning; 0 or not given: all of it. */
+  readonly recordedSeconds?: number
+  readonly log?: Log
+}
+
+export class MemoryWatch {
+  /** Resolves when a recording is over. */
+  readonly ended: Promise<void>
+  readonly #options: MemoryWatchOptions
+  readonly #sampling: Sampling
+  readonly #engine: Engine
+  readonly #wanted: ReadonlySet<number> | null
+  #end: () => void = () => undefined
+  #isOver = false
+  #firstAt: Reading = null
+  #lastAt: Reading = null
+
+  constructor(options: MemoryWatchOptions) {
+    this.#options = options
+    const { values, log = SILENT_LOG } = options
+    this.#wanted = values.devices === null ? null : new Set(values.devices)
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve
+    })
+    this.#sampling = new Sampling({
+      // All GPUs are watched whichever are shown: only so can it be told which of them a training run is on.
+      values: { ...values, devices: null },
+      log,
+      runId: randomBytes(16).toString('hex'),
+      onEnded: () => this.#end(),
+    })
+    this.#engine = createEngine({
+      kinds: options.kinds ?? detectors,
+      options: detectorOptions(values),
+      disabled: values['detectors.disabled'].filter((name) => (options.kinds ?? detectors).some((kind) => kind.name === name)),
+      hostname: this.#sampling.state.hostname,
+      onFailure: ({ detector, error }) => log.error({ err: error, detector }, 'a detector failed and is switched off'),
+    })
+    this.#sampling.hub.addSink({
+      name: 'memory',
+      accept: (event) => this.#hear(event),
+      dropped: () => ({ count: 0, reason: null }),
+      close: async () => undefined,
+    })
+  }
+
+  /** Throws a Failure when no GPU can be read, or when one that was asked for is not there. */
+  async start(): Promise<Opened> {
+    try {
+      const opened = await this.#sampling.open()
+      const failed = opened.openings.filter((opening) => opening.result === 'failed')
+      if (failed.length > 0 && opened.openings.every((opening) => opening.result !== 'opened'))
+        throw new Failure(failed.map((opening) => opening.message).join('; '), {
+          exitCode: EXIT.noSource,
+          hint: 'Run "gpuwarden doctor" for what to do.',
+        })
+      this.#checkDevices()
+      return opened
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
+  }
+
+  /** Steps of a run that somebody else was told of. */
+  receiveSteps(steps: readonly TrainingStep[]): void {
+    this.#sampling.hub.receiveSteps(steps)
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await this.#sampling.stop()
+  }
+
+  /** The GPUs that were asked for. */
+  gpus(): readonly GpuView[] {
+    return this.#sampling.state.gpus().filter(({ info }) => this.#isShown(info))
+  }
+
+  processes(): readonly ProcessView[] {
+    const shown = new Set(this.gpus().map(({ info }) => info.id))
+    return this.#sampling.state.processes().filter((process) => shown.has(process.gpu))
+  }
+
+  /** Time of the first and of the latest sample; null before there is one. */
+  get firstAt(): Reading {
+    return this.#firstAt
+  }
+
+  get lastAt(): Reading {
+    return this.#lastAt
+  }
+
+  /** What is wrong with the sources, in words; empty when nothing is. */
+  troubles(): string[] {
+    return this.#sampling.state
+      .health()
+      .filter(({ state }) => state !== 'ok' && state !== 'starting' && state !== 'ended')
+      .map(({ source, state, message }) => `${source} ${state.replace('_', ' ')}: ${message ?? 'no reason given'}`)
+  }
+
+  #isShown({ index }: GpuInfo): boolean {
+    return this.#wanted === null || this.#wanted.has(index)
+  }
+
+  #checkDevices(): void {
+    const there = this.#sampling.state.devices().map((info) => info.index)
+    const missing = [...(this.#wanted ?? [])].filter((index) => !there.includes(index))
+    if (missing.length > 0 && there.length > 0)
+      throw new Failure(`there is no GPU ${missing.join(', ')}; there are: ${[...new Set(there)].join(', ')}`, { exitCode: EXIT.noSource })
+  }
+
+  #hear(event: HubEvent): void {
+    if (this.#isOver || event.type === 'finding') return
+    if (event.type === 'tick' && event.tick.gpus.length > 0) {
+      const { at } = event.tick
+      this.#firstAt ??= at
+      const most = this.#options.recordedSeconds ?? 0
+      if (most > 0 && at - this.#firstAt > most * 1000) {
+        this.#isOver = true
+        this.#end()
+        return
+      }
+      this.#lastAt = at
+    }
+    const { observers } = this.#options
+    for (const observer of observers) observer.accept(event)
+    for (const finding of this.#engine.accept(event)) {
+      const { gpuIndex } = finding.subject
+      if (this.#wanted !== null && gpuIndex !== null && !this.#wanted.has(gpuIndex)) continue
+      for (const observer of observers) observer.acceptFinding?.(finding)
+    }
+  }
+}

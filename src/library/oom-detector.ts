@@ -1,0 +1,57 @@
+/** Warns before GPU memory runs out. */
+
+import { EXIT, Failure } from '../core/failure.ts'
+import { oom } from '../detectors/oom.ts'
+import { OomAssessment, type OomPrediction } from '../report/oom-assessment.ts'
+import { oomWarning } from '../report/oom-warning.ts'
+import { callSafely, deviceSet, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
+
+export interface OOMDetectorOptions extends MemoryToolOptions {
+  /** Percent of the memory in use from which its level alone is worth a warning; 85 when not given. */
+  readonly threshold?: number
+  /** Is told of every warning. Without it warnings are printed to standard error. */
+  readonly warningCallback?: (prediction: OomPrediction) => void
+}
+
+export const DEFAULT_OOM_THRESHOLD = 85
+
+export class OOMDetector {
+  readonly #assessment: OomAssessment
+  readonly #tool: MemoryTool
+
+  constructor(options: OOMDetectorOptions = {}) {
+    const { threshold = DEFAULT_OOM_THRESHOLD, warningCallback = printWarning, devices } = options
+    this.#assessment = new OomAssessment({
+      thresholdPercent: checkedThreshold(threshold),
+      devices: deviceSet(devices),
+      onWarning: (prediction) => callSafely(warningCallback, prediction),
+    })
+    this.#tool = new MemoryTool(options, [this.#assessment], [oom])
+  }
+
+  startMonitoring(): Promise<void> {
+    return this.#tool.start()
+  }
+
+  stopMonitoring(): Promise<void> {
+    return this.#tool.stop()
+  }
+
+  ended(): Promise<void> {
+    return this.#tool.ended()
+  }
+
+  /** How it stands with each GPU now. */
+  getStatusReport(): readonly OomPrediction[] {
+    return this.#assessment.predictions()
+  }
+}
+
+export function checkedThreshold(percent: number): number {
+  if (Number.isFinite(percent) && percent > 0 && percent <= 100) return percent
+  throw new Failure(`threshold: expected percent of the memory, above 0 and up to 100; got ${String(percent)}`, { exitCode: EXIT.usage })
+}
+
+function printWarning(prediction: OomPrediction): void {
+  process.stderr.write(`${oomWarning(prediction)}\n`)
+}
