@@ -6,7 +6,7 @@ import { alertRoutes } from '../alerts/http-routes.ts'
 import { openChannels } from '../channels/index.ts'
 import { pushRoutes } from '../channels/push-routes.ts'
 import { PushSubscriptions } from '../channels/push-subscriptions.ts'
-import type { AgentState, History, Log } from '../core/kinds.ts'
+import type { AgentState, DetectorDeclaration, History, Log } from '../core/kinds.ts'
 import type { Route } from '../core/route.ts'
 import type { ConfigValues } from './config.ts'
 import { dashboardUrl } from './dashboard-url.ts'
@@ -17,8 +17,8 @@ export interface AlertingOptions {
   readonly logDir: string | null
   readonly state: AgentState
   readonly history: History
-  /** Names of those that run. */
-  readonly detectors: readonly string[]
+  /** Those that run. */
+  readonly detectors: readonly DetectorDeclaration[]
   readonly log: Log
   readonly env?: NodeJS.ProcessEnv
 }
@@ -57,7 +57,6 @@ export function createAlerting({ values, logDir, state, history, detectors, log,
     log: log.child({ room: 'alerts' }),
     now,
     history,
-    memoryThresholdRatio: values['anomaly.threshold'],
     detectors,
   })
   return { alerts, routes: [...alertRoutes({ alerts, unusable, now }), ...pushRoutes(push)], problems }

@@ -104,7 +104,7 @@ export class Agent {
     const xids = new XidCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would have to be ended again.
-    this.#watching = new Watching({ values, logDir: answers ? logDir : null, hostname: state.hostname, hub, log, now: Date.now })
+    this.#watching = new Watching({ values, logDir: answers ? logDir : null, state, hub, log })
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
       : { values, logDir }

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Failure } from '../core/failure.ts'
 import type { DetectorKind, Log } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
+import { PRETEND_DETECTOR } from '../detectors/inputs.fixture.ts'
 import { type ConfigValues, loadConfig } from './config.ts'
 import { Hub } from './hub.ts'
 import { State } from './state.ts'
@@ -33,6 +34,7 @@ const finding = (count: number): Finding => ({
 
 /** Counts what it is shown, and says so each time. */
 const counter: DetectorKind = {
+  ...PRETEND_DETECTOR,
   name: 'counter',
   defaults: {},
   create() {
@@ -57,7 +59,7 @@ function watch(logDir: string | null, { more = {}, kinds = [counter] }: { more?:
   const state = new State({ now: () => AT, health: () => [], sinks: () => [], self: () => ({}) as never, devices: null })
   const hub = new Hub({ state, log, onProcesses: () => undefined })
   const values = { ...loadConfig({ env: { XDG_CONFIG_HOME: '/nonexistent' } }).values, ...more }
-  const watching = new Watching({ values, logDir, hostname: 'box', hub, log, now: () => AT, kinds })
+  const watching = new Watching({ values, logDir, state, hub, log, kinds })
   onTestFinished(() => watching.close())
   hub.addSink(watching)
   const run = () =>

@@ -23,6 +23,8 @@ export interface DetectorFailure {
 export interface Engine {
   /** Takes what the hub publishes; gives what is new. */
   accept(event: HubEvent): readonly Finding[]
+  /** How the sources are at this moment. A source that is silent says nothing by itself, so somebody has to ask now and then. */
+  lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[]
   /** Findings that are not resolved. */
   findings(): readonly Finding[]
   failures(): readonly DetectorFailure[]
@@ -46,8 +48,6 @@ interface Saved {
 }
 
 const FAILURE = 'detector_failure'
-/** What a GPU that is no longer listed still has to be told of. */
-const OUTLIVES_ITS_GPU = new Set(['gpu_lost', 'xid', FAILURE])
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
 
 export function createEngine(given: EngineOptions): Engine {
@@ -63,7 +63,10 @@ export function createEngine(given: EngineOptions): Engine {
 
 class DetectorEngine implements Engine {
   readonly #given: EngineOptions
-  readonly #slots: Slot[]
+  readonly #slots: readonly Slot[]
+  readonly #slotsOf: Readonly<Record<DetectorInput['type'], readonly Slot[]>>
+  /** Detectors whose findings stay when their GPU is no longer listed. */
+  readonly #outliving: ReadonlySet<string>
   readonly #active = new Map<string, Finding>()
   readonly #devices = new Map<string, GpuInfo>()
   readonly #failures: DetectorFailure[] = []
@@ -76,6 +79,12 @@ class DetectorEngine implements Engine {
       const options = { ...(kind.defaults as object), ...given.options?.[kind.name] }
       return { kind, options, detector: kind.create(options) }
     })
+    const of = (type: DetectorInput['type']) => this.#slots.filter(({ kind }) => kind.inputs.includes(type))
+    this.#slotsOf = {
+      ...{ device: of('device'), gpu: of('gpu'), host: of('host'), event: of('event') },
+      ...{ step: of('step'), run: of('run'), health: of('health') },
+    }
+    this.#outliving = new Set(kinds.filter((kind) => kind.outlivesGpu).map((kind) => kind.name))
   }
 
   accept(event: HubEvent): readonly Finding[] {
@@ -103,6 +112,13 @@ class DetectorEngine implements Engine {
       default:
     }
     return out.length === 0 ? NO_FINDINGS : out
+  }
+
+  lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[] {
+    const out: Finding[] = []
+    // The time of a recording is not ours.
+    for (const one of health) if (one.provenance !== 'replay') this.#show({ type: 'health', health: one, at }, out)
+    return out
   }
 
   findings(): readonly Finding[] {
@@ -172,13 +188,13 @@ class DetectorEngine implements Engine {
     }
     for (const finding of [...this.#active.values()]) {
       const { gpu } = finding.subject
-      if (gpu === null || this.#devices.has(gpu) || OUTLIVES_ITS_GPU.has(finding.detector)) continue
+      if (gpu === null || this.#devices.has(gpu) || this.#outliving.has(finding.detector)) continue
       this.#note(resolved(finding, this.#lastAt, 'The GPU is no longer listed.'), out)
     }
   }
 
   #show(input: DetectorInput, out: Finding[]): void {
-    for (const slot of this.#slots) {
+    for (const slot of this.#slotsOf[input.type]) {
       if (slot.detector === null) continue
       try {
         const findings = slot.detector.accept(input)

@@ -1,5 +1,6 @@
 /** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
 import type { DetectorKind } from '../core/kinds.ts'
+import { evidenceLevel } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'
@@ -28,6 +29,11 @@ const FLOORS: Floors = { noise: () => 0.05, rise: () => Math.LN2 }
 
 export const gradExplosion: DetectorKind<GradExplosionOptions> = {
   name: 'grad_explosion',
+  about: 'The gradients explode: their norm is far above its own course, or above a level that is too much for most models.',
+  severities: ['warning'],
+  inputs: ['step', 'run', 'gpu'],
+  patienceSeconds: 0,
+  charts: [{ of: 'steps', field: 'gradientNorm', title: 'Norm of the gradients', unit: 'count', limit: evidenceLevel('level') }],
   defaults: { ...THRESHOLDS.lossSpike, ...THRESHOLDS.gradExplosion },
   create: (options) =>
     watchRuns<GradState>('grad_explosion', {

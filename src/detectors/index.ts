@@ -1,6 +1,7 @@
 /** The list: every detector there is. A new one is its file and its line here. */
 import type { DetectorKind } from '../core/kinds.ts'
 import { change } from './change.ts'
+import { disk } from './disk.ts'
 import { driverStuck } from './driver-stuck.ts'
 import { ecc } from './ecc.ts'
 import { gpuLost } from './gpu-lost.ts'
@@ -16,6 +17,7 @@ import { oom } from './oom.ts'
 import { powerBrake } from './power-brake.ts'
 import { remap } from './remap.ts'
 import { slowData } from './slow-data.ts'
+import { sourceStale } from './source-stale.ts'
 import { stall } from './stall.ts'
 import { straggler } from './straggler.ts'
 import { thermal } from './thermal.ts'
@@ -46,4 +48,6 @@ export const detectors: readonly DetectorKind[] = [
   remap,
   gpuLost,
   driverStuck,
+  sourceStale,
+  disk,
 ]

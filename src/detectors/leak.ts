@@ -4,6 +4,7 @@ import type { Leak } from '../core/memory/leak-verdict.ts'
 import { LeakWatch, type LeakWatchState } from '../core/memory/leak-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
+import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
 
@@ -327,4 +328,13 @@ function nameOf(process: ProcessView): string {
   return `process ${process.pid}${process.info?.name ? ` (${process.info.name})` : ''}`
 }
 
-export const leak: DetectorKind<LeakOptions> = { name: 'leak', defaults: DEFAULTS, create: (options) => new LeakDetector(options) }
+export const leak: DetectorKind<LeakOptions> = {
+  name: 'leak',
+  about: 'Memory keeps growing and is not given back: of a GPU, a process, the host memory of a process, or the allocator of a run.',
+  severities: ['warning'],
+  inputs: ['gpu', 'step', 'run', 'device', 'host'],
+  patienceSeconds: 0,
+  charts: [MEMORY_CHART],
+  defaults: DEFAULTS,
+  create: (options) => new LeakDetector(options),
+}

@@ -1,5 +1,6 @@
 /** The loss leaves its course upwards: a spike, or a divergence that has begun. */
 import type { DetectorKind } from '../core/kinds.ts'
+import { LOSS_CHART } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
@@ -24,6 +25,11 @@ interface SpikeState {
 
 export const lossSpike: DetectorKind<LossSpikeOptions> = {
   name: 'loss_spike',
+  about: 'The loss left its course upwards: a spike, or the beginning of a divergence.',
+  severities: ['warning'],
+  inputs: ['step', 'run', 'gpu'],
+  patienceSeconds: 0,
+  charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossSpike,
   create(options) {
     const floors: Floors = {

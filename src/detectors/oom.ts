@@ -6,6 +6,7 @@ import { riskOf } from '../core/memory/oom-risk.ts'
 import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
+import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { oomDraft } from './oom-message.ts'
 
@@ -265,4 +266,13 @@ function moved(before: Finding, forecast: Forecast, at: number): boolean {
   return Math.abs(expected - (before.predictedAt ?? at)) > tolerance || at > (before.predictedLatestAt ?? at)
 }
 
-export const oom: DetectorKind<OomOptions> = { name: 'oom', defaults: DEFAULTS, create: (options) => new OomDetector(options) }
+export const oom: DetectorKind<OomOptions> = {
+  name: 'oom',
+  about: 'Memory will run out: when, with its interval, and how sure that is.',
+  severities: ['info', 'warning', 'critical'],
+  inputs: ['gpu', 'step', 'run', 'device', 'host'],
+  patienceSeconds: 0,
+  charts: [MEMORY_CHART],
+  defaults: DEFAULTS,
+  create: (options) => new OomDetector(options),
+}

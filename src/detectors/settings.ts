@@ -1,7 +1,10 @@
 /** What of the detectors can be configured. */
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
+import type { DiskOptions } from './disk.ts'
 import type { IntruderOptions } from './intruder.ts'
+import type { MemoryPressureOptions } from './memory-pressure.ts'
+import type { SourceStaleOptions } from './source-stale.ts'
 import type { StallOptions } from './stall.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
@@ -86,8 +89,17 @@ export const detectorSettings = {
 
 export type DetectorSettings = ValuesOf<typeof detectorSettings>
 
+/** An alert rule may say from which level on its detector speaks, and below which it is over. */
+export interface LevelChoice {
+  readonly threshold?: number | undefined
+  readonly clear?: number | undefined
+  readonly for_seconds?: number | undefined
+}
+
+export type LevelSettings = Partial<Record<`alerts.rules.${'memory' | 'disk' | 'source_stale'}`, boolean | LevelChoice>>
+
 /** Options of each detector by its name, to be laid over its defaults. */
-export function detectorOptions(values: DetectorSettings): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+export function detectorOptions(values: DetectorSettings & LevelSettings): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const intruder: Partial<IntruderOptions> = {
     allowedUsers: values['policy.allowed_users'],
     allowedCommands: values['policy.allowed_commands'],
@@ -106,6 +118,34 @@ export function detectorOptions(values: DetectorSettings): Readonly<Record<strin
     },
     idle_holding: { minutes: values['idle.minutes'], memoryBytes: values['idle.memory_gib'] * 1024 ** 3 },
     grad_explosion: { norm: values['training.gradient_norm'] },
-    memory_pressure: { levelRatio: values['anomaly.threshold'] },
+    memory_pressure: memoryPressureOptions(values['anomaly.threshold'], levelOf(values['alerts.rules.memory'])),
+    disk: diskOptions(levelOf(values['alerts.rules.disk'])),
+    source_stale: sourceStaleOptions(levelOf(values['alerts.rules.source_stale'])),
   }
+}
+
+function levelOf(choice: boolean | LevelChoice | undefined): LevelChoice {
+  return typeof choice === 'object' ? choice : {}
+}
+
+function memoryPressureOptions(noticed: number, { threshold = noticed, clear, for_seconds }: LevelChoice): Partial<MemoryPressureOptions> {
+  const { levelGapRatio, holdMinutes } = THRESHOLDS.memory
+  return {
+    levelRatio: threshold,
+    levelGapRatio: clear === undefined ? levelGapRatio : Math.max(0, threshold - clear),
+    // An alert that is wanted sooner needs its finding sooner; one that is wanted later waits after it.
+    holdMinutes: Math.min(holdMinutes, (for_seconds ?? Number.POSITIVE_INFINITY) / 60),
+  }
+}
+
+function diskOptions({ threshold, clear }: LevelChoice): Partial<DiskOptions> {
+  const { fullRatio, clearRatio } = THRESHOLDS.disk
+  const full = threshold ?? fullRatio
+  return { fullRatio: full, clearRatio: clear ?? full - (fullRatio - clearRatio) }
+}
+
+function sourceStaleOptions({ threshold, clear }: LevelChoice): Partial<SourceStaleOptions> {
+  const { staleSeconds, clearSeconds } = THRESHOLDS.sourceStale
+  const stale = threshold ?? staleSeconds
+  return { staleSeconds: stale, clearSeconds: clear ?? stale - (staleSeconds - clearSeconds) }
 }
