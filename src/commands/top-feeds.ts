@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { Finding, SourceHealth } from '../core/model.ts'
 import type { RecordingItem } from '../core/recording/recording.ts'
 import { type AgentAddress, AgentRefusal } from '../tui/agent-client.ts'
 import { AgentFeed } from '../tui/agent-feed.ts'
@@ -10,6 +11,7 @@ import type { Feed } from '../tui/feed.ts'
 import type { LiveState } from '../tui/live-state.ts'
 
 const FASTEST_REPLAY = 1000
+const LOOK_EVERY_MS = 15_000
 
 export async function attach(address: AgentAddress, state: LiveState, onChange: () => void): Promise<Feed> {
   const { hostname: name } = new URL(address.url)
@@ -56,7 +58,7 @@ export async function embed(config: Config, state: LiveState, onChange: () => vo
     }),
   )
   sampling.open().catch(fail)
-  createJudge(config, show).then((made) => {
+  createJudge(config, show, () => supervisor.health()).then((made) => {
     judge = made
     early.splice(0).forEach(judge)
   }, fail)
@@ -72,8 +74,12 @@ export async function embed(config: Config, state: LiveState, onChange: () => vo
   }
 }
 
-/** Shows every event to the detectors, and the screen what they concluded. */
-export async function createJudge(config: Config, show: (event: HubEvent) => void): Promise<(event: HubEvent) => void> {
+/** Shows every event to the detectors, and the screen what they concluded; now and then also `health`, for sources that are silent. */
+export async function createJudge(
+  config: Config,
+  show: (event: HubEvent) => void,
+  health: () => readonly SourceHealth[] = () => [],
+): Promise<(event: HubEvent) => void> {
   const [{ createEngine }, { detectors }, { detectorOptions }] = await Promise.all([
     import('../detectors/engine.ts'),
     import('../detectors/index.ts'),
@@ -86,8 +92,16 @@ export async function createJudge(config: Config, show: (event: HubEvent) => voi
     disabled: values['detectors.disabled'],
     hostname: hostname(),
   })
+  const tell = (findings: readonly Finding[]) => {
+    for (const finding of findings) show({ type: 'finding', finding })
+  }
+  let lookedAt = Date.now()
   return (event) => {
-    for (const finding of engine.accept(event)) show({ type: 'finding', finding })
+    tell(engine.accept(event))
+    const now = Date.now()
+    if (now - lookedAt < LOOK_EVERY_MS && now >= lookedAt) return
+    lookedAt = now
+    tell(engine.lookAtSources(health(), now))
   }
 }
 

@@ -107,6 +107,18 @@ describe('engine', () => {
     expect(pids).toEqual([[1], [2, 3]])
   })
 
+  it('shows a detector nothing that it has not asked for', () => {
+    seen.length = 0
+    const engine = createEngine({ kinds: [{ ...witness, inputs: ['host', 'health'] }], hostname: 'node-1' })
+    engine.accept({ type: 'devices', devices: [info('GPU-0', 0)] })
+    const hostInput = host(START)
+    engine.accept(tick(START, [{}], { host: hostInput.type === 'host' ? hostInput.sample : null }))
+    const well = health(START)
+    if (well.type === 'health') engine.lookAtSources([well.health, { ...well.health, provenance: 'replay' }], START + 5000)
+    expect(seen.map((input) => input.type)).toEqual(['host', 'health'])
+    expect(seen.at(-1)).toMatchObject({ at: START + 5000 })
+  })
+
   it('keeps what is active, and fills in host and number', () => {
     const engine = createEngine({ kinds: [hot], hostname: 'node-1' })
     engine.accept({ type: 'devices', devices: [info(GPU, 4)] })
