@@ -85,8 +85,8 @@ type RuleSettingKey = `alerts.rules.${RuleName}`
 const ruleKeys = Object.fromEntries(
   RULE_NAMES.map((name) => {
     const { detector, level } = RULES[name]
-    const fields = level === null ? '' : ` or threshold and clear (${level}),`
-    const help = `alerts of the detector ${detector}: false for none, or an object with${fields} for_seconds, keep_firing_seconds, severity`
+    const levels = level === null ? '' : `threshold and clear (${level}), `
+    const help = `alerts of the detector ${detector}: false for none, or an object with ${levels}for_seconds, keep_firing_seconds, severity`
     return [`alerts.rules.${name}`, setting<RuleChoice>({ schema: named(level === null ? rule : levelRule), default: true, help })]
   }),
 ) as Readonly<Record<RuleSettingKey, Setting<RuleChoice>>>
