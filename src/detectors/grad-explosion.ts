@@ -1,6 +1,7 @@
 /** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
 import type { DetectorKind } from '../core/kinds.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
+import { type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
@@ -16,6 +17,7 @@ export interface GradExplosionOptions extends CurveOptions {
 
 interface GradState {
   readonly curve: Curve
+  readonly divergence: DivergenceState
   open: boolean
   /** Whether the last three norms were above the level, newest in bit 0. */
   above: number
@@ -31,9 +33,10 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
   defaults: { ...THRESHOLDS.lossSpike, ...THRESHOLDS.gradExplosion },
   create: (options) =>
     watchRuns<GradState>('grad_explosion', {
-      initial: () => ({ curve: curve(options), open: false, above: 0, quiet: 0 }),
+      initial: () => ({ curve: curve(options), divergence: divergence(), open: false, above: 0, quiet: 0 }),
       rewind(run, book, at) {
         restart(run.state.curve)
+        restartCourse(run.state.divergence)
         run.state.open = false
         run.state.above = 0
         return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has gone back to an earlier step.`)
@@ -41,7 +44,12 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
       step(run, step, book) {
         const { state } = run
         const norm = step.gradientNorm
+        const course = judgeCourse(state.divergence, step)
         if (norm === null || !Number.isFinite(norm) || norm < 0) return NO_FINDINGS
+        if (course === 'diverged') {
+          state.open = false
+          return book.resolve(book.key(subjectOfRun(run.id)), step.at, `Part of a divergence: run ${run.id} has diverged.`)
+        }
         const usual = state.curve.level.ring.length === 0 ? null : Math.exp(median(state.curve.level))
         const verdict = follow(state.curve, Math.log(Math.max(norm, 1e-12)), options, FLOORS)
         state.above = ((state.above << 1) | (norm > options.norm ? 1 : 0)) & 0b111

@@ -1,6 +1,7 @@
 /** The list: every detector there is. A new one is its file and its line here. */
 import type { DetectorKind } from '../core/kinds.ts'
 import { change } from './change.ts'
+import { diverged } from './diverged.ts'
 import { driverStuck } from './driver-stuck.ts'
 import { ecc } from './ecc.ts'
 import { gpuLost } from './gpu-lost.ts'
@@ -35,6 +36,7 @@ export const detectors: readonly DetectorKind[] = [
   slowData,
   straggler,
   lossNan,
+  diverged,
   lossSpike,
   lossPlateau,
   gradExplosion,

@@ -50,6 +50,7 @@ export const THRESHOLDS = {
   gpuLost: { settleSeconds: 5, errorHoldSeconds: 30, missingSeconds: 60, missingIntervals: 10 },
   driverStuck: { restarts: 3 },
   lossNan: { clearSteps: 20, gradientSteps: 3 },
+  diverged: { criticalSeconds: 180 },
   lossSpike: {
     z: 8,
     cusumSlack: 0.7,
