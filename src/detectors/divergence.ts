@@ -110,6 +110,11 @@ export function judgeCourse(state: DivergenceState, step: TrainingStep): Course 
   return 'healthy'
 }
 
+/** Whether this loss is below the level of the steps before it. False where the loss is not known. */
+export function isFalling({ level }: DivergenceState, { loss }: TrainingStep): boolean {
+  return loss !== null && level.ring.length > 0 && loss < median(level)
+}
+
 /** The run went back to a checkpoint: where it was when it was new is still known. */
 export function restartCourse(state: DivergenceState): void {
   for (const window of [state.level, state.noise, state.norm, state.latest, state.lately]) clear(window)

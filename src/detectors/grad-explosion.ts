@@ -1,7 +1,7 @@
 /** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
 import type { DetectorKind } from '../core/kinds.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
-import { type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
+import { type DivergenceState, divergence, isFalling, judgeCourse, restartCourse } from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
@@ -24,6 +24,9 @@ interface GradState {
   /** Steps in a row without reason for alarm. */
   quiet: number
 }
+
+/** One order of magnitude above the usual norm. */
+const FAR_RATIO = 10
 
 /** On the scale of logarithms: noise below this is not believed, and a norm that doubles is nothing. */
 const FLOORS: Floors = { noise: () => 0.05, rise: () => Math.LN2 }
@@ -57,7 +60,9 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
         // A run whose norm lives above the level is not exploding for that: then only its own course counts.
         const unusual = usual === null || norm > 3 * usual
         const byLevel = unusual && (twice || norm > options.certainNorm)
-        const byCourse = verdict !== null && verdict.alarm !== null && norm > options.norm / 10 && unusual
+        // Below the level only a norm far beyond its own course counts, and only while the loss does not fall: a warm-up does that.
+        const isFar = usual !== null && norm > FAR_RATIO * usual && norm > options.norm / 10 && !isFalling(state.divergence, step)
+        const byCourse = verdict !== null && verdict.alarm !== null && (isFar || (unusual && norm > options.norm))
         const subject = subjectOfRun(run.id)
         if (!byLevel && !byCourse) {
           state.quiet++

@@ -293,6 +293,38 @@ describe('slow_data', () => {
   })
 })
 
+describe('grad_explosion during warm-up', () => {
+  const warmUp = (norm: number, loss: (index: number) => number) =>
+    steps(300, (index) => ({ loss: loss(index), gradientNorm: index < 200 ? 0.25 + 0.02 * Math.sin(index) : norm }))
+
+  it('is silent while the loss falls, at four times the usual norm', () => {
+    expect(
+      feedTo(
+        gradExplosion,
+        warmUp(1.03, (index) => 8 - index / 100),
+      ),
+    ).toEqual([])
+    expect(
+      feedTo(
+        gradExplosion,
+        warmUp(3.5, (index) => 8 - index / 100),
+      ),
+    ).toEqual([])
+  })
+
+  it('speaks at ten times the usual norm when the loss does not fall, and above the level in any case', () => {
+    expect(alarms(feedTo(gradExplosion, warmUp(3.5, wave))).length).toBeGreaterThan(0)
+    expect(
+      alarms(
+        feedTo(
+          gradExplosion,
+          warmUp(12, (index) => 8 - index / 100),
+        ),
+      ).length,
+    ).toBeGreaterThan(0)
+  })
+})
+
 describe('diverged', () => {
   /** 0.5 → 7,000 → 5·10⁷ within 20 steps, and there for good; the learning rate was raised just before. */
   const broken = (count: number) =>
