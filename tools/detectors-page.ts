@@ -65,12 +65,12 @@ function section(kind: DetectorKind, settings: ReadonlyMap<string, string>): str
   ].join('\n')
 }
 
-function patience({ patienceSeconds }: DetectorKind): string {
+function patience({ patienceSeconds = 0 }: DetectorKind): string {
   return patienceSeconds === 0 ? 'at once' : `after ${formatDuration(patienceSeconds * 1000)}`
 }
 
-function charts(kind: DetectorKind): string {
-  return kind.charts.length === 0 ? 'none' : kind.charts.map((chart) => chart.title).join(', else ')
+function charts({ charts: drawn = [] }: DetectorKind): string {
+  return drawn.length === 0 ? 'none' : drawn.map((chart) => chart.title).join(', else ')
 }
 
 function valueText(name: string, value: unknown): string {

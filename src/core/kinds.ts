@@ -151,12 +151,12 @@ export interface DetectorDeclaration {
   readonly severities: readonly Severity[]
   /** What it is shown; it sees nothing else. */
   readonly inputs: readonly DetectorInput['type'][]
-  /** How long a finding has to hold before it becomes an alert; 0: at once. */
-  readonly patienceSeconds: number
+  /** How long a finding has to hold before it becomes an alert; left out: at once. */
+  readonly patienceSeconds?: number
   /** How severe the alert is where that differs from the finding. */
   readonly alertSeverity?: (finding: Finding) => Severity
-  /** What its alerts draw: the first of these for which there is data. */
-  readonly charts: readonly DetectorChart[]
+  /** What its alerts draw: the first of these for which there is data; left out: nothing. */
+  readonly charts?: readonly DetectorChart[]
   /** Its findings stay when their GPU is no longer listed. */
   readonly outlivesGpu?: true
 }

@@ -252,7 +252,6 @@ export const change: DetectorKind<ChangeOptions> = {
   about: 'Memory, utilization, temperature or power of a GPU changed as it never did before.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'device'],
-  patienceSeconds: 0,
   charts: [MEMORY_CHART],
   defaults: DEFAULTS,
   create: (options) => new ChangeDetector(options),

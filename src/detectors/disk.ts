@@ -22,7 +22,6 @@ export const disk: DetectorKind<DiskOptions> = {
   severities: ['warning', 'critical'],
   inputs: ['host'],
   patienceSeconds: 60,
-  charts: [],
   defaults: THRESHOLDS.disk,
   create: (options) => createDisk(options),
 }

@@ -14,8 +14,6 @@ export const driverStuck: DetectorKind<DriverStuckOptions> = {
   about: 'A driver does not respond, or reading it kills the sampler process.',
   severities: ['warning', 'critical'],
   inputs: ['health'],
-  patienceSeconds: 0,
-  charts: [],
   defaults: THRESHOLDS.driverStuck,
   create: (options) => createDriverStuck(options),
 }

@@ -27,7 +27,6 @@ export const ecc: DetectorKind<EccOptions> = {
   about: 'A GPU has new uncorrected memory errors, or corrects very many.',
   severities: ['warning', 'critical'],
   inputs: ['gpu', 'device', 'event'],
-  patienceSeconds: 0,
   charts: [{ of: 'gpu', field: 'eccUncorrectedVolatileCount', title: 'Uncorrected ECC errors', unit: 'count' }],
   defaults: THRESHOLDS.ecc,
   create: (options) =>

@@ -36,7 +36,6 @@ export const gpuLost: DetectorKind<GpuLostOptions> = {
   about: 'A GPU fell off the bus, needs a reset, cannot be read, or is no longer reported.',
   severities: ['warning', 'critical'],
   inputs: ['gpu', 'device', 'event'],
-  patienceSeconds: 0,
   charts: [UTILIZATION_CHART],
   outlivesGpu: true,
   defaults: THRESHOLDS.gpuLost,

@@ -29,7 +29,6 @@ export const idleHolding: DetectorKind<IdleHoldingOptions> = {
   about: 'A process holds GPU memory and has not used the GPU for half an hour.',
   severities: ['warning'],
   inputs: ['gpu', 'device'],
-  patienceSeconds: 0,
   charts: [UTILIZATION_CHART],
   defaults: THRESHOLDS.idleHolding,
   create: (options) =>

@@ -2,6 +2,7 @@
 import type { DetectorKind } from '../core/kinds.ts'
 import { change } from './change.ts'
 import { disk } from './disk.ts'
+import { diverged } from './diverged.ts'
 import { driverStuck } from './driver-stuck.ts'
 import { ecc } from './ecc.ts'
 import { gpuLost } from './gpu-lost.ts'
@@ -37,6 +38,7 @@ export const detectors: readonly DetectorKind[] = [
   slowData,
   straggler,
   lossNan,
+  diverged,
   lossSpike,
   lossPlateau,
   gradExplosion,

@@ -24,8 +24,6 @@ export const PRETEND_DETECTOR: Omit<DetectorDeclaration, 'name'> = {
   about: 'Exists only in a test.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['device', 'gpu', 'host', 'event', 'step', 'run', 'health'],
-  patienceSeconds: 0,
-  charts: [],
 }
 
 export function device(overrides: Partial<GpuInfo> = {}): DetectorInput {

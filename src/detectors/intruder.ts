@@ -37,7 +37,6 @@ export const intruder: DetectorKind<IntruderOptions> = {
   about: 'A process is on a GPU that it is not expected on: against the written policy, or where somebody else already works.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'device', 'run'],
-  patienceSeconds: 0,
   charts: [MEMORY_CHART],
   defaults: { allowedUsers: [], allowedCommands: [], allowedContainers: [], claims: [], ...THRESHOLDS.intruder },
   create(options) {

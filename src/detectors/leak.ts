@@ -278,7 +278,6 @@ export const leak: DetectorKind<LeakOptions> = {
   about: 'Memory keeps growing and is not given back: of a GPU, a process, the host memory of a process, or the allocator of a run.',
   severities: ['warning'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
-  patienceSeconds: 0,
   charts: [MEMORY_CHART],
   defaults: DEFAULTS,
   create: (options) => new LeakDetector(options),

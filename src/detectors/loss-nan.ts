@@ -29,7 +29,6 @@ export const lossNan: DetectorKind<LossNanOptions> = {
   about: 'The loss or the gradient norm is not a number any more.',
   severities: ['warning', 'critical'],
   inputs: ['step', 'run', 'gpu'],
-  patienceSeconds: 0,
   charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossNan,
   create: (options) =>

@@ -25,7 +25,6 @@ export const lossPlateau: DetectorKind<LossPlateauOptions> = {
   about: 'The loss has not gone down for a long time.',
   severities: ['info'],
   inputs: ['step', 'run', 'gpu'],
-  patienceSeconds: 0,
   charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossPlateau,
   create: (options) =>

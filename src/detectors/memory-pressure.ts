@@ -201,7 +201,6 @@ export const memoryPressure: DetectorKind<MemoryPressureOptions> = {
   about: 'The allocator runs against the limit of the GPU and flushes its cache, or the memory of the GPU has been nearly full for long.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
-  patienceSeconds: 0,
   charts: [MEMORY_CHART],
   // Memory that stays nearly full is a warning to people; as a finding it is one only when hardly anything is left.
   alertSeverity: ({ severity, fingerprint }) => (severity === 'info' && fingerprint.startsWith(LEVEL_PRINT) ? 'warning' : severity),

@@ -271,7 +271,6 @@ export const oom: DetectorKind<OomOptions> = {
   about: 'Memory will run out: when, with its interval, and how sure that is.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
-  patienceSeconds: 0,
   charts: [MEMORY_CHART],
   defaults: DEFAULTS,
   create: (options) => new OomDetector(options),

@@ -19,7 +19,6 @@ export const remap: DetectorKind<RemapOptions> = {
   about: 'Memory rows of a GPU are failing: they wait for a reset to be replaced, or cannot be replaced.',
   severities: ['warning', 'critical'],
   inputs: ['gpu', 'device'],
-  patienceSeconds: 0,
   charts: [{ of: 'gpu', field: 'remappedUncorrectableRows', title: 'Rows remapped after uncorrectable errors', unit: 'count' }],
   defaults: THRESHOLDS.remap,
   create: (options) =>

@@ -1,10 +1,8 @@
 /** What of the detectors can be configured. */
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
-import type { DiskOptions } from './disk.ts'
 import type { IntruderOptions } from './intruder.ts'
 import type { MemoryPressureOptions } from './memory-pressure.ts'
-import type { SourceStaleOptions } from './source-stale.ts'
 import type { StallOptions } from './stall.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
@@ -107,6 +105,10 @@ export function detectorOptions(values: DetectorSettings & LevelSettings): Reado
     claims: values['policy.claims'],
     learnMinutes: values['policy.learn_minutes'],
   }
+  const { disk, sourceStale } = THRESHOLDS
+  const [fullRatio, clearRatio] = band(levelOf(values['alerts.rules.disk']), disk.fullRatio, disk.clearRatio)
+  const stale = levelOf(values['alerts.rules.source_stale'])
+  const [staleSeconds, clearSeconds] = band(stale, sourceStale.staleSeconds, sourceStale.clearSeconds)
   const stall: Partial<StallOptions> = { stepTimes: values['stall.step_times'], graceSeconds: values['stall.grace'] }
   return {
     intruder,
@@ -119,8 +121,8 @@ export function detectorOptions(values: DetectorSettings & LevelSettings): Reado
     idle_holding: { minutes: values['idle.minutes'], memoryBytes: values['idle.memory_gib'] * 1024 ** 3 },
     grad_explosion: { norm: values['training.gradient_norm'] },
     memory_pressure: memoryPressureOptions(values['anomaly.threshold'], levelOf(values['alerts.rules.memory'])),
-    disk: diskOptions(levelOf(values['alerts.rules.disk'])),
-    source_stale: sourceStaleOptions(levelOf(values['alerts.rules.source_stale'])),
+    disk: { fullRatio, clearRatio },
+    source_stale: { staleSeconds, clearSeconds },
   }
 }
 
@@ -138,14 +140,8 @@ function memoryPressureOptions(noticed: number, { threshold = noticed, clear, fo
   }
 }
 
-function diskOptions({ threshold, clear }: LevelChoice): Partial<DiskOptions> {
-  const { fullRatio, clearRatio } = THRESHOLDS.disk
-  const full = threshold ?? fullRatio
-  return { fullRatio: full, clearRatio: clear ?? full - (fullRatio - clearRatio) }
-}
-
-function sourceStaleOptions({ threshold, clear }: LevelChoice): Partial<SourceStaleOptions> {
-  const { staleSeconds, clearSeconds } = THRESHOLDS.sourceStale
-  const stale = threshold ?? staleSeconds
-  return { staleSeconds: stale, clearSeconds: clear ?? stale - (staleSeconds - clearSeconds) }
+/** The level from which on it holds, and the one below which it is over: as far below as usual, where only the first is given. */
+function band({ threshold, clear }: LevelChoice, usual: number, usualClear: number): readonly [number, number] {
+  const level = threshold ?? usual
+  return [level, clear ?? level - (usual - usualClear)]
 }

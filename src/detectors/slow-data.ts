@@ -27,7 +27,6 @@ export const slowData: DetectorKind<SlowDataOptions> = {
   about: 'A run spends a large part of each step waiting for its data.',
   severities: ['info'],
   inputs: ['step', 'run', 'gpu'],
-  patienceSeconds: 0,
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.slowData,
   create: (options) =>

@@ -20,7 +20,6 @@ export const sourceStale: DetectorKind<SourceStaleOptions> = {
   severities: ['warning'],
   inputs: ['health'],
   patienceSeconds: 30,
-  charts: [],
   defaults: THRESHOLDS.sourceStale,
   create: (options) => createSourceStale(options),
 }

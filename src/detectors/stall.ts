@@ -40,7 +40,6 @@ export const stall: DetectorKind<StallOptions> = {
   about: 'Training stands still: no step for ten step times, or a GPU that fell silent in the middle of its work.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'step', 'run', 'device'],
-  patienceSeconds: 0,
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.stall,
   create: (options) => new StallDetector(options),

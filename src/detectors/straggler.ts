@@ -58,7 +58,6 @@ export const straggler: DetectorKind<StragglerOptions> = {
   about: 'One rank of a run is slower than its peers, and all of them wait for it.',
   severities: ['warning'],
   inputs: ['step', 'run', 'gpu'],
-  patienceSeconds: 0,
   charts: [STEP_TIME_CHART],
   defaults: THRESHOLDS.straggler,
   create: (options) =>

@@ -34,7 +34,6 @@ export const thermal: DetectorKind<ThermalOptions> = {
   about: 'A GPU is hot, measured against the temperature at which the card slows itself down.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'device'],
-  patienceSeconds: 0,
   charts: [{ of: 'gpu', field: 'temperatureCelsius', title: 'GPU temperature', unit: 'celsius', limit: slowdownLevel }],
   defaults: THRESHOLDS.thermal,
   // The notice level is information on a card that tells its own limit, and all there is on one that does not.

@@ -54,6 +54,7 @@ export const THRESHOLDS = {
   /** Share of the disk of the log folder in use. */
   disk: { fullRatio: 0.95, clearRatio: 0.93, criticalRatio: 0.99 },
   lossNan: { clearSteps: 20, gradientSteps: 3 },
+  diverged: { criticalSeconds: 180 },
   lossSpike: {
     z: 8,
     cusumSlack: 0.7,

@@ -23,8 +23,6 @@ export const xid: DetectorKind<XidOptions> = {
   about: 'The NVIDIA driver reported an XID error: critical for hardware faults, a warning or information for others.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['event', 'gpu', 'device'],
-  patienceSeconds: 0,
-  charts: [],
   outlivesGpu: true,
   defaults: THRESHOLDS.xid,
   create: (options) => createXid(options.activeMinutes * 60_000),

@@ -36,7 +36,6 @@ export const zombie: DetectorKind<ZombieOptions> = {
   about: 'GPU memory is held by a process that is gone, or that hangs in the kernel.',
   severities: ['warning'],
   inputs: ['gpu', 'device', 'host'],
-  patienceSeconds: 0,
   charts: [MEMORY_CHART],
   defaults: THRESHOLDS.zombie,
   create(options) {
