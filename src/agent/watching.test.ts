@@ -59,14 +59,15 @@ interface Wanted {
   more?: Partial<ConfigValues>
   kinds?: readonly DetectorKind[]
   sources?: readonly SourceHealth[]
+  now?: () => number
   lookEveryMs?: number
 }
 
-function watch(logDir: string | null, { more = {}, kinds = [counter], sources = [], lookEveryMs = 60_000 }: Wanted = {}) {
+function watch(logDir: string | null, { more = {}, kinds = [counter], sources = [], now = () => AT, lookEveryMs = 60_000 }: Wanted = {}) {
   const logged: string[] = []
   const say = (_fields: object, message: string) => void logged.push(message)
   const log: Log = { debug: say, info: say, warn: say, error: say, child: () => log }
-  const state = new State({ now: () => AT, health: () => sources, sinks: () => [], self: () => ({}) as never, devices: null })
+  const state = new State({ now, health: () => sources, sinks: () => [], self: () => ({}) as never, devices: null })
   const hub = new Hub({ state, log, onProcesses: () => undefined })
   const values = { ...loadConfig({ env: { XDG_CONFIG_HOME: '/nonexistent' } }).values, ...more }
   const watching = new Watching({ values, logDir, state, hub, log, kinds, lookEveryMs })
@@ -197,7 +198,10 @@ describe('a source that says that it is well and sends nothing', () => {
   const silent = sourceHealth({ since: AT - 600_000, lastSampleAt: AT - 300_000 })
 
   it('is a finding for everybody, and an alert of the same name', async () => {
-    const { watching, state, hub, values } = watch(null, { kinds: detectors, sources: [silent], lookEveryMs: 10 })
+    // Each look is 15 s after the one before, as the agent looks.
+    let looks = 0
+    const now = () => AT + 15_000 * Math.min(looks++, 2)
+    const { watching, state, hub, values } = watch(null, { kinds: detectors, sources: [silent], now, lookEveryMs: 10 })
     const published: HubEvent[] = []
     const log: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => log }
     const settings = { ...values, 'alerts.rules.source_stale': { for_seconds: 0 } }
