@@ -268,7 +268,7 @@ function moved(before: Finding, forecast: Forecast, at: number): boolean {
 
 export const oom: DetectorKind<OomOptions> = {
   name: 'oom',
-  about: 'Memory will run out: when, with its interval, and how sure that is.',
+  about: 'Memory will run out: when that is expected, the earliest and latest time, and how high the risk is.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],
