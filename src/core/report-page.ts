@@ -41,8 +41,8 @@ export interface ReportMark {
 export interface ReportPageData {
   readonly from: number
   readonly to: number
-  /** Epoch ms. */
-  readonly times: readonly number[]
+  /** The moments of its charts, at equal distances. */
+  readonly times: { readonly firstAt: number; readonly stepMs: number; readonly count: number }
   readonly marks: readonly ReportMark[]
   /** Each is drawn where the page has an element with its position as `data-chart`. */
   readonly charts: readonly ReportChart[]

@@ -66,14 +66,15 @@ function builtFile(name: string): string {
   }
 }
 
-/** JSON inside a script element: no end tag may be read into it. Five digits are more than a screen shows. */
+/** JSON inside a script element: no end tag may be read into it. No more digits than a screen shows. */
 function dataText(data: ReportPageData): string {
   const to = data.to > data.from ? data.to : data.from + 1000
   return JSON.stringify({ ...data, to, charts: data.charts.map(rounded) }).replaceAll('<', '\\u003c')
 }
 
 function rounded(chart: ReportChart): ReportChart {
-  const round = (values: readonly Reading[]) => values.map((value) => (value === null ? null : Number(value.toPrecision(5))))
+  const digits = chart.unit === 'ratio' ? 3 : 5
+  const round = (values: readonly Reading[]) => values.map((value) => (value === null ? null : Number(value.toPrecision(digits))))
   return {
     ...chart,
     series: chart.series.map((series) => ({

@@ -1,6 +1,6 @@
 /** The report of a run or a recording as one HTML file. */
 import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
-import type { ReportChart } from '../core/report-page.ts'
+import type { ReportChart, ReportPageData } from '../core/report-page.ts'
 import { findingMarks, findingTable, MOST_ROWS } from './finding-html.ts'
 import { chartPlaces, htmlPage, NO_SCRIPT } from './html-page.ts'
 import { escapeHtml, tableHtml, timeHtml } from './html-text.ts'
@@ -23,9 +23,8 @@ import {
 export interface HtmlReport {
   readonly summary: Summary
   readonly charts: readonly ReportChart[]
-  /** Middle of each bucket, epoch ms. */
-  readonly times: readonly number[]
-  readonly bucketMs: number
+  /** Middle of each bucket. */
+  readonly times: ReportPageData['times']
   readonly generatedAt: number
   readonly version: string
   /** The SDK's last words as it sent them, where there are any. */
@@ -48,7 +47,7 @@ ${findingTable(summary.findings)}
 <h2 id="charts">Over time <span class="faint" id="zoomed"></span></h2>
 ${NO_SCRIPT}
 ${chartPlaces(charts.map((_, position) => position))}`,
-    notes: `Bands show the least and the most within ${digits(report.bucketMs / 1000)} s.`,
+    notes: `Bands show the least and the most within ${digits(times.stepMs / 1000)} s.`,
     version: report.version,
     generatedAt: report.generatedAt,
     data: { from: summary.from, to: summary.to, times, marks: findingMarks(summary.findings), charts },

@@ -38,7 +38,7 @@ ${devices.join('\n')}`,
     notes: `${NOT_AVAILABLE}: the device cannot tell.`,
     version: VERSION,
     generatedAt,
-    data: { from, to, times: [], marks: findingMarks(findings), charts },
+    data: { from, to, times: { firstAt: from, stepMs: 0, count: 0 }, marks: findingMarks(findings), charts },
   })
 }
 

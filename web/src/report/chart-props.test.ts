@@ -5,11 +5,10 @@ import { chartProps } from './chart-props.ts'
 import { tooltipLines } from './tooltip.ts'
 
 const GIB = 1024 ** 3
-const times = [1000, 2000, 3000, 4000]
 const page: ReportPageData = {
   from: 500,
   to: 4500,
-  times,
+  times: { firstAt: 1000, stepMs: 1000, count: 4 },
   charts: [],
   marks: [
     { at: 2000, severity: 'critical', detector: 'oom', message: 'full', gpuIndex: 1 },

@@ -28,7 +28,8 @@ const FAR_RATIO = 5
 export const NOT_FINITE = 'NaN or infinite'
 
 export function chartProps(chart: ReportChart, page: ReportPageData): TimeChartProps {
-  const at = chart.times ?? page.times
+  const { firstAt, stepMs, count } = page.times
+  const at = chart.times ?? Array.from({ length: count }, (_, index) => firstAt + index * stepMs)
   const series = chart.series.map(lineOf)
   const odd = chart.series.flatMap(({ name, odd: points = [] }, index) =>
     points.length === 0 ? [] : [{ name, stretches: stretchesOf(at, series[index]?.values ?? []) }],
