@@ -1,6 +1,6 @@
 /** NaN and infinity cannot be drawn as a line: they are marked where they were. */
-import type { Reading } from '../../../../src/core/model.ts'
-import type { ChartBand, ChartMark } from '../../chart/time-chart.tsx'
+import type { Reading } from '../../../src/core/model.ts'
+import type { ChartBand, ChartMark } from './time-chart.tsx'
 
 export interface Stretch {
   readonly from: number
