@@ -27,6 +27,7 @@ const INPUTS: Readonly<Record<DetectorInput['type'], string>> = {
   event: 'events of the driver',
   step: 'training steps',
   run: 'training runs',
+  finding: 'what other detectors say',
   health: 'health of the sources',
 }
 

@@ -122,6 +122,7 @@ describe('alerts: from a finding to a message', () => {
       startedAt: 0,
       endedAt: null,
       outcome: null,
+      ending: null,
     }
     world.alerts.accept({ type: 'devices', devices: [] })
     world.alerts.accept({ type: 'health', health: [] })
@@ -166,6 +167,7 @@ describe('alerts: from a finding to a message', () => {
       startedAt: NOON,
       endedAt: null,
       outcome: null,
+      ending: null,
     }
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-ada', user: 'ada' } })
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-bob', user: 'bob' } })

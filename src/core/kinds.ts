@@ -121,6 +121,8 @@ export type DetectorInput =
   | { readonly type: 'step'; readonly step: TrainingStep }
   | { readonly type: 'run'; readonly run: Run }
   | { readonly type: 'health'; readonly health: SourceHealth; readonly at: number }
+  /** What other detectors say. */
+  | { readonly type: 'finding'; readonly finding: Finding }
 
 /** Pure and streaming: time comes from the input, memory is bounded, the same input gives the same findings. */
 export interface Detector {

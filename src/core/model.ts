@@ -219,8 +219,17 @@ export interface GpuEvent {
   readonly at: number
   /** GpuInfo.id; null when the driver did not say which. */
   readonly gpu: string | null
-  readonly event: 'xid' | 'ecc_corrected' | 'ecc_uncorrected' | 'gpu_unavailable' | 'recovery_action' | 'lost' | 'recovered' | 'log_gap'
-  /** The XID, the recovery action …; null where the event has no number. */
+  readonly event:
+    | 'xid'
+    | 'ecc_corrected'
+    | 'ecc_uncorrected'
+    | 'gpu_unavailable'
+    | 'recovery_action'
+    | 'lost'
+    | 'recovered'
+    | 'log_gap'
+    | 'oom_kill'
+  /** The XID, the recovery action, the PID that was killed …; null where the event has no number. */
   readonly code: Reading
   readonly message: string
   /** `nvml`, `kmsg`, `sysfs`, `sampler`. */
@@ -342,5 +351,23 @@ export interface Run {
   readonly totalSteps: Reading
   readonly startedAt: number
   readonly endedAt: Reading
-  readonly outcome: 'success' | 'oom' | 'nan' | 'killed' | 'failed' | null
+  readonly outcome: RunOutcome | null
+  /** What is known of how it ended; null while it goes on. */
+  readonly ending: RunEnding | null
+}
+
+export type RunOutcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'
+
+/** The end of a run, as those who saw it describe it. */
+export interface RunEnding {
+  /** An exception's message, `exit code 1`, `ended by SIGKILL`. */
+  readonly message: string | null
+  /** Why memory ran out, in words; null when it did not, or nobody knows. */
+  readonly cause: string | null
+  /** The line of the program where it ended, or that holds what leaked: `train.py:77 in step`. */
+  readonly place: string | null
+  /** Somebody asked for it: Ctrl-C, SIGTERM, scancel. */
+  readonly isAsked: boolean
+  /** Nobody saw it: concluded from silence. */
+  readonly isPresumed: boolean
 }

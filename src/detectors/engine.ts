@@ -1,6 +1,7 @@
 /** Runs the detectors: shows each of them what the hub publishes, keeps the active findings, and goes on without one that fails. */
 import type { Detector, DetectorInput, DetectorKind, HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
+import { BoundedMap } from './bounded-map.ts'
 import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
 
 export interface EngineOptions {
@@ -47,6 +48,8 @@ interface Saved {
   readonly active: readonly Finding[]
 }
 
+/** As many as are followed; a run whose name is forgotten is called by its id. */
+const RUN_NAMES = 512
 const FAILURE = 'detector_failure'
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
 
@@ -70,6 +73,7 @@ class DetectorEngine implements Engine {
   readonly #active = new Map<string, Finding>()
   readonly #devices = new Map<string, GpuInfo>()
   readonly #failures: DetectorFailure[] = []
+  readonly #runNames = new BoundedMap<string, string>(RUN_NAMES)
   #lastAt = 0
   #provenance: Provenance = 'live'
 
@@ -82,7 +86,7 @@ class DetectorEngine implements Engine {
     const of = (type: DetectorInput['type']) => this.#slots.filter(({ kind }) => kind.inputs.includes(type))
     this.#slotsOf = {
       ...{ device: of('device'), gpu: of('gpu'), host: of('host'), event: of('event') },
-      ...{ step: of('step'), run: of('run'), health: of('health') },
+      ...{ step: of('step'), run: of('run'), health: of('health'), finding: of('finding') },
     }
     this.#outliving = new Set(kinds.filter((kind) => kind.outlivesGpu).map((kind) => kind.name))
   }
@@ -104,6 +108,7 @@ class DetectorEngine implements Engine {
         this.#takeDevices(event.devices, out)
         break
       case 'run':
+        this.#runNames.set(event.run.id, event.run.name)
         this.#show({ type: 'run', run: event.run }, out)
         break
       case 'health':
@@ -195,7 +200,8 @@ class DetectorEngine implements Engine {
 
   #show(input: DetectorInput, out: Finding[]): void {
     for (const slot of this.#slotsOf[input.type]) {
-      if (slot.detector === null) continue
+      // Nobody is shown what it said itself.
+      if (slot.detector === null || (input.type === 'finding' && slot.kind.name === input.finding.detector)) continue
       try {
         const findings = slot.detector.accept(input)
         if (findings.length > 0) for (const finding of findings) this.#note(finding, out)
@@ -207,16 +213,25 @@ class DetectorEngine implements Engine {
 
   #note(finding: Finding, out: Finding[]): void {
     const provenance = (finding.subject.gpu === null ? null : this.#devices.get(finding.subject.gpu)?.provenance) ?? this.#provenance
-    const placed = { ...finding, provenance, subject: this.#place(finding.subject) }
+    const placed = { ...finding, provenance, message: this.#named(finding), subject: this.#place(finding.subject) }
     if (placed.state === 'active') this.#active.set(placed.fingerprint, placed)
     else this.#active.delete(placed.fingerprint)
     out.push(placed)
+    this.#show({ type: 'finding', finding: placed }, out)
   }
 
   /** A detector need not know its host, nor a GPU's number, nor where its data come from. */
   #place(subject: FindingSubject): FindingSubject {
     const gpuIndex = subject.gpuIndex ?? (subject.gpu === null ? null : (this.#devices.get(subject.gpu)?.index ?? null))
     return { ...subject, host: subject.host ?? this.#given.hostname, gpuIndex }
+  }
+
+  /** Detectors know runs by their id, people by the name that they gave. */
+  #named({ message, subject: { run } }: Finding): string {
+    const name = run === null ? undefined : this.#runNames.get(run)
+    if (run === null || name === undefined || name === run || !message.includes(run)) return message
+    const isShared = [...this.#runNames].some(([id, other]) => other === name && id !== run)
+    return message.replaceAll(run, isShared ? `${name} [${run.slice(0, 8)}]` : name)
   }
 
   #switchOff(slot: Slot, error: unknown, out: Finding[]): void {

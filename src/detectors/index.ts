@@ -17,6 +17,7 @@ import { memoryPressure } from './memory-pressure.ts'
 import { oom } from './oom.ts'
 import { powerBrake } from './power-brake.ts'
 import { remap } from './remap.ts'
+import { runDied } from './run-died.ts'
 import { slowData } from './slow-data.ts'
 import { sourceStale } from './source-stale.ts'
 import { stall } from './stall.ts'
@@ -52,4 +53,6 @@ export const detectors: readonly DetectorKind[] = [
   driverStuck,
   sourceStale,
   disk,
+  // Last: what the others say of a run explains its end.
+  runDied,
 ]

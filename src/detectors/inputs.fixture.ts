@@ -218,6 +218,7 @@ export function run(overrides: Partial<Run> = {}): DetectorInput {
       startedAt: START,
       endedAt: null,
       outcome: null,
+      ending: null,
       ...overrides,
     },
   }

@@ -55,6 +55,7 @@ export const THRESHOLDS = {
   disk: { fullRatio: 0.95, clearRatio: 0.93, criticalRatio: 0.99 },
   lossNan: { clearSteps: 20, gradientSteps: 3 },
   diverged: { criticalSeconds: 180 },
+  runDied: { activeMinutes: 60 },
   lossSpike: {
     z: 8,
     cusumSlack: 0.7,

@@ -382,6 +382,7 @@ export function fixedTraining(): TrainingMetrics {
     startedAt: NOW - 60_000,
     endedAt: null,
     outcome: null,
+    ending: null,
   })
   training.accept([
     trainingStep({ step: 999, at: NOW - 2000, stepSeconds: 0.2, loss: 0.5, learningRate: 1e-7 }),

@@ -18,6 +18,7 @@ function run(id: string, endedAt: number | null): Run {
     startedAt: NOW,
     endedAt,
     outcome: null,
+    ending: null,
   }
 }
 
@@ -29,6 +30,22 @@ function seriesOf(training: TrainingMetrics, name: string) {
 const latest = (training: TrainingMetrics, name: string) => seriesOf(training, name)[0]?.value ?? null
 
 describe('TrainingMetrics', () => {
+  it('counts each end once, by its outcome', () => {
+    const training = new TrainingMetrics(() => NOW)
+    const end = (id: string, outcome: Run['outcome']) => training.acceptRun({ ...run(id, NOW), outcome })
+    end('a', 'oom')
+    end('a', 'oom')
+    end('b', 'killed')
+    end('b', 'oom')
+    training.acceptRun(run('a', null))
+    end('a', 'oom')
+    const counts = seriesOf(training, 'gpuwarden_run_ended_total').map(({ labels, value }) => [labels.outcome, value])
+    expect(counts).toEqual([
+      ['oom', 2],
+      ['killed', 1],
+    ])
+  })
+
   it('keeps the last value that was reported, NaN and infinities too', () => {
     const training = new TrainingMetrics(() => NOW)
     training.accept([

@@ -6,6 +6,7 @@ import { joinPairs, labelValue, pairs, provenancePairs } from './labels.ts'
 const MAX_RUNS = 32
 const MAX_RANKS = 64
 const MAX_NAMES = 16
+const MAX_COUNTED = 1024
 const ENDED_KEPT_MS = 10 * 60_000
 /** A run that fell silent without saying goodbye is not shown for ever. */
 const SILENT_KEPT_MS = 60 * 60_000
@@ -57,6 +58,9 @@ export class TrainingMetrics {
   readonly #now: () => number
   readonly #runs = new Map<string, RunEntry>()
   #evicted = 0
+  /** Runs that ended, by outcome, and which of them were counted. */
+  readonly #ended = new Map<string, number>()
+  readonly #counted = new Map<string, string>()
 
   constructor(now: () => number = Date.now) {
     this.#now = now
@@ -80,6 +84,21 @@ export class TrainingMetrics {
     const entry = this.#run(run.id)
     entry.infoPairs = pairs({ run: run.id, name: run.name, user: run.user, host: run.host })
     entry.endedAt = run.endedAt === null ? null : (entry.endedAt ?? this.#now())
+    this.#countEnd(run)
+  }
+
+  /** How many runs ended since the start, by outcome. */
+  ends(): ReadonlyMap<string, number> {
+    return this.#ended
+  }
+
+  /** Once per end, by what its first witness said: a counter never falls. */
+  #countEnd({ id, endedAt, outcome }: Run): void {
+    if (endedAt === null) this.#counted.delete(id)
+    else if (outcome !== null && !this.#counted.has(id)) {
+      touch(this.#counted, id, outcome, MAX_COUNTED)
+      this.#ended.set(outcome, (this.#ended.get(outcome) ?? 0) + 1)
+    }
   }
 
   ranks(): readonly RankEntry[] {

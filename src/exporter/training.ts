@@ -97,6 +97,16 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
     },
   ),
   metric(
+    'counter',
+    'gpuwarden_run_ended_total',
+    '',
+    'Runs that ended since the agent started, by outcome: success, oom, nan, killed, failed.',
+    ['outcome'],
+    (training, emit) => {
+      for (const [outcome, count] of training.ends()) emit(`outcome="${outcome}"`, count)
+    },
+  ),
+  metric(
     'gauge',
     'training_run_info',
     '',

@@ -15,6 +15,7 @@ const run: Run = {
   startedAt: AT,
   endedAt: null,
   outcome: null,
+  ending: null,
 }
 
 /** Steps of the fixture are 400 ms apart. */

@@ -77,6 +77,7 @@ function unannounced({ run, at }: TrainingStep): Run {
     startedAt: at,
     endedAt: null,
     outcome: null,
+    ending: null,
   }
 }
 
