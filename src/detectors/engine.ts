@@ -74,6 +74,7 @@ class DetectorEngine implements Engine {
   readonly #devices = new Map<string, GpuInfo>()
   readonly #failures: DetectorFailure[] = []
   readonly #runNames = new BoundedMap<string, string>(RUN_NAMES)
+  readonly #runProvenance = new BoundedMap<string, Provenance>(RUN_NAMES)
   #lastAt = 0
   #provenance: Provenance = 'live'
 
@@ -101,6 +102,7 @@ class DetectorEngine implements Engine {
         this.#provenance = event.provenance
         for (const step of event.steps) {
           this.#lastAt = Math.max(this.#lastAt, step.at)
+          if (this.#runProvenance.get(step.run) !== event.provenance) this.#runProvenance.set(step.run, event.provenance)
           this.#show({ type: 'step', step }, out)
         }
         break
@@ -212,12 +214,22 @@ class DetectorEngine implements Engine {
   }
 
   #note(finding: Finding, out: Finding[]): void {
-    const provenance = (finding.subject.gpu === null ? null : this.#devices.get(finding.subject.gpu)?.provenance) ?? this.#provenance
-    const placed = { ...finding, provenance, message: this.#named(finding), subject: this.#place(finding.subject) }
+    const placed = {
+      ...finding,
+      provenance: this.#provenanceOf(finding.subject),
+      message: this.#named(finding),
+      subject: this.#place(finding.subject),
+    }
     if (placed.state === 'active') this.#active.set(placed.fingerprint, placed)
     else this.#active.delete(placed.fingerprint)
     out.push(placed)
     this.#show({ type: 'finding', finding: placed }, out)
+  }
+
+  /** A real run beside simulated GPUs is real: what it came from is its own. */
+  #provenanceOf({ gpu, run }: FindingSubject): Provenance {
+    const ofGpu = gpu === null ? undefined : this.#devices.get(gpu)?.provenance
+    return ofGpu ?? (run === null ? this.#provenance : (this.#runProvenance.get(run) ?? 'live'))
   }
 
   /** A detector need not know its host, nor a GPU's number, nor where its data come from. */

@@ -125,6 +125,29 @@ describe('in the engine', () => {
     expect(shared[0]?.message).toBe('Run llama-1b [5f3a9c0d] died after 20 s: exit code 1.')
   })
 
+  it('takes a real run beside simulated GPUs for real, and a simulated one for simulated', () => {
+    const one = engine()
+    const { sample } = gpu(START) as Extract<DetectorInput, { type: 'gpu' }>
+    const tick = {
+      seq: 1,
+      at: START,
+      source: 'demo',
+      provenance: 'simulated' as const,
+      gpus: [sample],
+      processes: [],
+      host: null,
+      events: [],
+    }
+    one.accept({ type: 'tick', tick })
+    const real = one.accept(runEvent(died(START + 20_000, 'failed', { message: 'exit code 1' })))
+    expect(real[0]?.provenance).toBe('live')
+    const made = (step(START + 1000, 1, { run: 'sim', loss: Number.NaN }) as Extract<DetectorInput, { type: 'step' }>).step
+    expect(one.accept({ type: 'steps', provenance: 'simulated', steps: [made] })[0]).toMatchObject({
+      detector: 'loss_nan',
+      provenance: 'simulated',
+    })
+  })
+
   it('shows a forecast to the story of the death that follows it', () => {
     const one = engine()
     one.accept(runEvent(run()))
