@@ -4,6 +4,7 @@ import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { HubEvent, Sink } from '../core/kinds.ts'
 import type { RecordingItem } from '../core/recording/recording.ts'
+import { vendorOfModel } from '../sources/vendors.ts'
 import { type AgentAddress, AgentRefusal } from '../tui/agent-client.ts'
 import { AgentFeed } from '../tui/agent-feed.ts'
 import type { Feed } from '../tui/feed.ts'
@@ -108,7 +109,7 @@ export async function replay(config: Config, state: LiveState, onChange: () => v
   const player = new ReplayPlayer({
     open: async () => {
       await pending
-      return openRecording(path)
+      return openRecording(path, vendorOfModel)
     },
     speed: speed === 'max' ? FASTEST_REPLAY : speed,
     reset: () => {

@@ -2,6 +2,7 @@
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { HubEvent } from '../core/kinds.ts'
+import { vendorOfModel } from '../sources/vendors.ts'
 import { frameSvg } from '../tui/frame-svg.ts'
 import type { LiveState } from '../tui/live-state.ts'
 import { render } from '../tui/render.ts'
@@ -46,7 +47,7 @@ async function readRecording(config: Config, state: LiveState): Promise<void> {
   const { openRecording } = await import('../core/recording/recording.ts')
   const deliver = await recordingIntake(config, state)
   const path = config.values.source.slice('replay:'.length)
-  const recording = await openRecording(path).catch((error: Error) => {
+  const recording = await openRecording(path, vendorOfModel).catch((error: Error) => {
     throw new Failure(error.message, { exitCode: EXIT.noSource, cause: error })
   })
   for await (const item of recording) deliver(item)

@@ -1,4 +1,5 @@
 /** gpuwarden's own names. The first six, with their units, are a promise; the others follow Prometheus' conventions. */
+import { GPU_STATES } from '../core/fields/gpu.ts'
 import type { GpuInfo, GpuReadings, GpuState, Reading } from '../core/model.ts'
 import { joinPairs, pairs } from './labels.ts'
 import { type GpuMetric, type GpuSubject, gpuCounter, gpuGauge, gpuGauges } from './metric.ts'
@@ -27,7 +28,7 @@ const limit = (name: string, unit: string, help: string, of: Of<GpuInfo>): GpuMe
 /** `stale`: the last sample said ok, and it is too old to believe. */
 type ShownState = GpuState | 'stale'
 
-const STATES: readonly ShownState[] = ['ok', 'lost', 'reset_required', 'suspended', 'error', 'stale']
+const STATES: readonly ShownState[] = [...GPU_STATES, 'stale']
 
 function shownState({ view }: GpuSubject): ShownState {
   if (view.sample === null) return 'stale'

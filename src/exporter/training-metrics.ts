@@ -1,6 +1,8 @@
 /** Remembers the latest of every training run for /metrics, within bounds. */
-import { ALLOCATOR_FIELDS } from '../core/curve-fields.ts'
+import { CURVE_FIELDS } from '../core/curve-fields.ts'
+import type { StepFigure } from '../core/fields/step.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'
+import { NO_FIGURES } from '../core/record.ts'
 import { joinPairs, labelValue, pairs, provenancePairs } from './labels.ts'
 
 const MAX_RUNS = 32
@@ -12,21 +14,10 @@ const SILENT_KEPT_MS = 60 * 60_000
 
 export const STEP_SECONDS_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-const LATEST_FIELDS = [
-  'epoch',
-  'loss',
-  'learningRate',
-  'gradientNorm',
-  'throughputPerSecond',
-  ...ALLOCATOR_FIELDS,
-] as const satisfies readonly (keyof TrainingStep)[]
-
-export type LatestField = (typeof LATEST_FIELDS)[number]
-
 /** One rank of one run. A field that a step leaves null keeps the value of the step before. */
 export interface RankEntry {
   readonly pairs: string
-  readonly latest: Record<LatestField, Reading>
+  readonly latest: Record<StepFigure, Reading>
   steps: number
   lastStep: number
   lastAt: number
@@ -119,7 +110,7 @@ export class TrainingMetrics {
 function newRank(step: TrainingStep, provenance: Provenance): RankEntry {
   return {
     pairs: joinPairs(pairs({ run: step.run, rank: step.rank }), provenancePairs(provenance)),
-    latest: Object.fromEntries(LATEST_FIELDS.map((field) => [field, null])) as Record<LatestField, Reading>,
+    latest: { ...NO_FIGURES },
     steps: Math.max(0, step.step),
     lastStep: step.step,
     lastAt: Number.NEGATIVE_INFINITY,
@@ -137,7 +128,7 @@ function record(rank: RankEntry, step: TrainingStep): void {
   // A run that went back to a checkpoint does its steps again: they count, and the counter never falls.
   rank.steps += Math.max(0, step.step - rank.lastStep)
   rank.lastStep = step.step
-  for (const field of LATEST_FIELDS) rank.latest[field] = step[field] ?? rank.latest[field]
+  for (const field of CURVE_FIELDS) rank.latest[field] = step[field] ?? rank.latest[field]
   if (step.phaseSeconds !== null) remember(rank.phases, step.phaseSeconds)
   if (step.custom !== null) remember(rank.custom, step.custom)
 }

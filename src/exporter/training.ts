@@ -1,8 +1,10 @@
 /** What training code reports, by run and rank. NaN and infinities are values here. */
+import type { StepFigure } from '../core/fields/step.ts'
 import type { Reading } from '../core/model.ts'
+import { STEP_COLUMNS } from '../core/record.ts'
 import { joinPairs } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
-import { type LatestField, type RankEntry, STEP_SECONDS_BUCKETS, type TrainingMetrics } from './training-metrics.ts'
+import { type RankEntry, STEP_SECONDS_BUCKETS, type TrainingMetrics } from './training-metrics.ts'
 import { mebibytes, seconds } from './units.ts'
 
 const LABELS = ['run', 'rank']
@@ -15,11 +17,11 @@ function perRank(type: 'gauge' | 'counter', name: string, unit: string, help: st
   })
 }
 
-const gauge = (name: string, unit: string, help: string, field: LatestField): TrainingMetric =>
+const gauge = (name: string, unit: string, help: string, field: StepFigure): TrainingMetric =>
   perRank('gauge', name, unit, help, (rank) => rank.latest[field])
 
 /** A counter is a number from 0 up; training code may say otherwise. */
-const counter = (name: string, help: string, field: LatestField): TrainingMetric =>
+const counter = (name: string, help: string, field: StepFigure): TrainingMetric =>
   perRank('counter', name, '', help, ({ latest }) => {
     const count = latest[field]
     return count !== null && count >= 0 && count < Number.POSITIVE_INFINITY ? count : null
@@ -38,14 +40,7 @@ function named(
   })
 }
 
-const MEMORY_KINDS: readonly (readonly [kind: string, field: LatestField])[] = [
-  ['allocated', 'memoryAllocatedBytes'],
-  ['reserved', 'memoryReservedBytes'],
-  ['active', 'memoryActiveBytes'],
-  ['inactive_split', 'memoryInactiveSplitBytes'],
-  ['peak_allocated', 'memoryPeakAllocatedBytes'],
-  ['peak_reserved', 'memoryPeakReservedBytes'],
-]
+const MEMORY = STEP_COLUMNS.filter(({ scale }) => scale === 'mebibytes')
 
 /** `1.0`, not `1`: the spelling that OpenMetrics asks for, so that both formats give the same series. */
 const BOUNDS = STEP_SECONDS_BUCKETS.map((bound) => `le="${Number.isInteger(bound) ? `${bound}.0` : bound}"`)
@@ -71,7 +66,7 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
   }),
   metric('gauge', 'memory_allocation_mb', 'MiB', 'Memory of the allocator of PyTorch.', [...LABELS, 'kind'], (training, emit) => {
     for (const { pairs, latest } of training.ranks())
-      for (const [kind, field] of MEMORY_KINDS) emit(joinPairs(pairs, `kind="${kind}"`), mebibytes(latest[field]))
+      for (const { sent, field } of MEMORY) emit(joinPairs(pairs, `kind="${sent}"`), mebibytes(latest[field]))
   }),
   gauge(
     'training_throughput_samples_per_second',

@@ -6,7 +6,8 @@ import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { formatBytes } from '../../core/format.ts'
-import { advice, type Check, missing, ok } from './check.ts'
+import { VENDORS } from '../../sources/vendors.ts'
+import { advice, type Check, type CheckResult, missing, ok } from './check.ts'
 
 const run = promisify(execFile)
 const LITTLE_DISK_BYTES = 1024 ** 3
@@ -15,24 +16,23 @@ export const checkNode: Check = async () => [ok('node', `Node.js ${process.versi
 
 /** Loaded in a process of its own: native code never comes into this one. */
 export const checkNativeLibrary: Check = async () => {
+  const needed = VENDORS.flatMap(({ title, help }) => (help.nativePackage === null ? [] : [{ title, name: help.nativePackage }]))
+  return Promise.all(needed.map(({ title, name }) => checkPackage(name, `the library that calls the ${title} driver`)))
+}
+
+async function checkPackage(name: string, what: string): Promise<CheckResult> {
   try {
-    await run(process.execPath, ['--input-type=module', '-e', "await import('koffi')"], {
+    await run(process.execPath, ['--input-type=module', '-e', `await import('${name}')`], {
       cwd: dirname(fileURLToPath(import.meta.url)),
       timeout: 10_000,
     })
-    return [ok('koffi', 'the library that calls the NVIDIA driver loads')]
+    return ok(name, `${what} loads`)
   } catch (error) {
     const reason = String((error as { stderr?: string }).stderr ?? (error as Error).message)
       .trim()
       .split('\n')
       .at(-1)
-    return [
-      missing(
-        'koffi',
-        `the library that calls the NVIDIA driver does not load: ${reason}`,
-        'Install again with "npm ci" (without --omit=optional) on this very machine.',
-      ),
-    ]
+    return missing(name, `${what} does not load: ${reason}`, 'Install again with "npm ci" (without --omit=optional) on this very machine.')
   }
 }
 
