@@ -3,7 +3,7 @@ import { CURVE_FIELDS } from '../core/curve-fields.ts'
 import type { StepFigure } from '../core/fields/step.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'
 import { NO_FIGURES } from '../core/record.ts'
-import { joinPairs, labelValue, pairs, provenancePairs } from './labels.ts'
+import { Labels, labelText, provenanceLabels } from './labels.ts'
 
 const MAX_RUNS = 32
 const MAX_RANKS = 64
@@ -16,7 +16,7 @@ export const STEP_SECONDS_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05
 
 /** One rank of one run. A field that a step leaves null keeps the value of the step before. */
 export interface RankEntry {
-  readonly pairs: string
+  readonly labels: Labels
   readonly latest: Record<StepFigure, Reading>
   steps: number
   lastStep: number
@@ -29,7 +29,7 @@ export interface RankEntry {
 }
 
 interface RunEntry {
-  infoPairs: string | null
+  info: Labels | null
   readonly ranks: Map<number, RankEntry>
   updatedAt: number
   endedAt: number | null
@@ -69,7 +69,7 @@ export class TrainingMetrics {
 
   acceptRun(run: Run): void {
     const entry = this.#run(run.id)
-    entry.infoPairs = pairs({ run: run.id, name: run.name, user: run.user, host: run.host })
+    entry.info = Labels.of({ run: run.id, name: run.name, user: run.user, host: run.host })
     entry.endedAt = run.endedAt === null ? null : (entry.endedAt ?? this.#now())
   }
 
@@ -78,23 +78,23 @@ export class TrainingMetrics {
     return Array.from(this.#runs.values(), (run) => [...run.ranks.values()]).flat()
   }
 
-  runInfos(): readonly string[] {
+  runInfos(): readonly Labels[] {
     this.#forgetOld()
-    return Array.from(this.#runs.values(), (run) => run.infoPairs).filter((info) => info !== null)
+    return Array.from(this.#runs.values(), (run) => run.info).filter((info) => info !== null)
   }
 
   /** Runs that said that they have ended, and when we heard of it. */
-  runEnds(): readonly { readonly pairs: string; readonly at: number }[] {
+  runEnds(): readonly { readonly labels: Labels; readonly at: number }[] {
     this.#forgetOld()
-    return Array.from(this.#runs, ([run, { endedAt }]) => ({ pairs: `run="${run}"`, at: endedAt })).filter(
-      (one): one is { pairs: string; at: number } => one.at !== null,
+    return Array.from(this.#runs, ([run, { endedAt }]) => ({ labels: Labels.of({ run }), at: endedAt })).filter(
+      (one): one is { labels: Labels; at: number } => one.at !== null,
     )
   }
 
   /** Keyed by what the label will say, so that two runs can never be one series twice. */
   #run(id: string): RunEntry {
-    const key = labelValue(id)
-    const run = this.#runs.get(key) ?? { infoPairs: null, ranks: new Map(), updatedAt: 0, endedAt: null }
+    const key = labelText(id)
+    const run = this.#runs.get(key) ?? { info: null, ranks: new Map(), updatedAt: 0, endedAt: null }
     run.updatedAt = this.#now()
     if (touch(this.#runs, key, run, MAX_RUNS)) this.#evicted++
     return run
@@ -109,7 +109,7 @@ export class TrainingMetrics {
 
 function newRank(step: TrainingStep, provenance: Provenance): RankEntry {
   return {
-    pairs: joinPairs(pairs({ run: step.run, rank: step.rank }), provenancePairs(provenance)),
+    labels: Labels.of({ run: step.run, rank: step.rank }).and(provenanceLabels(provenance)),
     latest: { ...NO_FIGURES },
     steps: Math.max(0, step.step),
     lastStep: step.step,
@@ -142,5 +142,5 @@ function observe(rank: RankEntry, stepSeconds: Reading): void {
 }
 
 function remember(values: Map<string, number>, from: Readonly<Record<string, number>>): void {
-  for (const name in from) touch(values, labelValue(name), from[name] ?? Number.NaN, MAX_NAMES)
+  for (const name in from) touch(values, labelText(name), from[name] ?? Number.NaN, MAX_NAMES)
 }
