@@ -7,7 +7,8 @@ import { type Publication, type SeriesHead, seriesHead } from './render.ts'
 /** The labels of a GPU, or null when it is not in this set. */
 export type LabelsOf = (info: GpuInfo, all: readonly GpuInfo[]) => Labels | null
 
-interface Row extends SeriesHead {
+interface Row {
+  readonly head: SeriesHead
   /** Position among the subjects. */
   readonly gpu: number
   readonly value: (gpu: GpuSubject) => number | null
@@ -33,7 +34,7 @@ export class GpuTable {
       to.begin(metric)
       for (const row of rows) {
         const subject = subjects[row.gpu]
-        if (subject !== undefined) to.add(row, row.value(subject))
+        if (subject !== undefined) to.add(row.head, row.value(subject))
       }
     }
   }
@@ -56,7 +57,7 @@ export class GpuTable {
     }
     this.#rows = this.#metrics.map((metric) =>
       shown.flatMap(({ info, gpu, own }) =>
-        metric.series.map(({ labels, value }) => ({ ...seriesHead(metric.name, own.and(labels?.(info) ?? NO_LABELS)), gpu, value })),
+        metric.series.map(({ labels, value }) => ({ head: seriesHead(metric.name, own.and(labels?.(info) ?? NO_LABELS)), gpu, value })),
       ),
     )
     this.#infos = infos

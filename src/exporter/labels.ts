@@ -13,10 +13,11 @@ export function labelText(text: string): string {
   return UNSAFE.test(short) ? short.replace(UNPRINTABLE, '\uFFFD') : short
 }
 
-/** The same as it stands between quotes. */
+/** The same as it stands between quotes. Nearly every text is safe, and to find that out is what costs: once is enough. */
 export function labelValue(text: string): string {
-  const plain = labelText(text)
-  return UNSAFE.test(plain) ? plain.replace(QUOTED, (character) => (character === '\n' ? '\\n' : `\\${character}`)) : plain
+  const short = text.length > MAX_LENGTH ? text.slice(0, MAX_LENGTH) : text
+  if (!UNSAFE.test(short)) return short
+  return short.replace(UNPRINTABLE, '\uFFFD').replace(QUOTED, (character) => (character === '\n' ? '\\n' : `\\${character}`))
 }
 
 /** A null value leaves its label out. */
@@ -26,6 +27,7 @@ export class Labels {
   /** `a="1",b="2"`, as a page has them. */
   readonly text: string
   readonly #given: Given | readonly [Labels, Labels]
+  #list: readonly Label[] | null = null
 
   private constructor(text: string, given: Given | readonly [Labels, Labels]) {
     this.text = text
@@ -48,8 +50,13 @@ export class Labels {
     return more.text === '' ? this : new Labels(`${this.text},${more.text}`, [this, more])
   }
 
-  /** Worked out only for those who want no text. */
+  /** Worked out for those who want no text, and once where the labels are kept. */
   list(): readonly Label[] {
+    this.#list ??= this.#entries()
+    return this.#list
+  }
+
+  #entries(): readonly Label[] {
     const given = this.#given
     if (isJoined(given)) return [...given[0].list(), ...given[1].list()]
     return Object.entries(given).flatMap(([name, value]): Label[] =>
