@@ -9,7 +9,8 @@ import { render } from '../tui/render.ts'
 import { FIRST_VIEW } from '../tui/screen-data.ts'
 import { terminalSize } from '../tui/terminal.ts'
 import { createTheme } from '../tui/theme.ts'
-import { findLocalAgent, readToken } from './top-agent.ts'
+import { readToken } from './agent-address.ts'
+import { findLocalAgent } from './top-agent.ts'
 import { attach, createJudge, recordingIntake } from './top-feeds.ts'
 import type { TopOptions } from './top-options.ts'
 
@@ -25,7 +26,7 @@ export async function printOnce(config: Config, state: LiveState, given: TopOpti
 }
 
 async function gather(config: Config, state: LiveState, given: TopOptions): Promise<void> {
-  if (given.connect !== null) return listenTo({ url: given.connect, token: readToken(config) }, state)
+  if (given.connect !== null) return listenTo({ url: given.connect, token: readToken(config.values) }, state)
   if (config.values.source.startsWith('replay:')) return readRecording(config, state)
   if (config.origins.source.from === 'default') {
     const { address, reason } = await findLocalAgent(config)

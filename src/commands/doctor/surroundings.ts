@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { AgentClient } from '../../core/agent-client.ts'
 import { formatBytes } from '../../core/format.ts'
 import { VENDORS } from '../../sources/vendors.ts'
 import { advice, type Check, type CheckResult, missing, ok } from './check.ts'
@@ -46,19 +47,9 @@ export const checkPort: Check = async ({ values }) => {
   if (inUse === null) return [ok('port', `${host}:${port} is free`)]
   if (inUse.code !== 'EADDRINUSE')
     return [missing('port', `${host}:${port} cannot be bound: ${inUse.message}`, 'Choose another address with --host and --port.')]
-  const who = await whoServes(host, port)
+  const who = await new AgentClient({ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, token: null }).version(1000)
   if (who !== null) return [ok('port', `${host}:${port} is served by gpuwarden ${who}`)]
   return [advice('port', `${host}:${port} is taken by another program`, 'Choose another port with --port or server.port.')]
-}
-
-async function whoServes(host: string, port: number): Promise<string | null> {
-  try {
-    const answer = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}/healthz`, { signal: AbortSignal.timeout(1000) })
-    const { name, version } = (await answer.json()) as { name?: string; version?: string }
-    return name === 'gpuwarden' ? (version ?? 'of unknown version') : null
-  } catch {
-    return null
-  }
 }
 
 export const checkDisk: Check = async ({ values }) => {
