@@ -43,10 +43,7 @@ export function createAlerting({ values, logDir, state, history, detectors, log,
   const dir = alertsFolder(values, logDir)
   const push = dir === null ? null : new PushSubscriptions(dir)
   const stateDir = dir ?? join(values['log.dir'], 'alerts')
-  const { channels, disabled, problems, ...opened } = openChannels(values, { env, stateDir, ...(push ? { push } : {}) })
-  const unusable = new Map(opened.unusable)
-  if (!push && !channels.some(({ name }) => name === 'webpush'))
-    unusable.set('webpush', 'it needs a folder for its keys: set alerts.dir, or switch the log on')
+  const { channels, unusable, disabled, problems } = openChannels(values, { env, stateDir, push })
   const alerts = createAlerts({
     dir,
     channels: new Map(channels.map((channel) => [channel.name, channel])),

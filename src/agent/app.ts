@@ -14,6 +14,7 @@ import { TrainingMetrics } from '../exporter/training-metrics.ts'
 import { XidCounts } from '../exporter/xid-counts.ts'
 import { createPush } from '../push/push.ts'
 import { createServer, type GpuwardenServer } from '../server/server.ts'
+import { hasMetricSet } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
@@ -136,6 +137,7 @@ export class Agent {
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
+      hasSet: hasMetricSet,
       maxProcesses: values['metrics.max_processes'],
       training: trainingMetrics,
       xids,
@@ -149,7 +151,7 @@ export class Agent {
     const push = createPush({
       state,
       settings: values,
-      render: () => exporter.render(),
+      families: () => exporter.families(),
       log: log.child({ room: 'push' }),
       version: VERSION,
     })

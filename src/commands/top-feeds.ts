@@ -1,11 +1,12 @@
 /** The feeds of the dashboard, put together from the rooms: an agent, a sampler of our own, a recording. */
 import { hostname } from 'node:os'
 import type { Config } from '../agent/config.ts'
+import { type AgentAddress, AgentFault } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { HubEvent, Sink } from '../core/kinds.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
 import type { RecordingItem } from '../core/recording/recording.ts'
-import { type AgentAddress, AgentRefusal } from '../tui/agent-client.ts'
+import { vendorOfModel } from '../sources/vendors.ts'
 import { AgentFeed } from '../tui/agent-feed.ts'
 import type { Feed } from '../tui/feed.ts'
 import type { LiveState } from '../tui/live-state.ts'
@@ -21,13 +22,13 @@ export async function attach(address: AgentAddress, state: LiveState, onChange: 
   try {
     await feed.start()
   } catch (error) {
-    if (error instanceof AgentRefusal && error.status === 401)
-      throw new Failure(`it asks for a token: ${error.message}`, {
+    if (error instanceof AgentFault && error.status === 401)
+      throw new Failure(`it asks for a token: ${error.reason} (401)`, {
         exitCode: EXIT.usage,
         hint: 'Give the file that holds it with --token-file.',
       })
     if (!(error instanceof Error)) throw error
-    throw new Failure(`no agent can be reached at ${address.url}: ${error.message}`, {
+    throw new Failure(`no agent can be reached at ${address.url}: ${error instanceof AgentFault ? error.reason : error.message}`, {
       exitCode: EXIT.noSource,
       hint: 'Start one there with "gpuwarden monitor", or leave --connect out to look at this machine.',
       cause: error,
@@ -122,7 +123,7 @@ export async function replay(config: Config, state: LiveState, onChange: () => v
   const player = new ReplayPlayer({
     open: async () => {
       await pending
-      return openRecording(path)
+      return openRecording(path, vendorOfModel)
     },
     speed: speed === 'max' ? FASTEST_REPLAY : speed,
     reset: () => {

@@ -107,8 +107,12 @@ async function stop(opening: Promise<Feed> | null): Promise<void> {
 /** All that is loaded here comes after the first frame. */
 async function openFeed(config: Config, state: LiveState, given: TopOptions, screen: TopScreen, fail: Fail): Promise<Feed> {
   const onChange = () => screen.changed()
-  const [{ attach, embed, replay }, { findLocalAgent, readToken }] = await Promise.all([import('./top-feeds.ts'), import('./top-agent.ts')])
-  if (given.connect !== null) return attach({ url: given.connect, token: readToken(config) }, state, onChange)
+  const [{ attach, embed, replay }, { findLocalAgent }, { readToken }] = await Promise.all([
+    import('./top-feeds.ts'),
+    import('./top-agent.ts'),
+    import('./agent-address.ts'),
+  ])
+  if (given.connect !== null) return attach({ url: given.connect, token: readToken(config.values) }, state, onChange)
   if (config.values.source.startsWith('replay:')) return replay(config, state, onChange, fail)
   if (config.origins.source.from === 'default') {
     const { address, reason } = await findLocalAgent(config)

@@ -320,6 +320,9 @@ function xid(at: number, gpu: string | null, code: number): GpuEvent {
 
 const NOBODY = { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null }
 
+/** As their exporters have it: cards of NVIDIA alone. */
+export const hasSet = (vendor: string): boolean => vendor === 'nvidia'
+
 export const FIXED_STATE: AgentState = agentState({
   gpus: () => GPUS,
   processes: () => PROCESSES,

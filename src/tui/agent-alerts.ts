@@ -1,12 +1,11 @@
 /** The alerts of an agent, and what people do about them. */
 import { userInfo } from 'node:os'
+import { type AgentClient, AgentFault } from '../core/agent-client.ts'
 import { formatClock, printable } from '../core/format.ts'
 import type { Finding } from '../core/model.ts'
-import { type AgentAddress, AgentRefusal, askJson, postJson } from './agent-client.ts'
 import type { AlertDesk } from './feed.ts'
 import type { AlertData } from './screen-data.ts'
 
-const TIMEOUT_MS = 5000
 export const QUIET_HOURS = 4
 
 /** As GET /api/v1/alerts tells it. */
@@ -20,19 +19,19 @@ interface Told {
 }
 
 export class AgentAlerts implements AlertDesk {
-  readonly #address: AgentAddress
+  readonly #agent: AgentClient
   readonly #state: { alerts: readonly AlertData[] | null }
 
-  constructor(address: AgentAddress, state: { alerts: readonly AlertData[] | null }) {
-    this.#address = address
+  constructor(agent: AgentClient, state: { alerts: readonly AlertData[] | null }) {
+    this.#agent = agent
     this.#state = state
   }
 
   async refresh(): Promise<void> {
     try {
       const [{ alerts }, { silences }] = await Promise.all([
-        askJson<{ alerts: readonly Told[] }>(this.#address, '/api/v1/alerts', TIMEOUT_MS),
-        askJson<{ silences: readonly { readonly id: string; readonly until: number }[] }>(this.#address, '/api/v1/silences', TIMEOUT_MS),
+        this.#agent.get<{ alerts: readonly Told[] }>('/api/v1/alerts'),
+        this.#agent.get<{ silences: readonly { readonly id: string; readonly until: number }[] }>('/api/v1/silences'),
       ])
       const ends = new Map(silences.map(({ id, until }) => [id, until]))
       this.#state.alerts = alerts.map(({ finding, state, acknowledged, mutedBy, silence }) => ({
@@ -44,14 +43,14 @@ export class AgentAlerts implements AlertDesk {
       }))
     } catch (error) {
       // Switched off, or an agent that knows of none: its findings are all there is.
-      if (!(error instanceof AgentRefusal && [404, 503].includes(error.status))) throw error
+      if (!(error instanceof AgentFault && [404, 503].includes(error.status))) throw error
       this.#state.alerts = null
     }
   }
 
   async acknowledge(fingerprint: string): Promise<string> {
     const path = `/api/v1/alerts/${encodeURIComponent(fingerprint)}/ack`
-    const { acknowledged } = await postJson<Told>(this.#address, path, { seconds: QUIET_HOURS * 3600, by: userName() }, TIMEOUT_MS)
+    const { acknowledged } = await this.#agent.post<Told>(path, { seconds: QUIET_HOURS * 3600, by: userName() })
     await this.refresh()
     return `acknowledged by ${printable(acknowledged?.by ?? '')} until ${clock(acknowledged?.until)}`
   }
@@ -64,7 +63,7 @@ export class AgentAlerts implements AlertDesk {
       comment: 'from the terminal dashboard',
       by: userName(),
     }
-    const { id, until } = await postJson<{ id: string; until: number }>(this.#address, '/api/v1/silences', body, TIMEOUT_MS)
+    const { id, until } = await this.#agent.post<{ id: string; until: number }>('/api/v1/silences', body)
     await this.refresh()
     return `silenced until ${clock(until)}; "gpuwarden alerts unsilence ${printable(id)}" ends it`
   }

@@ -1,9 +1,9 @@
 /** Follows an agent: what it knows, what it knew, then its live stream, for as long as it takes. */
 import type { IncomingMessage } from 'node:http'
+import { type AgentAddress, AgentClient, AgentFault } from '../core/agent-client.ts'
 import type { GpuView, HistoryAnswer, HubEvent } from '../core/kinds.ts'
 import type { Finding, HostSample, ProcessView, Reading, Run } from '../core/model.ts'
 import { AgentAlerts } from './agent-alerts.ts'
-import { type AgentAddress, AgentRefusal, askJson, openAnswer } from './agent-client.ts'
 import type { Feed } from './feed.ts'
 import type { LiveState } from './live-state.ts'
 import { revived } from './revive.ts'
@@ -16,7 +16,6 @@ export interface AgentFeedOptions {
   readonly onChange: () => void
 }
 
-const TIMEOUT_MS = 5000
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 10_000
 /** The agent says something every 15 s. */
@@ -29,6 +28,7 @@ export class AgentFeed implements Feed {
   readonly replay = null
   readonly alerts: AgentAlerts
   readonly #options: AgentFeedOptions
+  readonly #agent: AgentClient
   #answer: IncomingMessage | null = null
   #timer: NodeJS.Timeout | null = null
   #silence: NodeJS.Timeout | null = null
@@ -39,7 +39,8 @@ export class AgentFeed implements Feed {
   constructor(options: AgentFeedOptions) {
     this.#options = options
     this.isLocal = options.isLocal
-    this.alerts = new AgentAlerts(options.address, options.state)
+    this.#agent = new AgentClient(options.address)
+    this.alerts = new AgentAlerts(this.#agent, options.state)
   }
 
   /** Rejects when the agent refuses at the very beginning; later troubles are shown and tried again. */
@@ -64,8 +65,8 @@ export class AgentFeed implements Feed {
   }
 
   async #readState(withHistory: boolean): Promise<void> {
-    const { address, state, onChange } = this.#options
-    const ask = <T>(path: string) => askJson<T>(address, path, TIMEOUT_MS)
+    const { state, onChange } = this.#options
+    const ask = <T>(path: string) => this.#agent.get<T>(path)
     const [health, gpus, processes, host, findings] = await Promise.all([
       ask<{ hostname: string; sources: never[] }>('/api/v1/health'),
       ask<{ gpus: GpuView[] }>('/api/v1/gpus'),
@@ -94,17 +95,13 @@ export class AgentFeed implements Feed {
   }
 
   async #readRuns(withHistory: boolean): Promise<void> {
-    const { address, state } = this.#options
+    const { state } = this.#options
     try {
-      const { runs } = await askJson<{ runs: Run[] }>(address, '/api/v1/runs', TIMEOUT_MS)
+      const { runs } = await this.#agent.get<{ runs: Run[] }>('/api/v1/runs')
       for (const run of runs.filter((one) => one.endedAt === null).slice(0, MOST_RUNS)) {
         state.accept({ type: 'run', run: { ...run, gpus: run.gpus ?? [] } })
         if (!withHistory) continue
-        const { data } = await askJson<{ data: unknown[][] }>(
-          address,
-          `/api/v1/runs/${encodeURIComponent(run.id)}/steps?fields=loss`,
-          TIMEOUT_MS,
-        )
+        const { data } = await this.#agent.get<{ data: unknown[][] }>(`/api/v1/runs/${encodeURIComponent(run.id)}/steps?fields=loss`)
         state.backfillLoss(
           run.id,
           (data[2] ?? []).map((loss) => (loss === null ? Number.NaN : Number(loss))),
@@ -112,14 +109,13 @@ export class AgentFeed implements Feed {
       }
     } catch (error) {
       // An older agent knows of no runs but those in its stream.
-      if (!(error instanceof AgentRefusal && error.status === 404)) throw error
+      if (!(error instanceof AgentFault && error.status === 404)) throw error
     }
   }
 
   async #listen(): Promise<void> {
-    const { address, state, onChange } = this.#options
-    const headers: Record<string, string> = this.#lastEventId === null ? {} : { 'last-event-id': this.#lastEventId }
-    const answer = await openAnswer(address, '/api/v1/stream', { timeoutMs: TIMEOUT_MS, headers })
+    const { state, onChange } = this.#options
+    const answer = await this.#agent.stream('/api/v1/stream', this.#lastEventId === null ? {} : { 'last-event-id': this.#lastEventId })
     if (this.#isStopped) {
       answer.destroy()
       return
@@ -164,7 +160,7 @@ export class AgentFeed implements Feed {
     state.linkLost ??= { since: Date.now(), reason }
     onChange()
     this.#timer = setTimeout(() => {
-      this.#listen().catch((error: Error) => this.#lost(error.message))
+      this.#listen().catch((error: Error) => this.#lost(error instanceof AgentFault ? error.reason : error.message))
     }, this.#pauseMs)
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2)
   }

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { AgentClient } from '../core/agent-client.ts'
 import { AgentAlerts } from './agent-alerts.ts'
 import { alertRows } from './alert-rows.ts'
 import type { Outcome } from './outcome.ts'
@@ -152,7 +153,7 @@ describe('the alerts of an agent', () => {
     })
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'a-token' }
+    return new AgentClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'a-token' })
   }
 
   it('are read with the ends of their silences', async () => {
@@ -183,7 +184,7 @@ describe('the alerts of an agent', () => {
       }),
       { alerts: null },
     )
-    expect(await desk.acknowledge('thermal|GPU-0')).toMatch(/^acknowledged by ada until \d\d:/)
+    expect(await desk.acknowledge('thermal|GPU-0')).toMatch(/^acknowledged by ada until (\d{4}-\d\d-\d\d )?\d\d:/)
     expect(await desk.silence('thermal|GPU-0')).toContain('gpuwarden alerts unsilence abc')
     expect(posted).toMatchObject([
       ['/api/v1/alerts/thermal%7CGPU-0/ack', 'Bearer a-token', { seconds: 14_400 }],
@@ -197,6 +198,6 @@ describe('the alerts of an agent', () => {
 
   it('give the reason when the agent refuses', async () => {
     const desk = new AgentAlerts(await agent(() => [404, { error: { message: 'There is no open alert.' } }]), { alerts: null })
-    await expect(desk.acknowledge('x')).rejects.toThrow('There is no open alert. (404)')
+    await expect(desk.acknowledge('x')).rejects.toThrow(/^the agent at http\S+ says: There is no open alert\.$/)
   })
 })
