@@ -1,4 +1,4 @@
-/** A real terminal for the dashboard: tmux types and looks. */
+/** A real terminal for the terminal UI: tmux types and looks. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'

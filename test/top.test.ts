@@ -1,4 +1,4 @@
-/** The dashboard in a real terminal: what it shows, from where, at which size. */
+/** The terminal UI in a real terminal: what it shows, from where, at which size. */
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -281,7 +281,7 @@ describe.skipIf(!hasTmux)('in a terminal (needs tmux)', () => {
     await pane.shows(/pending|firing/)
     await pane.shows(/intruder +(pending|firing)/)
     pane.keys('Home', 'A')
-    await pane.shows(/acknowledged by \S+ until \d\d:\d\d/)
+    await pane.shows(/acknowledged by \S+ until (\S+ )?\d\d:\d\d/)
     pane.keys('S')
     await pane.shows('Silence this alert?')
     pane.keys('Enter')
@@ -290,7 +290,7 @@ describe.skipIf(!hasTmux)('in a terminal (needs tmux)', () => {
     pane.keys('S')
     await pane.shows('Silence this alert?')
     pane.keys('Down', 'Enter')
-    await pane.shows(/silenced until \d\d:\d\d/)
+    await pane.shows(/silenced until (\S+ )?\d\d:\d\d/)
     expect((await agent.get<{ silences: unknown[] }>('/api/v1/silences')).silences).toHaveLength(1)
     pane.keys('Escape')
     await pane.shows('Alerts:', false)

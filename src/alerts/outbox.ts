@@ -81,7 +81,7 @@ export class Outbox {
     const { settings, state, history, log } = alerts
     return new Composer({
       groupWaitMs: settings['alerts.group_seconds'] * 1000,
-      dashboardUrl: settings['alerts.dashboard_url'],
+      webUiUrl: settings['alerts.dashboard_url'],
       host: state.hostname,
       isQuiet: (at) => settings['alerts.quiet_hours'].some((window) => isInWindow(window, at)),
       seriesOf: (alert) => {

@@ -1,4 +1,4 @@
-/** The agent of this machine, as the dashboard finds it, and the token that it may get. */
+/** The agent of this machine, as `gpuwarden top` finds it, and the token that it may get. */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../agent/config.ts'
 import { type AgentAddress, isAgent } from '../tui/agent-client.ts'

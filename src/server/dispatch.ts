@@ -25,7 +25,7 @@ export interface Exchange {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** A route, or what answers in place of one (404, 405, files of the dashboard). */
+/** A route, or what answers in place of one (404, 405, files of the web UI). */
 export type Target = Pick<Route, 'handler'> & Partial<Route>
 
 export type Dispatch = (target: Target, exchange: Exchange) => Promise<void>
@@ -43,7 +43,7 @@ export function createDispatch({ log, gate, allowsHost }: DispatchOptions): Disp
     const isByCookie = cookies.length > 0 && headers.authorization === undefined
     const reason = isByCookie ? unprovenOriginReason(method, headers) : crossSiteReason(method, headers)
     if (reason !== null)
-      return refuse('cross_site', `Requests from pages of other sites are refused: ${reason}.`, 'Open the dashboard of this server itself.')
+      return refuse('cross_site', `Requests from pages of other sites are refused: ${reason}.`, 'Open the web UI of this server itself.')
     if (open) return null
     const verdict = gate.check(socket.remoteAddress ?? '', headers.authorization, cookies)
     return verdict.ok ? null : refuseEntry(verdict)

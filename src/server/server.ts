@@ -1,4 +1,4 @@
-/** The HTTP server: the API, the live stream, /metrics and, where given, the dashboard's files. */
+/** The HTTP server: the API, the live stream, /metrics and, where given, the web UI's files. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
@@ -166,7 +166,7 @@ function selfDescription(routes: () => readonly Route[], version: string, assets
     route({
       method: 'GET',
       path: '/',
-      summary: 'The dashboard, or the list of what can be asked for',
+      summary: 'The web UI, or the list of what can be asked for',
       answer: z.string(),
       answerType: 'text/html',
       ...(assets ? { open: true } : {}),
