@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { BIN, until } from '../program.ts'
 import { areGone, childrenOf, DEMO, endTest, endTmux, family, hasTmux, nvml, Pane, quote, settings, tmux, topPid } from './pane.ts'
-import { BIN, until } from './program.ts'
 
 afterEach(endTest)
 afterAll(endTmux)

@@ -4,9 +4,9 @@ import { cpSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesS
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { temporaryFolder } from './program.ts'
+import { temporaryFolder } from '../program.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 function write(folder: string, files: Readonly<Record<string, string>>): void {
   for (const [path, text] of Object.entries(files)) {
