@@ -7,6 +7,7 @@ import { readBody } from './body.ts'
 import { crossSiteReason, unprovenOriginReason } from './cross-site.ts'
 import { toJson } from './event-ring.ts'
 import type { Gate, Refusal } from './gate.ts'
+import { hostOf } from './host-check.ts'
 import { checkQuery, parseQuery } from './query.ts'
 import { commonHeaders, send } from './send.ts'
 import { sessionCookies } from './session.ts'
@@ -35,6 +36,8 @@ const LONGEST_PATH = 200
 export function createDispatch({ log, gate, allowsHost }: DispatchOptions): Dispatch {
   function check({ open }: Target, { incoming }: Exchange): Reply | null {
     const { headers, method = 'GET', socket } = incoming
+    if (headers.host !== undefined && hostOf(headers.host) === null)
+      return refuse('malformed_request', 'The Host header cannot be understood.', 'Send the name of this server, and its port.')
     if (!allowsHost(headers.host)) {
       const hint = 'Ask for localhost or this host by name, or add the name to server.allowed_hosts.'
       return refuse('forbidden_host', 'The Host header does not name this server.', hint)
