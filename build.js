@@ -1,7 +1,7 @@
 // Makes dist/ from src/, in steps that are skipped when what they read is what they last read: by content, as a copied folder has any times.
 // Run by `npm ci` (prepare), `npm start` and the tests; --clean begins with an empty folder.
 //   dist/            each module compiled by itself, with its types: what the library exports
-//   dist/web/        the dashboard that the agent serves
+//   dist/web/        the web UI that the agent serves
 //   dist/web-report/ the script and the style that every HTML report carries
 //   dist/program/    the same as a few files, dependencies included: what the command line starts, quickly
 import { spawnSync } from 'node:child_process'
@@ -29,7 +29,7 @@ const STEPS = [
     makes: 'dist/web/index.html',
     stamp: 'dist/web-MADE-FROM',
     from: ['web', 'src/core', 'package-lock.json'],
-    run: dashboard,
+    run: webUi,
     isWhole: () => true,
     finish: () => undefined,
   },
@@ -140,7 +140,7 @@ async function bundle() {
   return true
 }
 
-async function dashboard() {
+async function webUi() {
   const { build: viteBuild } = await import('vite')
   await viteBuild({ configFile: inside('web/vite.config.ts'), logLevel: 'warn' })
   return true

@@ -1,17 +1,42 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
-/** `npm test` needs Node.js, python3 and a C compiler; `npm run test:full` runs what needs more, in test/full/. */
-const isFull = process.env.GPUWARDEN_TEST_FULL === '1'
+/** A file for the results as JSON, besides what is printed. */
 const results = process.env.GPUWARDEN_TEST_RESULTS
+const setupFiles = ['test/setup/fast-check.ts']
+/** What these start is the program in dist/. */
+const globalSetup = ['test/setup/build.ts']
 
+/** Which test runs where, and what each needs, is in CONTRIBUTING.md. */
 export default defineConfig({
   test: {
-    include: isFull ? ['test/full/**/*.test.ts'] : ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: isFull ? ['node_modules/**'] : ['test/full/**', 'node_modules/**'],
-    globalSetup: ['test/setup/build.ts'],
-    setupFiles: ['test/setup/fast-check.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    reporters: results ? ['default', ['json', { outputFile: `${results}/${isFull ? 'full' : 'plain'}.json` }]] : ['default'],
+    // Most of what the end-to-end tests do is to wait: on two cores two files at a time.
+    maxWorkers: Math.max(2, availableParallelism()),
+    reporters: results ? ['default', ['json', { outputFile: results }]] : ['default'],
+    projects: [
+      {
+        extends: true,
+        // One process for many files: starting one and loading the same modules for each of 200 files takes as long as the tests.
+        test: { name: 'unit', include: ['src/**/*.test.ts', 'web/src/**/*.test.ts'], setupFiles, isolate: false },
+      },
+      {
+        extends: true,
+        test: { name: 'program', include: ['test/**/*.test.ts'], exclude: ['test/full/**'], setupFiles, globalSetup },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'full',
+          include: ['test/full/**/*.test.ts'],
+          setupFiles,
+          globalSetup,
+          // Browsers and servers beside each other make each other late.
+          maxWorkers: Math.max(1, availableParallelism() - 1),
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 })

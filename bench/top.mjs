@@ -1,4 +1,4 @@
-// What the terminal dashboard costs: time to the first frame, CPU at 1 s refresh, memory, growth.
+// What the terminal UI costs: time to the first frame, CPU at 1 s refresh, memory, growth.
 // node bench/top.mjs [--seconds 60] [--gpus 8] [--processes 50] [--starts 5] [--minutes 0] [--columns 160] [--rows 50] [--json FILE]
 // The NVIDIA source runs on the fake library; build first (node build.js). Starts of the bundle and of the modules that it is made of
 // take turns, so that their ratio holds on a busy machine too. --minutes N also looks for growth over N minutes.

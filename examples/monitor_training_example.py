@@ -1,7 +1,7 @@
 """What the SDK does, on any machine: no torch needed, nor a GPU (the agent simulates GPUs where there are none).
 
     python examples/monitor_training_example.py --mode monitor     # figures of a GPU
-    python examples/monitor_training_example.py --mode dashboard   # the terminal dashboard
+    python examples/monitor_training_example.py --mode dashboard   # the terminal UI
     python examples/monitor_training_example.py --mode train       # a simulated training, watched
 """
 from __future__ import annotations

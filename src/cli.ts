@@ -24,7 +24,7 @@ export async function main(argv: readonly string[]): Promise<number> {
       'after',
       `
 Examples:
-  gpuwarden                                 live dashboard in the terminal (same as: gpuwarden top)
+  gpuwarden                                 live view in the terminal (same as: gpuwarden top)
   gpuwarden monitor --interval 0.5 --gpu 0  one GPU, twice a second
   gpuwarden monitor --demo-scenario leak --source demo
   gpuwarden status --json                   one look, as JSON

@@ -253,7 +253,7 @@ describe('web push', () => {
     expect((await ask('POST', '/api/v1/push/subscriptions', { endpoint: 'http://127.0.0.1/x' })).body.error?.code).toBe('invalid_body')
   })
 
-  it('works for a page of the dashboard that signed in, and for no other site', async () => {
+  it('works for a page of the web UI that signed in, and for no other site', async () => {
     const token = 'a-token-nobody-guesses'
     const routes = pushRoutes(new PushSubscriptions(await temporaryDir()))
     const { server, url } = await startServer({ routes }, { 'server.token': token })

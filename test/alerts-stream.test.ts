@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { alertsEventSchema } from '../src/core/alert-schema.ts'
 import type { AlertsEvent, AlertView } from '../src/core/kinds.ts'
 import { openStream, type StreamClient } from '../src/server/pretend-agent.contract.ts'
+import { buildFakeNvml, fakeNvmlScript } from './fake-nvml/index.ts'
 import { RunningAgent, until } from './program.ts'
 
 const eventsOf = (client: StreamClient): AlertsEvent[] =>
@@ -21,16 +22,18 @@ async function send<T>(agent: RunningAgent, method: 'POST' | 'DELETE', path: str
 }
 
 describe('alerts in the stream', () => {
-  it('come when one is raised, silenced and acknowledged, each once, also after a break', { timeout: 120_000 }, async () => {
-    const agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'intruder', '--demo-gpus', '2', '--interval', '0.2'], {
-      GPUWARDEN_ALERTS_SIMULATED: 'true',
-    })
+  it('come when one is raised, silenced and acknowledged, each once, also after a break', async () => {
+    const script = fakeNvmlScript({ gpus: 2 })
+    onTestFinished(() => script.remove())
+    const agent = await RunningAgent.start(['--source', 'nvidia', '--interval', '0.2'], { GPUWARDEN_NVML: buildFakeNvml(), ...script.env })
     onTestFinished(async () => void (await agent.stop('SIGKILL')))
     const open = (headers: Record<string, string> = {}) => openStream(`${agent.url}/api/v1/stream?types=alerts`, headers)
     const client = await open()
     onTestFinished(() => client.close())
+    await until('it is ready', async () => (await fetch(`${agent.url}/readyz`)).ok)
+    script.update({ lost: [1] })
     const known = async () => (await agent.get<{ alerts: AlertView[] }>('/api/v1/alerts')).alerts.find(({ state }) => state === 'firing')
-    const { fingerprint } = await until('an alert fires', known, 90_000)
+    const { fingerprint } = await until('an alert fires', known)
     await told(client, (alert) => alert.fingerprint === fingerprint && alert.state === 'firing')
 
     const silence = await send<{ id: string }>(agent, 'POST', '/api/v1/silences', {

@@ -120,7 +120,7 @@ describe('deploy/compose.yaml', () => {
   })
 
   it('ties Prometheus to the agent, the rules and Alertmanager, and Grafana to Prometheus', () => {
-    const config = parseYaml(read('deploy/prometheus/prometheus.yml'))
+    const config = parseYaml(read('prometheus/prometheus.yml'))
     expect(JSON.stringify(config)).toContain('"gpuwarden:4780"')
     expect(JSON.stringify(config)).toContain('"alertmanager:9093"')
     expect(config.rule_files).toEqual(['/etc/prometheus/rules/*.yml'])
@@ -128,8 +128,8 @@ describe('deploy/compose.yaml', () => {
     const targets = z.array(
       z.strictObject({ targets: z.array(z.string().regex(/^[\w.-]+:\d+$/)), labels: z.record(z.string(), z.string()) }),
     )
-    expect(targets.parse(JSON.parse(read('deploy/prometheus/file_sd/gpuwarden.json.example')))).not.toEqual([])
-    expect(JSON.parse(read('deploy/prometheus/file_sd/gpuwarden.json'))).toEqual([])
+    expect(targets.parse(JSON.parse(read('prometheus/file_sd/gpuwarden.json.example')))).not.toEqual([])
+    expect(JSON.parse(read('prometheus/file_sd/gpuwarden.json'))).toEqual([])
   })
 })
 

@@ -31,7 +31,7 @@ describe('the package', () => {
       expect(files, path).toContain(path)
   })
 
-  it('has the dashboard with all that its page asks for', () => {
+  it('has the web UI with all that its page asks for', () => {
     const page = readFileSync(`${ROOT}/dist/web/index.html`, 'utf8')
     const asked = [...page.matchAll(/(?:src|href)="\/([^"]+)"/g)].map((match) => `dist/web/${match[1]}`)
     expect(asked.length).toBeGreaterThan(3)

@@ -1,6 +1,5 @@
 /** Pushing, against receivers that are really there. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { KEYS } from '../src/agent/config.ts'
 import type { HubEvent, Log, Sink } from '../src/core/kinds.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
 import { FIXED_STATE, fixedTraining, hasSet } from '../src/exporter/fixed-state.contract.ts'
@@ -248,11 +247,7 @@ describe('MLflow', () => {
   })
 })
 
-/** Until the composition root has the sinks and the configuration their keys. */
-const isWired = (KEYS as readonly string[]).includes('push.remote_write.url')
-const reason = isWired ? '' : ' (skipped: the settings of push are not part of the configuration yet)'
-
-describe.skipIf(!isWired)(`the agent${reason}`, () => {
+describe('the agent', () => {
   it('pushes to every receiver that is configured, and counts what it drops', async () => {
     const receiver = await stand(({ path }) => ({ status: path === '/otlp' ? 400 : 200, body: {} }))
     const agent = await RunningAgent.start(['--source', 'demo'], {

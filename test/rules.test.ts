@@ -1,5 +1,4 @@
 /** The rules in the repository are those that the generator makes, and they hold what they promise. */
-import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -84,25 +83,6 @@ describe('prometheus/', () => {
 
   it('has no alert twice', () => {
     expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length)
-  })
-})
-
-const promtool = spawnSync('promtool', ['--version'])
-const isMissing = promtool.error !== undefined
-const reason = isMissing ? ' (skipped: promtool is not on the PATH; it comes with Prometheus)' : ''
-
-describe.skipIf(isMissing)(`promtool${reason}`, () => {
-  const files = (folder: string) => readdirSync(join(PROMETHEUS, folder)).map((name) => join(PROMETHEUS, folder, name))
-
-  it('finds nothing wrong with the rules', () => {
-    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', '--lint-fatal', ...files('rules')], { encoding: 'utf8' })
-    expect(`${stdout}${stderr}`).toContain(`${ALL.length} rules found`)
-    expect(status, stderr).toBe(0)
-  })
-
-  it('sees every alert fire and stay quiet, and every recording give its value', () => {
-    const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', ...files('tests')], { encoding: 'utf8' })
-    expect(status, `${stdout}${stderr}`).toBe(0)
   })
 })
 

@@ -1,4 +1,4 @@
-/** What the web dashboard stands on, with the real program: its files, signing in, the past, and what is told of the machine. */
+/** What the web UI stands on, with the real program: its files, signing in, the past, and what is told of the machine. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -9,7 +9,7 @@ import { buildFakeNvml, fakeNvmlScript } from './fake-nvml/index.ts'
 import { RunningAgent, run, temporaryFolder, until } from './program.ts'
 
 const TOKEN = 'correct-horse-battery'
-const SCRIPT = `console.log('dashboard')\n`.repeat(200)
+const SCRIPT = `console.log('web UI')\n`.repeat(200)
 
 const agents: RunningAgent[] = []
 async function start(args: string[] = [], env: NodeJS.ProcessEnv = {}, logDir?: string): Promise<RunningAgent> {
@@ -58,7 +58,7 @@ interface Processes {
   processes: { pid: number; gpu: string; info: { startedAt: number; user: string } | null }[]
 }
 
-describe('the web dashboard’s server', () => {
+describe('the web UI’s server', () => {
   it('serves the files to everybody and the data to who signed in', async () => {
     const agent = await start(['--token', TOKEN], { GPUWARDEN_SERVER_WEB_DIR: webFolder() })
     const page = await ask(agent, '/')

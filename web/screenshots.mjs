@@ -1,4 +1,4 @@
-// The pictures of the dashboard in docs/images, from simulated GPUs: node web/screenshots.mjs [overview gpu …]
+// The pictures of the web UI in docs/images, from simulated GPUs: node web/screenshots.mjs [overview gpu …]
 // Needs Chromium and a built package. Takes three minutes: histories have to fill first, but the demo's leak not to its end.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync } from 'node:fs'

@@ -4,7 +4,7 @@ import { defineConfig } from 'vite'
 const agent = process.env.GPUWARDEN_DEV_AGENT ?? 'http://127.0.0.1:4780'
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-/** The dashboard, built into dist/web; the agent serves that folder. `npx vite web` serves it for development, with an agent on 4780. */
+/** The web UI, built into dist/web; the agent serves that folder. `npx vite web` serves it for development, with an agent on 4780. */
 export default defineConfig({
   root: here,
   publicDir: 'public',

@@ -1,4 +1,4 @@
-// What the dashboard costs: drawing a day of samples, 64 GPUs live in a browser, and the agent's share of each page that is open.
+// What the web UI costs: drawing a day of samples, 64 GPUs live in a browser, and the agent's share of each page that is open.
 //   node bench/web/run.mjs [--seconds 30]
 // Needs Chromium. Shares are of processor time, not of the clock: on a busy machine a thread that waits is not counted as one that works.
 import { spawn } from 'node:child_process'

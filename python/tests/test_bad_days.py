@@ -7,6 +7,7 @@ import signal
 import time
 
 from .stand import Stand
+from .test_real_agent import COURIER, WithRuns
 from .world import World, until
 
 NOBODY = "http://127.0.0.1:9"
@@ -518,3 +519,36 @@ class Forks(World):
             )
         self.assertEqual(self.stand.logged(), list(range(20)))
         self.assertEqual(self.stand.duplicates, 0)
+
+
+class RealAgent(WithRuns):
+    def test_an_agent_that_is_killed_and_started_again_has_every_step_once(self) -> None:
+        child = self.start_script(
+            """
+            import gpuwarden, os, time
+            with gpuwarden.run("survivor") as run:
+                step = 0
+                while not os.path.exists("enough"):
+                    run.log(step=step, loss=1.0 / (step + 1))
+                    step += 1
+                    time.sleep(0.004)
+                print(step, flush=True)
+            """,
+            self.agent.url,
+        )
+        port = self.agent.port
+        for _ in range(2):
+            before = len(self.agent.logged())
+            until("steps come in", lambda: len(self.agent.logged()) > before)
+            self.agent.end(signal.SIGKILL)
+            until("steps wait on disk", self.spooled_steps)
+            self.agent = self.start_agent(port)
+        with open(os.path.join(self.folder, "enough"), "w", encoding="utf-8"):
+            out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 0, err)
+        # Where the end of the program came before the next try, the rest is in the spool: another process brings it.
+        self.run_script(COURIER, self.agent.url)
+        self.assertEqual(self.spooled(), [])
+        runs = {run["name"]: run for run in self.agent.get("/api/v1/runs")["runs"]}
+        self.assertEqual(runs["survivor"]["outcome"], "success")
+        self.assertEqual(self.logged(), list(range(int(out))))

@@ -81,37 +81,6 @@ class Steps(WithRuns):
         self.assertEqual((first["gradient_norm"], first["throughput_samples_per_sec"]), ("Infinity", 32.5))
         self.assertEqual((second["step"], second["loss"]), (2, "-Infinity"))
 
-    def test_an_agent_that_is_killed_and_started_again_has_every_step_once(self) -> None:
-        child = self.start_script(
-            """
-            import gpuwarden, os, time
-            with gpuwarden.run("survivor") as run:
-                step = 0
-                while not os.path.exists("enough"):
-                    run.log(step=step, loss=1.0 / (step + 1))
-                    step += 1
-                    time.sleep(0.004)
-                print(step, flush=True)
-            """,
-            self.agent.url,
-        )
-        port = self.agent.port
-        for _ in range(2):
-            before = len(self.agent.logged())
-            until("steps come in", lambda: len(self.agent.logged()) > before)
-            self.agent.end(signal.SIGKILL)
-            until("steps wait on disk", self.spooled_steps)
-            self.agent = self.start_agent(port)
-        with open(os.path.join(self.folder, "enough"), "w", encoding="utf-8"):
-            out, err = child.communicate(timeout=60)
-        self.assertEqual(child.returncode, 0, err)
-        # Where the end of the program came before the next try, the rest is in the spool: another process brings it.
-        self.run_script(COURIER, self.agent.url)
-        self.assertEqual(self.spooled(), [])
-        runs = {run["name"]: run for run in self.agent.get("/api/v1/runs")["runs"]}
-        self.assertEqual(runs["survivor"]["outcome"], "success")
-        self.assertEqual(self.logged(), list(range(int(out))))
-
     def test_an_agent_that_comes_late_gets_everything(self) -> None:
         port = self.agent.port
         self.agent.end()

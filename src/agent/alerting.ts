@@ -9,7 +9,7 @@ import { PushSubscriptions } from '../channels/push-subscriptions.ts'
 import type { AgentState, DetectorDeclaration, History, Log } from '../core/kinds.ts'
 import type { Route } from '../core/route.ts'
 import type { ConfigValues } from './config.ts'
-import { dashboardUrl } from './dashboard-url.ts'
+import { webUiUrl } from './web-ui-url.ts'
 
 export interface AlertingOptions {
   readonly values: ConfigValues
@@ -49,7 +49,7 @@ export function createAlerting({ values, logDir, state, history, detectors, log,
     channels: new Map(channels.map((channel) => [channel.name, channel])),
     // A route may name one that is switched off: that is how it is switched off.
     unusableChannels: [...unusable.keys(), ...disabled],
-    settings: { ...values, 'alerts.dashboard_url': dashboardUrl(values, state.hostname) },
+    settings: { ...values, 'alerts.dashboard_url': webUiUrl(values, state.hostname) },
     state,
     log: log.child({ room: 'alerts' }),
     now,

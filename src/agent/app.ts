@@ -21,10 +21,10 @@ import { createStore, type Store } from '../store/store.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
-import { createDashboard } from './dashboard.ts'
 import { type OpenLog, openLog } from './log.ts'
 import { type Opened, Sampling } from './sampling.ts'
 import { Watching } from './watching.ts'
+import { createWebUi } from './web-ui.ts'
 
 /** What is still to be said at the end, such as the outcome of a run, has this long. */
 const END_MS = 1000
@@ -143,11 +143,11 @@ export class Agent {
       xids,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
     })
-    const dashboard = values['server.enabled']
-      ? createDashboard({ config, logDir, state, log, port: () => this.#port, signal: this.#abort.signal })
+    const webUi = values['server.enabled']
+      ? createWebUi({ config, logDir, state, log, port: () => this.#port, signal: this.#abort.signal })
       : null
-    for (const sink of dashboard?.sinks ?? []) hub.addSink(sink)
-    if (dashboard) this.#refilled = Promise.allSettled([this.#refilled, dashboard.refilled])
+    for (const sink of webUi?.sinks ?? []) hub.addSink(sink)
+    if (webUi) this.#refilled = Promise.allSettled([this.#refilled, webUi.refilled])
     const push = createPush({
       state,
       settings: values,
@@ -156,7 +156,7 @@ export class Agent {
       version: VERSION,
     })
     for (const sink of push) hub.addSink(sink)
-    this.#server = dashboard
+    this.#server = webUi
       ? createServer({
           state,
           history,
@@ -165,10 +165,10 @@ export class Agent {
           log,
           version: VERSION,
           extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
-          routes: [...this.#alerting.routes, ...this.#training.routes, ...dashboard.routes],
-          processControl: dashboard.processControl,
+          routes: [...this.#alerting.routes, ...this.#training.routes, ...webUi.routes],
+          processControl: webUi.processControl,
           alertNews: alerts?.news ?? null,
-          ...(dashboard.assets ? { assets: dashboard.assets } : {}),
+          ...(webUi.assets ? { assets: webUi.assets } : {}),
         })
       : null
     if (this.#server) hub.addSink(this.#server.sink)

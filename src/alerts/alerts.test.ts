@@ -177,7 +177,7 @@ describe('alerts: from a finding to a message', () => {
     expect(world.channel.got[0]).toMatchObject({ owners: ['ada@example.org'], alerts: [{ finding: { subject: { user: 'ada' } } }] })
   })
 
-  it('gives links to the dashboard and to silence it', async () => {
+  it('gives links to the web UI and to silence it', async () => {
     const world = pretendWorld({ settings: { 'alerts.dashboard_url': 'https://gpu.example.org/' } })
     world.say('thermal|gpu=GPU-0')
     await world.pass(MINUTE)

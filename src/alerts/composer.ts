@@ -7,7 +7,7 @@ import type { Notice, SpooledMessage } from './notice.ts'
 
 export interface ComposerOptions {
   readonly groupWaitMs: number
-  readonly dashboardUrl: string | null
+  readonly webUiUrl: string | null
   readonly host: string
   /** Whether all but critical is to be kept back at this moment. */
   readonly isQuiet: (at: number) => boolean
@@ -90,7 +90,7 @@ export class Composer {
     const first = notices[0]
     const fingerprint = first?.alert.fingerprint ?? ''
     const threadId = (first?.held ? null : first?.thread) || digest('thread', fingerprint, String(first?.alert.firedAt), first?.owner ?? '')
-    const { dashboardUrl } = this.#options
+    const { webUiUrl } = this.#options
     const message: Omit<AlertMessage, 'delayedMs'> = {
       id: digest(
         queue.name,
@@ -110,7 +110,7 @@ export class Composer {
       alerts,
       suppressed: leftOut + queue.overflow,
       owners: [...new Set(notices.flatMap(({ owner }) => owner ?? []))],
-      links: linksFor(dashboardUrl, alerts.find(isOpen)?.fingerprint ?? null),
+      links: linksFor(webUiUrl, alerts.find(isOpen)?.fingerprint ?? null),
       simulated: notices.some((notice) => notice.simulated),
     }
     return {
@@ -124,9 +124,9 @@ export class Composer {
   }
 }
 
-export function linksFor(dashboardUrl: string | null, fingerprint: string | null): AlertMessage['links'] {
-  if (dashboardUrl === null) return { dashboard: null, silence: null }
-  const base = dashboardUrl.replace(/\/+$/, '')
+export function linksFor(webUiUrl: string | null, fingerprint: string | null): AlertMessage['links'] {
+  if (webUiUrl === null) return { dashboard: null, silence: null }
+  const base = webUiUrl.replace(/\/+$/, '')
   const silence = fingerprint === null ? null : `${base}/#/silence?fingerprint=${encodeURIComponent(fingerprint)}`
   return { dashboard: `${base}/#/alerts`, silence }
 }

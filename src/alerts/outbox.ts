@@ -82,7 +82,7 @@ export class Outbox {
     const charts = new Map(alerts.detectors?.map((detector) => [detector.name, detector.charts]))
     return new Composer({
       groupWaitMs: settings['alerts.group_seconds'] * 1000,
-      dashboardUrl: settings['alerts.dashboard_url'],
+      webUiUrl: settings['alerts.dashboard_url'],
       host: state.hostname,
       isQuiet: (at) => settings['alerts.quiet_hours'].some((window) => isInWindow(window, at)),
       seriesOf: (alert) => {

@@ -157,7 +157,7 @@ export const alertSettings = {
   'alerts.dashboard_url': setting<string | null>({
     schema: web.nullable(),
     default: null,
-    help: 'address of the dashboard as people reach it, for links in messages; the address that is listened on when not given',
+    help: 'address of the web UI as people reach it, for links in messages; the address that is listened on when not given',
   }),
   'alerts.heartbeat_url': setting<string | null>({
     schema: web.nullable(),

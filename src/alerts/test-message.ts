@@ -14,7 +14,7 @@ export async function sendTest(channel: string, options: AlertsOptions, signal: 
 }
 
 /** What `alerts test` sends: plainly a test, with everything in it that a real one has. */
-export function testMessage(host: string, now: number, dashboardUrl: string | null): AlertMessage {
+export function testMessage(host: string, now: number, webUiUrl: string | null): AlertMessage {
   const id = `test-${randomBytes(8).toString('hex')}`
   return {
     id,
@@ -57,7 +57,7 @@ export function testMessage(host: string, now: number, dashboardUrl: string | nu
     suppressed: 0,
     delayedMs: 0,
     owners: [],
-    links: linksFor(dashboardUrl, null),
+    links: linksFor(webUiUrl, null),
     simulated: false,
   }
 }

@@ -44,7 +44,7 @@ describe('body', () => {
       'growth: 9.6 GiB/h',
       'used: 83%',
       'What to do next',
-      'Dashboard: http://box:4780/#/alerts',
+      'Web UI: http://box:4780/#/alerts',
       'Silence: http://box:4780/#/silence?fingerprint=leak%7Cgpu',
     ])
       expect(text).toMatch(expected)

@@ -76,7 +76,7 @@ function noticesOf(message: AlertMessage): string[] {
 
 function linksOf({ links }: AlertMessage): Fact[] {
   const named = [
-    { label: 'Dashboard', value: safeLink(links.dashboard) },
+    { label: 'Web UI', value: safeLink(links.dashboard) },
     { label: 'Silence', value: safeLink(links.silence) },
   ]
   return named.flatMap(({ label, value }) => (value === null ? [] : [{ label, value }]))

@@ -44,7 +44,7 @@ const TONES = {
 /** More than 4096 bytes would arrive as an attached file. */
 export function ntfyBody(message: AlertMessage) {
   const content = contentOf(message)
-  const click = content.links.find(({ label }) => label === 'Dashboard')?.value
+  const click = content.links.find(({ label }) => label === 'Web UI')?.value
   return {
     title: cutBytes(content.title, 250),
     message: cutBytes(shortText(content, 3500), 3800),

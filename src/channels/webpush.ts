@@ -1,4 +1,4 @@
-/** Web push: notifications of the dashboard, also while no page is open. */
+/** Web push: notifications of the web UI, also while no page is open. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { AlertMessage, Channel, Delivery } from '../core/kinds.ts'
@@ -133,10 +133,10 @@ function summary(id: string, results: readonly (Delivery | 'gone')[], partial: P
   return { ok: true, answer: [`sent to ${taken.length} browsers`, ...rest.filter((text) => text !== '')].join('; ') }
 }
 
-/** What the service worker of the dashboard shows. Escapes make JSON longer than its text, so it is cut until it fits. */
+/** What the service worker of the web UI shows. Escapes make JSON longer than its text, so it is cut until it fits. */
 export function pushPayload(message: AlertMessage): string {
   const content = contentOf(message)
-  const link = content.links.find(({ label }) => label === 'Dashboard')?.value ?? null
+  const link = content.links.find(({ label }) => label === 'Web UI')?.value ?? null
   for (let most = 2000; ; most = Math.floor(most / 2)) {
     const payload = JSON.stringify({
       title: cutBytes(content.title, 300),

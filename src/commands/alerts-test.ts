@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { alertsFolder } from '../agent/alerting.ts'
 import type { Config } from '../agent/config.ts'
-import { dashboardUrl } from '../agent/dashboard-url.ts'
+import { webUiUrl } from '../agent/web-ui-url.ts'
 import type { AlertChannel } from '../alerts/alerts-api.ts'
 import { deliver } from '../alerts/courier.ts'
 import { testMessage } from '../alerts/test-message.ts'
@@ -61,7 +61,7 @@ async function testHere({ values }: Config, wanted: string | null): Promise<Test
   if (wanted !== null && !names.includes(wanted))
     throw new Failure(`there is no channel "${wanted}"`, { exitCode: EXIT.usage, hint: `There are: ${names.join(', ') || 'none'}.` })
   for (const problem of problems) process.stderr.write(`gpuwarden: ${problem}\n`)
-  const message = testMessage(hostname(), Date.now(), dashboardUrl(values, hostname()))
+  const message = testMessage(hostname(), Date.now(), webUiUrl(values, hostname()))
   const isWanted = (name: string) => wanted === null || wanted === name
   const sent = channels.map(async (channel): Promise<Tested | null> => {
     try {

@@ -19,7 +19,7 @@ const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'top',
-    summary: 'live dashboard in the terminal',
+    summary: 'live view in the terminal',
     settings: [...SOURCE_FLAGS, 'interval', 'server.port', 'server.token', 'server.token_file'],
     options: [
       ONE_GPU,

@@ -59,7 +59,7 @@ function waitForEnd(durationMs: number): Promise<string> {
 function showLive(agent: Agent, { url, metricsUrl, opened, notes }: Started, config: Config): () => void {
   const out = process.stdout
   const lines = [
-    `gpuwarden ${VERSION}${url === null ? '' : `  dashboard and API ${url}`}${metricsUrl === null ? '' : `  metrics ${metricsUrl}`}  logs ${config.values['log.dir']}`,
+    `gpuwarden ${VERSION}${url === null ? '' : `  web UI and API ${url}`}${metricsUrl === null ? '' : `  metrics ${metricsUrl}`}  logs ${config.values['log.dir']}`,
   ]
   if (opened.simulatedInstead) lines.push('No GPU was found: these are SIMULATED GPUs ("gpuwarden doctor" says what was looked for).')
   for (const note of [...config.warnings, ...notes]) lines.push(`note: ${note}`)

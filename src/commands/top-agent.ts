@@ -1,4 +1,4 @@
-/** The agent of this machine, as the dashboard finds it. */
+/** The agent of this machine, as `gpuwarden top` finds it. */
 import type { Config } from '../agent/config.ts'
 import { type AgentAddress, AgentClient } from '../core/agent-client.ts'
 import { mayHaveToken, readToken } from './agent-address.ts'

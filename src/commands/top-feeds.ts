@@ -1,4 +1,4 @@
-/** The feeds of the dashboard, put together from the rooms: an agent, a sampler of our own, a recording. */
+/** The feeds of the terminal UI, put together from the rooms: an agent, a sampler of our own, a recording. */
 import { hostname } from 'node:os'
 import type { Config } from '../agent/config.ts'
 import { type AgentAddress, AgentFault } from '../core/agent-client.ts'

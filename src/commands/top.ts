@@ -1,4 +1,4 @@
-/** `gpuwarden top`: the dashboard in the terminal, on an agent, on a sampler of its own, or on a recording. */
+/** `gpuwarden top`: the terminal UI, on an agent, on a sampler of its own, or on a recording. */
 import { hostname } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../agent/config.ts'
@@ -38,7 +38,7 @@ export async function top(config: Config, options: Record<string, unknown>): Pro
     return printOnce(config, state, given, options.svg === true)
   }
   if (process.stdout.isTTY !== true)
-    throw new Failure('the dashboard needs a terminal, and standard output is not one', {
+    throw new Failure('gpuwarden top needs a terminal, and standard output is not one', {
       exitCode: EXIT.usage,
       hint: 'Use "gpuwarden status" for one look, "gpuwarden monitor" to watch without a terminal, or "gpuwarden top --once" for one frame as text.',
     })

@@ -1,4 +1,4 @@
-/** The figures of a training step that make curves: what the agent keeps of a run, and what the dashboard asks for. */
+/** The figures of a training step that make curves: what the agent keeps of a run, and what the web UI asks for. */
 import { rowsOf } from './fields/field.ts'
 import { type FigureRow, STEP_FIGURES, type StepFigure } from './fields/step.ts'
 

@@ -1,6 +1,6 @@
 /** Every error code that the server answers with. A code never changes its meaning; messages may. */
 export const ERRORS = {
-  malformed_request: { status: 400, meaning: 'The request line or the Host header cannot be understood.' },
+  malformed_request: { status: 400, meaning: 'The Host header cannot be understood.' },
   missing_parameter: { status: 400, meaning: 'A query parameter that this route needs is not there.' },
   unknown_parameter: { status: 400, meaning: 'This route has no such query parameter.' },
   invalid_parameter: { status: 400, meaning: 'A query parameter has a value that does not fit.' },

@@ -4,8 +4,8 @@
  */
 import type { SourceOptions } from '../core/kinds.ts'
 import type { GpuInfo, Provenance, Reading, Sample, SourceHealth, SourceState } from '../core/model.ts'
-import { Lane, type LaneFailure } from './lane.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
+import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
 
 export interface SourceTickReport {
   readonly source: string
@@ -52,7 +52,7 @@ interface SourceRecord {
   nextStartAt: Reading
   intervalMs: number
   readMs: Reading
-  lane: Lane | null
+  sampler: SamplerProcess | null
   backoffMs: number
   okSince: number
   timer: NodeJS.Timeout | null
@@ -62,10 +62,10 @@ interface SourceRecord {
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #records = new Map<string, SourceRecord>()
-  readonly #usage = new Map<Lane, ProcessUsage>()
-  readonly #lanes = new Set<Lane>()
-  readonly #undead = new Set<Lane>()
-  #main: Lane | null = null
+  readonly #usage = new Map<SamplerProcess, ProcessUsage>()
+  readonly #samplers = new Set<SamplerProcess>()
+  readonly #undead = new Set<SamplerProcess>()
+  #main: SamplerProcess | null = null
   #watched: readonly number[] = []
   #cpuSecondsBefore = 0
   #stopped = false
@@ -79,14 +79,14 @@ export class Supervisor {
     return new Promise((resolve) => {
       const record = this.#record(source)
       record.answer = resolve
-      this.#main ??= this.#startLane()
+      this.#main ??= this.#startSampler()
       this.#openIn(this.#main, record)
     })
   }
 
   health(): readonly SourceHealth[] {
     return [...this.#records.values()].map((record) => {
-      const usage = record.lane ? this.#usage.get(record.lane) : undefined
+      const usage = record.sampler ? this.#usage.get(record.sampler) : undefined
       return {
         source: record.source,
         state: record.state,
@@ -98,7 +98,7 @@ export class Supervisor {
         skippedTicks: record.skippedBefore + record.skippedTicks,
         restarts: record.restarts,
         nextStartAt: record.nextStartAt,
-        pid: record.lane?.pid ?? null,
+        pid: record.sampler?.pid ?? null,
         intervalMs: record.intervalMs,
         deadlineMs: this.#options.deadlineMs,
         cpuSeconds: usage?.cpuSeconds ?? null,
@@ -121,13 +121,13 @@ export class Supervisor {
 
   watch(pids: readonly number[]): void {
     this.#watched = pids
-    for (const lane of this.#lanes) if (lane.sources.includes('host')) lane.watch(pids)
+    for (const sampler of this.#samplers) if (sampler.sources.includes('host')) sampler.watch(pids)
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
     for (const record of this.#records.values()) if (record.timer) clearTimeout(record.timer)
-    await Promise.all([...this.#lanes].map((lane) => lane.stop()))
+    await Promise.all([...this.#samplers].map((sampler) => sampler.stop()))
   }
 
   #record(source: string): SourceRecord {
@@ -147,7 +147,7 @@ export class Supervisor {
       nextStartAt: null,
       intervalMs: this.#options.intervalMs,
       readMs: null,
-      lane: null,
+      sampler: null,
       backoffMs: this.#options.backoffMs.first,
       okSince: Number.POSITIVE_INFINITY,
       timer: null,
@@ -157,33 +157,33 @@ export class Supervisor {
     return record
   }
 
-  #startLane(): Lane {
+  #startSampler(): SamplerProcess {
     const { entry, root, env, intervalMs, deadlineMs, openDeadlineMs, options } = this.#options
-    const lane = new Lane({
+    const sampler = new SamplerProcess({
       entry,
       env,
       deadlineMs,
       openDeadlineMs,
       start: { type: 'start', root, intervalMs, beatMs: Math.max(20, Math.min(1000, deadlineMs / 4)), options },
       onMessage: (message, from) => this.#hear(message, from),
-      onFailure: (failure, from) => this.#laneFailed(failure, from),
+      onFailure: (failure, from) => this.#samplerFailed(failure, from),
       onExit: (from) => this.#undead.delete(from),
     })
-    this.#lanes.add(lane)
-    return lane
+    this.#samplers.add(sampler)
+    return sampler
   }
 
-  #openIn(lane: Lane, record: SourceRecord): void {
-    record.lane = lane
+  #openIn(sampler: SamplerProcess, record: SourceRecord): void {
+    record.sampler = sampler
     record.nextStartAt = null
-    lane.open(record.source)
-    if (record.source === 'host' && this.#watched.length > 0) lane.watch(this.#watched)
+    sampler.open(record.source)
+    if (record.source === 'host' && this.#watched.length > 0) sampler.watch(this.#watched)
     this.#publishHealth()
   }
 
-  #hear(message: FromSampler, lane: Lane): void {
+  #hear(message: FromSampler, sampler: SamplerProcess): void {
     if (message.type === 'beat') {
-      this.#usage.set(lane, message.usage)
+      this.#usage.set(sampler, message.usage)
       return
     }
     if (message.type === 'log') {
@@ -191,14 +191,14 @@ export class Supervisor {
       return
     }
     const record = this.#records.get(message.source)
-    if (!record || record.lane !== lane) return
+    if (!record || record.sampler !== sampler) return
     switch (message.type) {
       case 'tick':
         record.samples++
         record.lastSampleAt = message.at
         record.skippedTicks = message.skippedTicks
         record.readMs = message.readMs
-        if (message.usage) this.#usage.set(lane, message.usage)
+        if (message.usage) this.#usage.set(sampler, message.usage)
         this.#recovered(record)
         this.#options.onTick({ source: record.source, provenance: record.provenance, at: message.at, samples: message.samples })
         break
@@ -262,29 +262,29 @@ export class Supervisor {
 
   /** Takes a source out of its process; a process with nothing left to read is ended. */
   #release(record: SourceRecord): void {
-    const lane = record.lane
-    record.lane = null
+    const sampler = record.sampler
+    record.sampler = null
     record.skippedBefore += record.skippedTicks
     record.skippedTicks = 0
-    if (!lane) return
-    lane.forget(record.source)
-    if (lane.sources.length === 0 && lane !== this.#main) {
-      this.#retire(lane)
-      void lane.stop()
+    if (!sampler) return
+    sampler.forget(record.source)
+    if (sampler.sources.length === 0 && sampler !== this.#main) {
+      this.#retire(sampler)
+      void sampler.stop()
     }
   }
 
-  #retire(lane: Lane): void {
-    this.#lanes.delete(lane)
-    this.#cpuSecondsBefore += this.#usage.get(lane)?.cpuSeconds ?? 0
-    this.#usage.delete(lane)
+  #retire(sampler: SamplerProcess): void {
+    this.#samplers.delete(sampler)
+    this.#cpuSecondsBefore += this.#usage.get(sampler)?.cpuSeconds ?? 0
+    this.#usage.delete(sampler)
   }
 
-  #laneFailed(failure: LaneFailure, lane: Lane): void {
-    const sources = [...lane.sources]
-    this.#retire(lane)
-    this.#undead.add(lane)
-    if (lane === this.#main) this.#main = null
+  #samplerFailed(failure: SamplerFailure, sampler: SamplerProcess): void {
+    const sources = [...sampler.sources]
+    this.#retire(sampler)
+    this.#undead.add(sampler)
+    if (sampler === this.#main) this.#main = null
     this.#options.onLog('error', `source ${failure.culprit}: ${failure.detail}; its process is replaced`, {
       source: failure.culprit,
       kind: failure.kind,
@@ -292,7 +292,7 @@ export class Supervisor {
     for (const source of sources) {
       const record = this.#records.get(source)
       if (!record) continue
-      record.lane = null
+      record.sampler = null
       record.skippedBefore += record.skippedTicks
       record.skippedTicks = 0
       if (source !== failure.culprit) continue
@@ -303,7 +303,7 @@ export class Supervisor {
     }
     const innocent = sources.filter((source) => source !== failure.culprit)
     if (this.#stopped || innocent.length === 0) return
-    this.#main ??= this.#startLane()
+    this.#main ??= this.#startSampler()
     for (const source of innocent) {
       const record = this.#records.get(source)
       if (!record) continue
@@ -331,6 +331,6 @@ export class Supervisor {
       this.#publishHealth()
       return
     }
-    this.#openIn(this.#startLane(), record)
+    this.#openIn(this.#startSampler(), record)
   }
 }

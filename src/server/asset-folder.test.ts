@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const get = (path: string, headers: Record<string, string> = {}) => ask(running.port, path, { headers })
 
-describe('files of the dashboard', () => {
+describe('files of the web UI', () => {
   it('are served byte by byte, without a token, with their type and how long they keep', async () => {
     const forEver = 'public, max-age=31536000, immutable'
     const expected: Record<string, readonly [string, string, string | Buffer]> = {
@@ -124,7 +124,7 @@ describe('files of the dashboard', () => {
   })
 })
 
-describe('what is no file of the dashboard', () => {
+describe('what is no file of the web UI', () => {
   it('is out of reach, whatever the path says', async () => {
     for (const path of [
       '/assets/../../etc/passwd',

@@ -1,4 +1,4 @@
-/** The dashboard's files, read once from a folder that is fixed at the start. */
+/** The web UI's files, read once from a folder that is fixed at the start. */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
@@ -32,7 +32,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.wasm': 'application/wasm',
 }
 
-/** 11 makes the dashboard 5 % smaller and takes twenty times as long, for which the first visitor would wait. */
+/** 11 makes the web UI 5 % smaller and takes twenty times as long, for which the first visitor would wait. */
 const BROTLI_QUALITY = 9
 
 const brotli = promisify(brotliCompress)

@@ -1,4 +1,4 @@
-/** Files of a dashboard, from a table in memory: no path of a request reaches the file system. */
+/** Files of a web UI, from a table in memory: no path of a request reaches the file system. */
 import { type Reply, reply } from '../core/route.ts'
 import { type FileEncoding, fileEncodingFor } from './accept.ts'
 

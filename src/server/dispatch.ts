@@ -7,6 +7,7 @@ import { readBody } from './body.ts'
 import { crossSiteReason, unprovenOriginReason } from './cross-site.ts'
 import { toJson } from './event-ring.ts'
 import type { Gate, Refusal } from './gate.ts'
+import { hostOf } from './host-check.ts'
 import { checkQuery, parseQuery } from './query.ts'
 import { commonHeaders, send } from './send.ts'
 import { sessionCookies } from './session.ts'
@@ -25,7 +26,7 @@ export interface Exchange {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** A route, or what answers in place of one (404, 405, files of the dashboard). */
+/** A route, or what answers in place of one (404, 405, files of the web UI). */
 export type Target = Pick<Route, 'handler'> & Partial<Route>
 
 export type Dispatch = (target: Target, exchange: Exchange) => Promise<void>
@@ -35,6 +36,8 @@ const LONGEST_PATH = 200
 export function createDispatch({ log, gate, allowsHost }: DispatchOptions): Dispatch {
   function check({ open }: Target, { incoming }: Exchange): Reply | null {
     const { headers, method = 'GET', socket } = incoming
+    if (headers.host !== undefined && hostOf(headers.host) === null)
+      return refuse('malformed_request', 'The Host header cannot be understood.', 'Send the name of this server, and its port.')
     if (!allowsHost(headers.host)) {
       const hint = 'Ask for localhost or this host by name, or add the name to server.allowed_hosts.'
       return refuse('forbidden_host', 'The Host header does not name this server.', hint)
@@ -43,7 +46,7 @@ export function createDispatch({ log, gate, allowsHost }: DispatchOptions): Disp
     const isByCookie = cookies.length > 0 && headers.authorization === undefined
     const reason = isByCookie ? unprovenOriginReason(method, headers) : crossSiteReason(method, headers)
     if (reason !== null)
-      return refuse('cross_site', `Requests from pages of other sites are refused: ${reason}.`, 'Open the dashboard of this server itself.')
+      return refuse('cross_site', `Requests from pages of other sites are refused: ${reason}.`, 'Open the web UI of this server itself.')
     if (open) return null
     const verdict = gate.check(socket.remoteAddress ?? '', headers.authorization, cookies)
     return verdict.ok ? null : refuseEntry(verdict)

@@ -40,7 +40,7 @@ export function grafanaRoutes(folder: string): readonly Route[] {
       errors: ['not_found'],
       async handler({ params: { name = '' }, refuse, reply }) {
         const board = (await boards()).get(name)
-        if (!board) return refuse('not_found', 'There is no such dashboard.', `See ${PATH}.`)
+        if (!board) return refuse('not_found', 'There is no such Grafana dashboard.', `See ${PATH}.`)
         return reply({ body: board.body, headers: { 'content-disposition': `attachment; filename="${board.name}"` } })
       },
     }),

@@ -1,4 +1,4 @@
-/** The page at `/` as long as there is no dashboard: what can be asked for here. */
+/** The page at `/` as long as there is no web UI: what can be asked for here. */
 import type { Route } from '../core/route.ts'
 
 export function indexPage(routes: readonly Route[], version: string): string {

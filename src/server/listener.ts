@@ -1,5 +1,5 @@
 /** One port: opens it, says plainly why it cannot be opened, and closes it within a time limit. */
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Log } from '../core/kinds.ts'
@@ -28,10 +28,15 @@ const REQUEST_TIMEOUT_MS = 30_000
 const CHECK_INTERVAL_MS = 5000
 const MOST_CONNECTIONS = 1024
 const CLOSE_TIMEOUT_MS = 1500
+/** Who still sends after the answer may finish within this time, so that it gets to read it. */
+const LINGER_MS = 500
 
 export async function openListener({ host, port, flag, onRequest, log }: ListenerOptions): Promise<Listener> {
   const options = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_INTERVAL_MS }
-  const server = createServer(options, onRequest)
+  const server = createServer(options, (incoming, outgoing) => {
+    outgoing.once('finish', () => cutOffLater(incoming))
+    onRequest(incoming, outgoing)
+  })
   server.maxConnections = MOST_CONNECTIONS
   const bindTo = host.replace(/^\[|\]$/g, '')
   await new Promise<void>((resolve, reject) => {
@@ -44,6 +49,14 @@ export async function openListener({ host, port, flag, onRequest, log }: Listene
   })
   const bound = (server.address() as AddressInfo).port
   return { address: { url: `http://${urlHost(bindTo)}:${bound}`, port: bound }, close: () => closeServer(server) }
+}
+
+function cutOffLater(incoming: IncomingMessage): void {
+  if (incoming.complete) return
+  const cutOff = () => {
+    if (!incoming.complete) incoming.socket.destroy()
+  }
+  setTimeout(cutOff, LINGER_MS).unref()
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number, flag: string): Error {

@@ -119,6 +119,26 @@ describe('without a token', () => {
     expect(answer).toContain('HTTP/1.1 413')
   })
 
+  it('cuts off who goes on sending after the answer', async () => {
+    const began = performance.now()
+    const answer = await new Promise<string>((resolve) => {
+      let text = ''
+      const socket = connect(running.port, '127.0.0.1')
+      const more = setInterval(() => socket.write('x'.repeat(1000)), 50)
+      socket.write('POST /nope HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000000\r\n\r\n')
+      socket.on('data', (chunk) => {
+        text += chunk
+      })
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        clearInterval(more)
+        resolve(text)
+      })
+    })
+    expect(answer).toContain('HTTP/1.1 404')
+    expect(performance.now() - began).toBeGreaterThan(400)
+  })
+
   it('outlives garbage', async () => {
     const ok = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
     const garbage: (string | Buffer)[] = [

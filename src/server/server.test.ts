@@ -250,13 +250,13 @@ describe('routes of other rooms', () => {
 })
 
 describe('the page', () => {
-  it('lists the routes while there is no dashboard', async () => {
+  it('lists the routes while there is no web UI', async () => {
     const response = await fetch(running.url)
     expect(await response.text()).toContain('<a href="/api/v1/gpus">GET /api/v1/gpus</a>')
     expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
   })
 
-  it('is the dashboard when its files are given, from their table alone', async () => {
+  it('is the web UI when its files are given, from their table alone', async () => {
     const asked: string[] = []
     const files = new Map([
       ['/', { body: '<p>dash</p>', type: 'text/html', cache: 'no-cache' }],

@@ -1,13 +1,9 @@
-/** The HTTP server: the API, the live stream, /metrics and, where given, the dashboard's files. */
+/** The HTTP server: the API, the live stream, /metrics and, where given, the web UI's files. */
 import { randomBytes } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import { getRequestListener, type HttpBindings } from '@hono/node-server'
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type Context, Hono } from 'hono'
+import type { RequestListener } from 'node:http'
 import { z } from 'zod'
 import type { AgentState, AlertNews, History, Log, Sink } from '../core/kinds.ts'
 import { type Route, route } from '../core/route.ts'
-import { errorBody } from '../core/route-errors.ts'
 import { aliveRoute, apiRoutes, type MetricsText, metricsRoute } from './api-routes.ts'
 import { type Assets, assetReply } from './assets.ts'
 import { createDispatch, type Dispatch, type Target } from './dispatch.ts'
@@ -16,7 +12,7 @@ import { createHostCheck } from './host-check.ts'
 import { indexPage } from './index-page.ts'
 import { type Address, type Listener, openListener } from './listener.ts'
 import { openApiDocument } from './openapi.ts'
-import { JSON_TYPE } from './send.ts'
+import { createRouteTable, pathOf } from './route-table.ts'
 import { sessionRoutes } from './session-routes.ts'
 import type { ServerSettings } from './settings.ts'
 import { type ProcessControl, signalRoute } from './signal-route.ts'
@@ -93,8 +89,7 @@ export function createServer(options: ServerOptions): GpuwardenServer {
 
   async function open(served: readonly Route[], port: number, flag: string, files?: Assets): Promise<Address> {
     const host = settings['server.host']
-    const app = createRouter(served, (await prepare()).dispatch, files)
-    const onRequest = getRequestListener(app.fetch, { hostname: 'localhost', overrideGlobalObjects: false, errorHandler: malformed })
+    const onRequest = createRouter(served, (await prepare()).dispatch, files)
     const listener = await openListener({ host, port, flag, onRequest, log })
     listeners.push(listener)
     log.info({ url: listener.address.url }, 'listening')
@@ -113,23 +108,15 @@ export function createServer(options: ServerOptions): GpuwardenServer {
   }
 }
 
-type Env = { Bindings: HttpBindings }
-
-/** Hono chooses the route; the answer goes out through Node's own response, which says how much of it is still waiting. */
-function createRouter(routes: readonly Route[], dispatch: Dispatch, files: Assets | undefined): Hono<Env> {
-  const app = new Hono<Env>()
-  const serve = (target: Target) => async (context: Context<Env>) => {
-    const { incoming, outgoing } = context.env
-    await dispatch(target, { incoming, outgoing, path: context.req.path, params: context.req.param() })
-    return RESPONSE_ALREADY_SENT
+function createRouter(routes: readonly Route[], dispatch: Dispatch, files: Assets | undefined): RequestListener {
+  const find = createRouteTable(routes)
+  return (incoming, outgoing) => {
+    const method = incoming.method ?? 'GET'
+    const path = pathOf(incoming.url ?? '/')
+    const found = find(method, path)
+    const target = found === null ? fileOrNothing(files, method, path) : (found.route ?? wrongMethod(found.methods))
+    void dispatch(target, { incoming, outgoing, path, params: found?.params ?? {} })
   }
-  for (const entry of routes) app.on(entry.method, entry.path, serve(entry))
-  for (const path of new Set(routes.map((entry) => entry.path))) {
-    const methods = routes.filter((entry) => entry.path === path).map((entry) => entry.method)
-    app.all(path, serve(wrongMethod(methods)))
-  }
-  app.notFound((context) => serve(fileOrNothing(files, context.env.incoming))(context))
-  return app
 }
 
 function wrongMethod(methods: readonly string[]): Target {
@@ -143,9 +130,9 @@ function wrongMethod(methods: readonly string[]): Target {
 }
 
 /** Files hold no data, and the page to sign in is one of them: they are served without the token. */
-function fileOrNothing(files: Assets | undefined, { url, method }: IncomingMessage): Target {
+function fileOrNothing(files: Assets | undefined, method: string, path: string): Target {
   const isReading = method === 'GET' || method === 'HEAD'
-  const asset = isReading ? (files?.(url?.split('?', 1)[0] ?? '/') ?? null) : null
+  const asset = isReading ? (files?.(path) ?? null) : null
   if (asset) return { open: true, handler: ({ header }) => assetReply(asset, header) }
   return { handler: ({ refuse }) => refuse('not_found', 'There is nothing at this path.', 'See / or /openapi.json for what there is.') }
 }
@@ -166,7 +153,7 @@ function selfDescription(routes: () => readonly Route[], version: string, assets
     route({
       method: 'GET',
       path: '/',
-      summary: 'The dashboard, or the list of what can be asked for',
+      summary: 'The web UI, or the list of what can be asked for',
       answer: z.string(),
       answerType: 'text/html',
       ...(assets ? { open: true } : {}),
@@ -176,10 +163,4 @@ function selfDescription(routes: () => readonly Route[], version: string, assets
       },
     }),
   ]
-}
-
-/** For what is no request at all, such as a Host header that is none. */
-function malformed(): Response {
-  const body = errorBody('malformed_request', 'The request line or the Host header cannot be understood.', null)
-  return new Response(JSON.stringify(body), { status: 400, headers: { 'content-type': JSON_TYPE, 'x-content-type-options': 'nosniff' } })
 }

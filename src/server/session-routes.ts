@@ -1,4 +1,4 @@
-/** Signing in and out of the dashboard. */
+/** Signing in and out of the web UI. */
 import { z } from 'zod'
 import type { AgentState } from '../core/kinds.ts'
 import { type Route, type RouteContext, route } from '../core/route.ts'

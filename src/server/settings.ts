@@ -53,12 +53,12 @@ export const serverSettings = {
   'server.allow_kill': setting<boolean>({
     schema: z.boolean(),
     default: false,
-    help: 'Let who has the token end processes on the GPUs from the dashboard, with the rights of the user that runs gpuwarden; without a token nobody may.',
+    help: 'Let who has the token end processes on the GPUs from the web UI, with the rights of the user that runs gpuwarden; without a token nobody may.',
   }),
   'server.web_dir': setting<string | null>({
     schema: z.string().min(1).nullable(),
     default: null,
-    help: 'Folder with the files of another dashboard, served without the token; by default the one that comes with gpuwarden.',
+    help: 'Folder with the files of another web UI, served without the token; by default the one that comes with gpuwarden.',
   }),
 } satisfies Settings
 

@@ -54,7 +54,7 @@ export function streamRoute({ state, stream }: { readonly state: AgentState; rea
       if (stream.full) {
         const { clients, maxClients } = stream.health()
         const message = `The stream has ${clients} clients and takes at most ${maxClients}.`
-        return refuse('too_many_clients', message, 'Close another dashboard, or raise server.max_clients.', { 'retry-after': '5' })
+        return refuse('too_many_clients', message, 'Close another web UI, or raise server.max_clients.', { 'retry-after': '5' })
       }
       // Ended by closing the connection instead of chunks: an event is then one write of a buffer that all clients share.
       outgoing.useChunkedEncodingByDefault = false

@@ -1,9 +1,7 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
-import { mkdir, open as openFile, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { open as openFile, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { explainFault } from './disk-state.ts'
 import {
@@ -18,8 +16,8 @@ import {
   records,
   SETTINGS,
   temporaryDir,
-  textLines,
   tickEvent,
+  wholeAndTorn,
 } from './sink.contract.ts'
 import { createStore, type Store, type StoreOptions } from './store.ts'
 
@@ -50,20 +48,6 @@ describe('the reason of a fault', () => {
 })
 
 const levels = (log: RecordedLog) => log.messages.map(({ level }) => level)
-
-/** The lines of a stream that are JSON, and how many are not. */
-async function wholeAndTorn(dir: string, stream: string): Promise<{ whole: Record<string, unknown>[]; torn: number }> {
-  const whole: Record<string, unknown>[] = []
-  let torn = 0
-  for (const line of await textLines(dir, stream)) {
-    try {
-      whole.push(JSON.parse(line) as Record<string, unknown>)
-    } catch {
-      torn += 1
-    }
-  }
-  return { whole, torn }
-}
 
 function mountTmpfs(dir: string, sizeKib: number): boolean {
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', dir]).status === 0
@@ -252,56 +236,4 @@ function hang(dir: string): () => Promise<void> {
     await rm(pipe)
     await writer.close()
   }
-}
-
-describe('a writer that is killed', () => {
-  it('leaves files that can be read, and the next run compresses them and begins its own', async () => {
-    const dir = join(await temporaryDir(), 'logs')
-    const writer = await startWriter(dir)
-    await eventually(async () => (await textLines(dir, 'gpu_metrics').catch(() => [])).length > 200)
-    writer.kill('SIGKILL')
-    await once(writer, 'exit')
-    const left = await filesOf(dir, 'gpu_metrics')
-    const { whole, torn } = await wholeAndTorn(dir, 'gpu_metrics')
-    expect(torn).toBeLessThanOrEqual(1)
-    expect(whole.length).toBeGreaterThan(200)
-    const watts = whole.map((record) => Number(record.power_draw_watts))
-    expect(watts).toEqual(watts.map((_, index) => index))
-    const store = open(dir, recordedLog(), {}, { now: Date.now })
-    feed(store, 0, 1)
-    await store.flush()
-    expect(left).not.toContain(store.health().currentFiles[0])
-    expect(store.health().soleWriter).toBe(true)
-    await eventually(async () => (await filesOf(dir, 'gpu_metrics')).includes(`${left[0]}.gz`))
-    expect((await wholeAndTorn(dir, 'gpu_metrics')).whole).toHaveLength(whole.length + 1)
-  })
-})
-
-/** A process that writes a sample every millisecond with the compiled store. */
-async function startWriter(dir: string) {
-  const root = fileURLToPath(new URL('../..', import.meta.url))
-  const out = await temporaryDir()
-  await mkdir(join(out, 'js'))
-  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-  const flags =
-    '--ignoreConfig --noCheck --target es2023 --module nodenext --types node --skipLibCheck --rewriteRelativeImportExtensions'.split(' ')
-  execFileSync(process.execPath, [compiler, ...flags, '--rootDir', 'src', '--outDir', join(out, 'js'), 'src/store/store.ts'], { cwd: root })
-  await writeFile(join(out, 'js', 'package.json'), '{"type":"module"}')
-  await symlink(join(root, 'node_modules'), join(out, 'node_modules'))
-  const script = `
-    import { createStore } from './store/store.js'
-    import { NO_READINGS } from './core/record.js'
-    const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
-    const settings = ${JSON.stringify({ ...SETTINGS, 'log.batch_samples': 3 })}
-    const store = createStore({ dir: ${JSON.stringify(dir)}, settings, log, now: Date.now, runId: 'killed' })
-    let watts = 0
-    setInterval(() => {
-      const at = Date.now()
-      const sample = { kind: 'gpu', at, gpu: 'GPU-1', state: 'ok', stateReason: null, slowAt: null, processes: [], ...NO_READINGS, powerWatts: watts++ }
-      store.accept({ type: 'tick', tick: { seq: watts, at, source: 'test', provenance: 'live', gpus: [sample], processes: [], host: null, events: [] } })
-    }, 1)`
-  await writeFile(join(out, 'js', 'writer.js'), script)
-  const child = spawn(process.execPath, [join(out, 'js', 'writer.js')], { stdio: 'ignore' })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  return child
 }

@@ -133,6 +133,20 @@ export async function records(dir: string, stream: string): Promise<Record<strin
   return (await textLines(dir, stream)).map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
+/** The lines of a stream that are JSON, and how many are not. */
+export async function wholeAndTorn(dir: string, stream: string): Promise<{ whole: Record<string, unknown>[]; torn: number }> {
+  const whole: Record<string, unknown>[] = []
+  let torn = 0
+  for (const line of await textLines(dir, stream)) {
+    try {
+      whole.push(JSON.parse(line) as Record<string, unknown>)
+    } catch {
+      torn += 1
+    }
+  }
+  return { whole, torn }
+}
+
 /** Waits for something that happens in the background; fails after ten seconds. */
 export async function eventually<T>(probe: () => T | Promise<T>): Promise<NonNullable<T>> {
   const deadline = Date.now() + 10_000

@@ -60,7 +60,7 @@ export class AgentAlerts implements AlertDesk {
     const body = {
       matchers: [{ name: 'fingerprint', operator: '=', value: fingerprint }],
       seconds: QUIET_HOURS * 3600,
-      comment: 'from the terminal dashboard',
+      comment: 'from gpuwarden top',
       by: userName(),
     }
     const { id, until } = await this.#agent.post<{ id: string; until: number }>('/api/v1/silences', body)

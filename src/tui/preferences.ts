@@ -1,4 +1,4 @@
-/** What the dashboard remembers from one day to the next, in a small file of its own. */
+/** What the terminal UI remembers from one day to the next, in a small file of its own. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -21,7 +21,7 @@ export function preferencesPath(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'gpuwarden', 'top.json')
 }
 
-/** What is missing or makes no sense is as on the first day: a broken file must not keep the dashboard from opening. */
+/** What is missing or makes no sense is as on the first day: a broken file must not keep the terminal UI from opening. */
 export function parsePreferences(text: string): Preferences {
   let raw: unknown
   try {

@@ -61,7 +61,7 @@ function alertKey(view: View, overlay: AlertsOverlay, name: string, { data }: Su
       return row ? stay(view, { kind: 'finding', fingerprint: row.finding.fingerprint, offset: 0 }) : stay(view, overlay)
     case 'A':
     case 'S':
-      if (data.isReadonly) return refuse('this dashboard only looks (--readonly)')
+      if (data.isReadonly) return refuse('this view only looks (--readonly)')
       if (data.alerts === null) return refuse('only an agent alerts: "gpuwarden monitor" is one')
       if (!row?.isOpen) return refuse('it is over')
       if (name === 'S') return stay(view, { kind: 'silence', finding: row.finding, selected: 0 })

@@ -179,7 +179,7 @@ function openFinding(view: View, finding: Finding | null | undefined): View {
 }
 
 function askKill(view: View, around: Surroundings): Outcome {
-  if (around.data.isReadonly) return same({ ...view, message: { text: 'this dashboard only looks (--readonly)', isTrouble: true } })
+  if (around.data.isReadonly) return same({ ...view, message: { text: 'this view only looks (--readonly)', isTrouble: true } })
   const row = selectedRow(around)
   return row ? { view, effect: { kind: 'ask-kill', row } } : same({ ...view, message: { text: 'no process is selected', isTrouble: true } })
 }

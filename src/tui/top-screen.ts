@@ -1,4 +1,4 @@
-/** The dashboard at work: takes keys, draws frames, and does what was asked for. */
+/** The terminal UI at work: takes keys, draws frames, and does what was asked for. */
 
 import { identify, localFacts, mayInterfere, signal } from '../core/process-control.ts'
 import type { AlertDesk, Feed } from './feed.ts'

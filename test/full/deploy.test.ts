@@ -73,7 +73,7 @@ const noPromtool = whyMissing('promtool')
 describe.skipIf(noPromtool !== '')(`promtool and amtool${noPromtool}`, () => {
   it('take the configuration of Prometheus and of Alertmanager', () => {
     // Only the form: the paths in it are those of the container.
-    const checked = spawnSync('promtool', ['check', 'config', '--syntax-only', join(DEPLOY, 'prometheus/prometheus.yml')], {
+    const checked = spawnSync('promtool', ['check', 'config', '--syntax-only', join(ROOT, 'prometheus/prometheus.yml')], {
       encoding: 'utf8',
     })
     expect(checked.status, checked.stderr).toBe(0)

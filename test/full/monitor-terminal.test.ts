@@ -27,10 +27,10 @@ afterEach(() => {
 })
 
 describe.skipIf(!hasTmux)(`monitor on a terminal${hasTmux ? '' : ' (skipped: tmux is not installed)'}`, () => {
-  it('says where the dashboard is, shows a line per GPU in place, and ends cleanly on Ctrl-C', async () => {
+  it('says where the web UI is, shows a line per GPU in place, and ends cleanly on Ctrl-C', async () => {
     open('--source demo --demo-gpus 3 --interval 0.5')
     const first = await until('three GPUs are shown', () => (screen().match(/^GPU \d .*SIMULATED.*util/gm)?.length === 3 ? screen() : null))
-    expect(first).toMatch(/dashboard and API http:\/\/127\.0\.0\.1:\d+/)
+    expect(first).toMatch(/web UI and API http:\/\/127\.0\.0\.1:\d+/)
     await until('the lines change', () => screen() !== first)
     expect(screen().match(/^GPU /gm)).toHaveLength(3)
     tmux('send-keys', '-t', 'monitor', 'C-c')

@@ -22,4 +22,4 @@ if [ "${#missing[@]}" -gt 0 ]; then
     echo "test:full: ${missing[*]} not installed and cannot be installed from here (needs root and apt-get): their tests will be skipped"
   fi
 fi
-GPUWARDEN_TEST_FULL=1 npx vitest run
+npx vitest run --project full

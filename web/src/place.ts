@@ -1,4 +1,4 @@
-/** A place of the dashboard and its address: `#/gpu/0?range=1h`. */
+/** A place of the web UI and its address: `#/gpu/0?range=1h`. */
 
 export interface Place {
   /** `['gpu', '0']`; empty for the overview. */

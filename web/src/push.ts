@@ -3,7 +3,7 @@ import { ask } from './api.ts'
 
 export type PushState = 'on' | 'off' | 'denied' | 'insecure' | 'unsupported'
 
-/** Also makes the dashboard installable. Not there without https, except on the same machine. */
+/** Also makes the web UI installable. Not there without https, except on the same machine. */
 export function registerWorker(): void {
   if (!('serviceWorker' in navigator)) return
   navigator.serviceWorker.register('/sw.js').catch((error: unknown) => console.warn('the service worker could not be registered', error))

@@ -1,4 +1,4 @@
-/** A real browser on the real dashboard: what it complains of, whom it talks to, and whether everybody can use it. */
+/** A real browser on the real web UI: what it complains of, whom it talks to, and whether everybody can use it. */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'

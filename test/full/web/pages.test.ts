@@ -1,4 +1,4 @@
-/** Every page of the dashboard, in a real browser, on the real agent. */
+/** Every page of the web UI, in a real browser, on the real agent. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { FIXTURES, RunningAgent, until } from '../../program.ts'
@@ -36,7 +36,7 @@ const LOOKS = [
   { name: 'phone, dark', options: { ...PHONE, colorScheme: 'dark' } },
 ] as const
 
-describe.skipIf(whyNoBrowser !== '')(`the dashboard${whyNoBrowser}`, () => {
+describe.skipIf(whyNoBrowser !== '')(`the web UI${whyNoBrowser}`, () => {
   let browser: Browser
   let agent: RunningAgent
 
@@ -167,7 +167,7 @@ describe.skipIf(whyNoBrowser !== '')(`the dashboard${whyNoBrowser}`, () => {
   })
 })
 
-describe.skipIf(whyNoBrowser !== '')(`the dashboard with many GPUs and with recordings${whyNoBrowser}`, () => {
+describe.skipIf(whyNoBrowser !== '')(`the web UI with many GPUs and with recordings${whyNoBrowser}`, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await openBrowser()

@@ -1,4 +1,4 @@
-/** The dashboard when things go wrong: the agent away, the driver hung, a GPU lost, a token required, hostile names. */
+/** The web UI when things go wrong: the agent away, the driver hung, a GPU lost, a token required, hostile names. */
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { postTraining } from './training-post.ts'
 
 const EVIL = '<img src=x onerror="window.wasHit=1">'
 
-describe.skipIf(whyNoBrowser !== '')(`the dashboard in trouble${whyNoBrowser}`, () => {
+describe.skipIf(whyNoBrowser !== '')(`the web UI in trouble${whyNoBrowser}`, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await openBrowser()

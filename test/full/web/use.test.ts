@@ -1,4 +1,4 @@
-/** What people do on the dashboard: zoom, export, acknowledge, silence, test a channel, compare, kill. */
+/** What people do on the web UI: zoom, export, acknowledge, silence, test a channel, compare, kill. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { RunningAgent, temporaryFolder, until } from '../../program.ts'
 import { openBrowser, Visit, whyNoBrowser } from './browser.ts'
 import { postTraining } from './training-post.ts'
 
-describe.skipIf(whyNoBrowser !== '')(`on the dashboard${whyNoBrowser}`, () => {
+describe.skipIf(whyNoBrowser !== '')(`on the web UI${whyNoBrowser}`, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await openBrowser()

@@ -4,8 +4,8 @@ import { Badge, Fault, Panel } from '../../parts/parts.tsx'
 import { type PushState, pushState, subscribe, unsubscribe } from '../../push.ts'
 
 const WORDS: Readonly<Record<PushState, string>> = {
-  on: 'This browser gets a notification for every alert, also when the dashboard is closed.',
-  off: 'Let this browser tell you of alerts, also when the dashboard is closed. On a phone, first add the dashboard to the home screen.',
+  on: 'This browser gets a notification for every alert, also when this page is closed.',
+  off: 'Let this browser tell you of alerts, also when this page is closed. On a phone, first add this page to the home screen.',
   denied: 'The browser was told not to show notifications of this address. Allow them in its settings for this site.',
   insecure: 'Browsers allow notifications only over https or from the same machine. Put a proxy with a certificate in front of the agent.',
   unsupported: 'This browser has no web push.',

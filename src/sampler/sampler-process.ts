@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { performance } from 'node:perf_hooks'
 import type { FromSampler, StartMessage, ToSampler } from './messages.ts'
 
-export interface LaneFailure {
+export interface SamplerFailure {
   readonly kind: 'not_responding' | 'crashed'
   /** The source that was being read when it happened. */
   readonly culprit: string
@@ -11,7 +11,7 @@ export interface LaneFailure {
   readonly detail: string
 }
 
-export interface LaneOptions {
+export interface SamplerProcessOptions {
   readonly entry: URL
   readonly start: StartMessage
   readonly env: NodeJS.ProcessEnv
@@ -19,10 +19,10 @@ export interface LaneOptions {
   readonly deadlineMs: number
   /** Opening a driver may take longer than reading it: cold cards need seconds. */
   readonly openDeadlineMs: number
-  readonly onMessage: (message: FromSampler, lane: Lane) => void
-  readonly onFailure: (failure: LaneFailure, lane: Lane) => void
+  readonly onMessage: (message: FromSampler, sampler: SamplerProcess) => void
+  readonly onFailure: (failure: SamplerFailure, sampler: SamplerProcess) => void
   /** The process is really gone; after a SIGKILL that may take as long as the driver call does. */
-  readonly onExit: (lane: Lane) => void
+  readonly onExit: (sampler: SamplerProcess) => void
 }
 
 /** Node's compiler threads and generous heap are wasted on a process that makes a few calls a second. */
@@ -33,9 +33,9 @@ const CALM_INTERVAL_MS = 500
 const STOP_MS = 1000
 const MOST_QUOTED = 2000
 
-export class Lane {
+export class SamplerProcess {
   readonly sources: string[] = []
-  readonly #options: LaneOptions
+  readonly #options: SamplerProcessOptions
   readonly #child: ChildProcess
   readonly #watchdog: NodeJS.Timeout
   #opening = new Set<string>()
@@ -45,7 +45,7 @@ export class Lane {
   #checkedMs = performance.now()
   #over = false
 
-  constructor(options: LaneOptions) {
+  constructor(options: SamplerProcessOptions) {
     this.#options = options
     this.#child = fork(options.entry, [], {
       env: options.env,
@@ -153,7 +153,7 @@ export class Lane {
     if (now - this.#heardMs > limit) this.#fail('not_responding', `no answer for ${Math.round((now - this.#heardMs) / 100) / 10} s`)
   }
 
-  #fail(kind: LaneFailure['kind'], detail: string): void {
+  #fail(kind: SamplerFailure['kind'], detail: string): void {
     if (this.#over) return
     const culprit = this.#begun ?? [...this.#opening][0] ?? this.sources[0] ?? 'sampler'
     this.kill()

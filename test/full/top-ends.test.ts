@@ -1,9 +1,9 @@
-/** However the dashboard ends, the terminal is as it was, and nothing stays behind. */
+/** However the terminal UI ends, the terminal is as it was, and nothing stays behind. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { BIN, until } from '../program.ts'
 import { areGone, childrenOf, DEMO, endTest, endTmux, family, hasTmux, nvml, Pane, quote, settings, tmux, topPid } from './pane.ts'
-import { BIN, until } from './program.ts'
 
 afterEach(endTest)
 afterAll(endTmux)
@@ -12,7 +12,7 @@ afterAll(endTmux)
 const modes = (pane: Pane) => pane.info('#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{mouse_sgr_flag} #{wrap_flag}')
 const UNTOUCHED = '0 1 0 0 1'
 
-describe.skipIf(!hasTmux)('the end of the dashboard (needs tmux)', () => {
+describe.skipIf(!hasTmux)('the end of the terminal UI (needs tmux)', () => {
   it('by q, F10, Ctrl-C or a signal leaves the terminal as it was', async () => {
     const pane = new Pane()
     const before = await settings(pane)

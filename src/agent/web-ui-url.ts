@@ -1,7 +1,7 @@
-/** Where people find the dashboard: what links in messages begin with. */
+/** Where people find the web UI: what links in messages begin with. */
 import { isIPv6 } from 'node:net'
 
-export interface DashboardPlace {
+export interface WebUiPlace {
   readonly 'alerts.dashboard_url': string | null
   readonly 'server.enabled': boolean
   readonly 'server.host': string
@@ -14,7 +14,7 @@ const EVERYWHERE = new Set(['0.0.0.0', '::', '[::]', '*'])
  * As configured; else the address that is listened on, under the name of this host where that is every address. A loopback address is
  * good on this machine and through a tunnel only. null: there is no server, or its port is not known beforehand.
  */
-export function dashboardUrl(values: DashboardPlace, hostname: string): string | null {
+export function webUiUrl(values: WebUiPlace, hostname: string): string | null {
   const configured = values['alerts.dashboard_url']
   if (configured !== null) return withoutExtras(configured)
   const { 'server.enabled': isServed, 'server.host': host, 'server.port': port } = values

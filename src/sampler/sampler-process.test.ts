@@ -3,20 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { Lane, type LaneFailure } from './lane.ts'
 import type { FromSampler, StartMessage } from './messages.ts'
+import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'lane-'))
-const lanes: Lane[] = []
+const folder = mkdtempSync(join(tmpdir(), 'sampler-'))
+const samplers: SamplerProcess[] = []
 afterEach(() => {
-  for (const lane of lanes.splice(0)) lane.kill()
+  for (const sampler of samplers.splice(0)) sampler.kill()
 })
 afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
 /** A process that says these things and then answers no more, as one in a driver call does. */
-function hangAfter(messages: readonly FromSampler[]): Promise<LaneFailure> {
+function hangAfter(messages: readonly FromSampler[]): Promise<SamplerFailure> {
   const entry = join(folder, 'child.mjs')
   writeFileSync(
     entry,
@@ -29,7 +29,7 @@ function hangAfter(messages: readonly FromSampler[]): Promise<LaneFailure> {
      process.once('message', next)`,
   )
   return new Promise((resolve) => {
-    const lane = new Lane({
+    const sampler = new SamplerProcess({
       entry: pathToFileURL(entry),
       env: process.env,
       start: { type: 'start', root: '/', intervalMs: 1000, beatMs: 1000, options: {} },
@@ -39,9 +39,9 @@ function hangAfter(messages: readonly FromSampler[]): Promise<LaneFailure> {
       onFailure: resolve,
       onExit: () => undefined,
     })
-    lanes.push(lane)
-    lane.open('nvidia')
-    lane.open('host')
+    samplers.push(sampler)
+    sampler.open('nvidia')
+    sampler.open('host')
   })
 }
 
@@ -78,7 +78,7 @@ describe('the process of a sampler', () => {
        process.once('message', () => process.send({ type: 'log', level: 'info', source: 'host', message: '', detail }))`,
     )
     return new Promise((resolve, reject) => {
-      const lane = new Lane({
+      const sampler = new SamplerProcess({
         entry: pathToFileURL(entry),
         env: process.env,
         start: { type: 'start', root: '/', intervalMs, beatMs: 1000, options },
@@ -88,7 +88,7 @@ describe('the process of a sampler', () => {
         onFailure: ({ detail }) => reject(new Error(detail)),
         onExit: () => undefined,
       })
-      lanes.push(lane)
+      samplers.push(sampler)
     })
   }
 

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { until } from '../program.ts'
 import { childrenOf, DEMO, endTest, endTmux, hasTmux, nvml, Pane, plainRoot, victim } from './pane.ts'
-import { until } from './program.ts'
 
 afterEach(endTest)
 afterAll(endTmux)

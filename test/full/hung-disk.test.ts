@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
-import { buildFakeNvml, fakeNvmlScript } from './fake-nvml/index.ts'
+import { buildFakeNvml, fakeNvmlScript } from '../fake-nvml/index.ts'
+import { RunningAgent, until } from '../program.ts'
 import { buildHungDisk, HungDisk } from './hung-disk/index.ts'
-import { RunningAgent, until } from './program.ts'
 
-const PROGRAM = fileURLToPath(new URL('../bin/gpuwarden.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
 const built = buildHungDisk()
 const why = 'reason' in built ? ` (left out: ${built.reason})` : ''
 const library = 'library' in built ? built.library : ''

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
-import { settingsWith, temporaryDir } from './pretend-world.contract.ts'
+import { settingsWith, temporaryDir } from '../../src/alerts/pretend-world.contract.ts'
 
-const CHILD = fileURLToPath(new URL('./crash-child.mjs', import.meta.url))
+const CHILD = fileURLToPath(new URL('./alerts-killed-child.mjs', import.meta.url))
 const KILLS = 200
 /** Everything at once, and no limits: what is tested is that nothing is lost or doubled. */
 const SETTINGS = JSON.stringify(

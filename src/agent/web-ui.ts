@@ -1,4 +1,4 @@
-/** What the web dashboard needs of the agent besides its readings: its files, the past, and what is told of the machine. */
+/** What the web UI needs of the agent besides its readings: its files, the past, and what is told of the machine. */
 import { fileURLToPath } from 'node:url'
 import type { AgentState, Log, Sink } from '../core/kinds.ts'
 import { identify } from '../core/process-control.ts'
@@ -18,7 +18,7 @@ import type { Config } from './config.ts'
 import { configView } from './config-view.ts'
 import { runDoctor } from './doctor-child.ts'
 
-export interface DashboardOptions {
+export interface WebUiOptions {
   readonly config: Config
   /** null: nothing is written, and nothing read back. */
   readonly logDir: string | null
@@ -29,7 +29,7 @@ export interface DashboardOptions {
   readonly signal: AbortSignal
 }
 
-export interface Dashboard {
+export interface WebUi {
   /** undefined: the files are not there. */
   readonly assets: Assets | undefined
   readonly processControl: ProcessControl
@@ -39,7 +39,7 @@ export interface Dashboard {
   readonly refilled: Promise<void>
 }
 
-export function createDashboard({ config, logDir, state, log, port, signal }: DashboardOptions): Dashboard {
+export function createWebUi({ config, logDir, state, log, port, signal }: WebUiOptions): WebUi {
   const { values } = config
   const findings = new FindingHistory()
   const processes = new ProcessHistory(values)

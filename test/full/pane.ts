@@ -1,9 +1,9 @@
-/** A real terminal for the dashboard: tmux types and looks. */
+/** A real terminal for the terminal UI: tmux types and looks. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildFakeNvml, type FakeNvmlScript, type FakeNvmlValues, fakeNvmlScript } from './fake-nvml/index.ts'
-import { BIN, temporaryFolder, until } from './program.ts'
+import { buildFakeNvml, type FakeNvmlScript, type FakeNvmlValues, fakeNvmlScript } from '../fake-nvml/index.ts'
+import { BIN, temporaryFolder, until } from '../program.ts'
 
 export const hasTmux = spawnSync('tmux', ['-V']).status === 0
 const SOCKET = `gpuwarden-test-${process.pid}`

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { linksFor } from '../alerts/composer.ts'
 import { safeLink } from '../channels/plain-text.ts'
-import { type DashboardPlace, dashboardUrl } from './dashboard-url.ts'
+import { type WebUiPlace, webUiUrl } from './web-ui-url.ts'
 
-const place = (parts: Partial<DashboardPlace> = {}): DashboardPlace => ({
+const place = (parts: Partial<WebUiPlace> = {}): WebUiPlace => ({
   ...{ 'alerts.dashboard_url': null, 'server.enabled': true, 'server.host': '127.0.0.1', 'server.port': 4780 },
   ...parts,
 })
 
-describe('the address of the dashboard', () => {
+describe('the address of the web UI', () => {
   it.each([
     [{}, 'http://127.0.0.1:4780'],
     [{ 'server.host': 'localhost' }, 'http://localhost:4780'],
@@ -22,13 +22,13 @@ describe('the address of the dashboard', () => {
     [{ 'alerts.dashboard_url': 'https://gpu.example.org/' }, 'https://gpu.example.org'],
     [{ 'alerts.dashboard_url': 'https://gpu.example.org/box/7/', 'server.enabled': false }, 'https://gpu.example.org/box/7'],
     [{ 'alerts.dashboard_url': 'https://ada:secret@gpu.example.org:8443/?token=secret#/overview' }, 'https://gpu.example.org:8443'],
-  ] as [Partial<DashboardPlace>, string | null][])('%j is %s', (parts, url) => {
-    expect(dashboardUrl(place(parts), 'node7')).toBe(url)
+  ] as [Partial<WebUiPlace>, string | null][])('%j is %s', (parts, url) => {
+    expect(webUiUrl(place(parts), 'node7')).toBe(url)
   })
 
   it('is what links begin with; whatever is in a fingerprint comes out of them again', () => {
     const fingerprint = `intruder|gpu=GPU-0|user=o'Brien & "söhne" (x)[y]#?/%`
-    const { dashboard, silence } = linksFor(dashboardUrl(place(), 'node7'), fingerprint)
+    const { dashboard, silence } = linksFor(webUiUrl(place(), 'node7'), fingerprint)
     expect(dashboard).toBe('http://127.0.0.1:4780/#/alerts')
     for (const link of [silence, safeLink(silence)]) {
       const { origin, hash } = new URL(link ?? '')
