@@ -1,9 +1,9 @@
 /** Training steps that an agent on this machine is told of, for a command that watches the GPUs by itself. */
 import type { IncomingMessage } from 'node:http'
 import type { HubEvent } from '../core/kinds.ts'
+import { revived } from '../core/known/revive.ts'
 import type { TrainingStep } from '../core/model.ts'
 import { isAgent, openAnswer } from '../tui/agent-client.ts'
-import { revived } from '../tui/revive.ts'
 import { EventReader } from '../tui/sse.ts'
 import { AgentClient, type AgentSettings } from './agent-client.ts'
 

@@ -1,5 +1,6 @@
 /** The alerts of an agent: what it answered, kept up to date by what the stream tells. */
 import type { AlertsEvent, AlertView } from '../kinds.ts'
+import type { Finding } from '../model.ts'
 import { compareFindings, type KnownFindings } from './findings.ts'
 
 export interface AlertsAnswer {
@@ -19,6 +20,12 @@ export function isOpenAlert({ state }: AlertView): boolean {
   return state !== 'resolved'
 }
 
+/** `22 alerts open`: what people are notified of. */
+export function openAlertsInWords(alerts: readonly AlertView[]): string {
+  const open = alerts.filter(isOpenAlert).length
+  return `${open} ${open === 1 ? 'alert' : 'alerts'} open`
+}
+
 interface Told {
   readonly at: number
   /** null: it is no longer kept. */
@@ -29,10 +36,12 @@ export class KnownAlerts {
   #told = new Map<string, Told>()
   /** null: not asked yet, or nobody alerts. */
   #answeredAt: number | null = null
+  #list: { readonly alerts: readonly AlertView[]; readonly findings: readonly Finding[] } | null = null
 
   /** An event from before the answer is in it already. */
   accept({ at, alerts, gone }: AlertsEvent): void {
     if (this.#answeredAt !== null && at < this.#answeredAt) return
+    this.#list = null
     for (const alert of alerts) this.#told.set(alert.fingerprint, { at, alert })
     for (const fingerprint of gone) this.#told.set(fingerprint, { at, alert: null })
   }
@@ -44,20 +53,24 @@ export class KnownAlerts {
     for (const [fingerprint, one] of this.#told) if (one.at >= at) told.set(fingerprint, one)
     this.#told = told
     this.#answeredAt = answer?.at ?? null
+    this.#list = null
   }
 
   /**
    * null: nobody alerts. The stream tells of an alert when it looks different; what its detector says in between, and since when, is
-   * in the finding. The severity stays the alert's own: its rule decides it.
+   * in the finding. The severity stays the alert's own: its rule decides it. The same array until something changes.
    */
   list(findings: KnownFindings): readonly AlertView[] | null {
     if (this.#answeredAt === null) return null
-    const list: AlertView[] = []
-    for (const { alert } of this.#told.values()) {
-      if (alert === null) continue
-      const finding = isOpenAlert(alert) ? findings.get(alert.fingerprint) : undefined
-      list.push(finding ? { ...alert, finding: { ...finding, severity: alert.finding.severity } } : alert)
+    if (this.#list?.findings !== findings.list) {
+      const alerts = [...this.#told.values()].flatMap(({ alert }) => (alert ? [withFinding(alert, findings)] : []))
+      this.#list = { alerts: alerts.sort(compareAlerts), findings: findings.list }
     }
-    return list.sort(compareAlerts)
+    return this.#list.alerts
   }
+}
+
+function withFinding(alert: AlertView, findings: KnownFindings): AlertView {
+  const finding = isOpenAlert(alert) ? findings.get(alert.fingerprint) : undefined
+  return finding ? { ...alert, finding: { ...finding, severity: alert.finding.severity } } : alert
 }

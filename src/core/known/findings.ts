@@ -18,6 +18,11 @@ export function countBySeverity(findings: readonly Finding[]): SeverityCounts {
   return counts
 }
 
+/** `15 findings`: what detectors say now. */
+export function findingsInWords({ length }: readonly Finding[]): string {
+  return `${length} ${length === 1 ? 'finding' : 'findings'}`
+}
+
 /** null: there is none. */
 export function worstSeverity(findings: readonly Finding[]): Severity | null {
   const { critical, warning, info } = countBySeverity(findings)

@@ -140,9 +140,14 @@ export class Known {
     return this.isPlayback ? 'replay' : 'live'
   }
 
-  /** The time that figures are of: now, or the moment of a recording that was played last. */
+  /** The moment of a recording that was played last; null while none is played. */
+  get playedAt(): number | null {
+    return this.isPlayback ? this.#toldAt : null
+  }
+
+  /** The time that figures are of. */
   present(now: number): number {
-    return this.isPlayback ? (this.#toldAt ?? now) : now
+    return this.playedAt ?? now
   }
 
   #tick({ at, source, gpus, processes, host, events }: Tick, now: number): void {

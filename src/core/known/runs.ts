@@ -39,6 +39,20 @@ interface Entry extends KnownRun {
 
 export class KnownRuns {
   readonly #runs = new Map<string, Entry>()
+  #announced: ReadonlyMap<string, Run> | null = null
+  #latest: ReadonlyMap<string, TrainingStep> | null = null
+
+  /** The same map until a run changes. */
+  get announced(): ReadonlyMap<string, Run> {
+    this.#announced ??= new Map([...this.#runs.values()].flatMap(({ id, run }) => (run ? [[id, run] as const] : [])))
+    return this.#announced
+  }
+
+  /** The latest step of each run's lowest rank; the same map until there is another step. */
+  get latest(): ReadonlyMap<string, TrainingStep> {
+    this.#latest ??= new Map([...this.#runs.values()].flatMap(({ id, step }) => (step ? [[id, step] as const] : [])))
+    return this.#latest
+  }
 
   values(): IterableIterator<KnownRun> {
     return this.#runs.values()
@@ -50,9 +64,11 @@ export class KnownRuns {
 
   acceptRun(run: Run): void {
     this.#of(run.id).run = run
+    this.#announced = null
   }
 
   acceptSteps(steps: readonly TrainingStep[]): void {
+    this.#latest = null
     for (const step of steps) {
       const entry = this.#of(step.run)
       const isLowest = entry.step === null || step.rank <= entry.step.rank
@@ -65,7 +81,7 @@ export class KnownRuns {
   /** Steps stay: a picture has none. */
   begin(runs: readonly Run[]): void {
     const told = new Set(runs.map(({ id }) => id))
-    for (const [id, { run }] of this.#runs) if (run && !told.has(id)) this.#runs.delete(id)
+    for (const [id, { run }] of this.#runs) if (run && !told.has(id)) this.#forget(id)
     for (const run of runs) this.acceptRun(run)
   }
 
@@ -82,6 +98,12 @@ export class KnownRuns {
   #forgetOne(): void {
     const all = [...this.#runs.values()]
     const oldest = all.find(({ run }) => run === null || run.endedAt !== null) ?? all[0]
-    if (oldest) this.#runs.delete(oldest.id)
+    if (oldest) this.#forget(oldest.id)
+  }
+
+  #forget(id: string): void {
+    this.#runs.delete(id)
+    this.#announced = null
+    this.#latest = null
   }
 }
