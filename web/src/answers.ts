@@ -105,6 +105,7 @@ export interface PastAlert {
   readonly subject: FindingSubject
   readonly severity: Severity
   readonly message: string
+  readonly since: number
   readonly firedAt: number
   readonly resolvedAt: number
   readonly simulated: boolean
