@@ -111,7 +111,9 @@ export class Known {
   }
 
   processes(): readonly ProcessView[] {
-    return [...this.#gpus.keys()].flatMap((id) => this.processesOf(id))
+    const all: ProcessView[] = []
+    for (const { info, processes } of this.#gpus.values()) for (const one of processes) if (one.gpu === info.id) all.push(one)
+    return all
   }
 
   host(now: number): HostView | null {
