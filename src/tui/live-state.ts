@@ -61,7 +61,7 @@ export class LiveState {
   }
 
   accept(event: StreamEvent): void {
-    if (event.type === 'tick' && !this.#known.isPlayback) this.#clock.hear(event.tick.at)
+    if (!this.#known.isPlayback) this.#clock.hear(event)
     this.#known.accept(event, this.now())
     if (event.type === 'tick') this.past.accept(event.tick)
     else if (event.type === 'devices') this.past.keepOnly(event.devices)

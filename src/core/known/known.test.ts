@@ -195,16 +195,18 @@ describe('the time of the agent', () => {
   it('is told by its picture, and told again by its ticks when a clock is set', () => {
     let own = 50
     const clock = new AgentClock(() => own)
-    clock.hear(99_999_999)
+    clock.hear(tick(99_999_999, ['a']))
     expect(clock.now()).toBe(50)
     clock.set(1000)
     own += 10_000
-    clock.hear(10_500)
+    clock.hear(tick(10_500, ['a']))
     expect(clock.now()).toBe(11_000)
-    clock.hear(11_200)
+    clock.hear(tick(11_200, ['a']))
     expect(clock.now()).toBe(11_200)
     own += 3_600_000
-    clock.hear(12_000)
+    clock.hear(tick(5000, [], [xid(5000, 79)]))
+    expect(clock.now()).toBe(3_611_200)
+    clock.hear(tick(12_000, ['a']))
     expect(clock.now()).toBe(12_000)
   })
 })

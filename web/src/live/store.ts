@@ -68,7 +68,7 @@ export function allRuns(): readonly KnownRun[] {
 }
 
 export function accept(event: StreamEvent): void {
-  if (event.type === 'tick' && !known.isPlayback) agentClock.hear(event.tick.at)
+  if (!known.isPlayback) agentClock.hear(event)
   known.accept(event, agentNow())
   show(event.type === 'tick' || event.type === 'devices')
   for (const listener of listeners) listener(event)
