@@ -3,8 +3,8 @@
  * whose a process is, is decided here; the rest is `Known`, as on every screen.
  */
 import { hostname } from 'node:os'
-import type { AgentState, GpuView, HubEvent, SelfUsage, SinkHealth } from '../core/kinds.ts'
-import { compareGpus, type HostView, Known } from '../core/known/known.ts'
+import type { AgentState, GpuView, HostView, HubEvent, SelfUsage, SinkHealth } from '../core/kinds.ts'
+import { compareGpus, Known } from '../core/known/known.ts'
 import type { Finding, GpuEvent, GpuInfo, GpuSample, ProcessInfo, ProcessView, SourceHealth } from '../core/model.ts'
 import { NO_READINGS } from '../core/record.ts'
 

@@ -82,8 +82,7 @@ describe('the rows of alerts', () => {
 describe('the alerts on the screen', () => {
   it('are shown with their state, in a wide and a narrow window', () => {
     const data = dataWith([alert(hot), alert(idle, silenced)])
-    const { view, effect } = press(data, 'a')
-    expect(effect).toEqual({ kind: 'ask-alerts' })
+    const { view } = press(data, 'a')
     expect(screen(data, view)).toMatch(/!! +2m00 thermal +firing +GPU 0 is too hot\./)
     expect(screen(data, view)).toMatch(/! +2m00 idle holding +silenced until 09:53 Process 7 does nothing\./)
     expect(screen(data, view)).toContain('A acknowledge 4 h')

@@ -5,31 +5,18 @@ import { AgentClock } from '../core/known/agent-clock.ts'
 import type { AlertsAnswer } from '../core/known/alerts.ts'
 import { Known } from '../core/known/known.ts'
 import type { Picture } from '../core/known/picture.ts'
-import type { GpuInfo, GpuSample, Reading, SourceHealth } from '../core/model.ts'
+import type { LedgerEntry, LedgerInput } from '../core/memory/ledger.ts'
+import type { GpuInfo, GpuSample, SourceHealth } from '../core/model.ts'
 import { RecentPast } from './recent-past.ts'
-import type { AlertData, GpuData, LedgerLine, ReplayData, ScreenData } from './screen-data.ts'
+import type { AlertData, GpuData, ReplayData, ScreenData } from './screen-data.ts'
 import { RunCourses, runsOn } from './training-runs.ts'
-
-export interface LedgerQuestion {
-  readonly totalBytes: Reading
-  readonly usedBytes: Reading
-  readonly driverReservedBytes: Reading
-  readonly processes: readonly { readonly pid: number; readonly memoryUsedBytes: Reading }[] | null
-  readonly allocators: readonly {
-    readonly pid: Reading
-    readonly allocatedBytes: Reading
-    readonly reservedBytes: Reading
-    readonly activeBytes: Reading
-    readonly inactiveSplitBytes: Reading
-  }[]
-}
 
 export interface LiveStateOptions {
   readonly now: () => number
   /** Which GPUs to show, by index; null for all. */
   readonly devices: ReadonlySet<number> | null
   readonly intervalMs: number
-  readonly ledger: (question: LedgerQuestion) => readonly LedgerLine[] | null
+  readonly ledger: (input: LedgerInput) => readonly LedgerEntry[] | null
 }
 
 const SHORTEST_STEP_MS = 1000
@@ -165,7 +152,7 @@ export class LiveState {
     return alerts?.map((alert) => ({ ...alert, silencedUntil: this.silenceEnds.get(alert.silence ?? '') ?? null })) ?? null
   }
 
-  #ledger(info: GpuInfo, sample: GpuSample, isOnlyGpu: boolean): readonly LedgerLine[] | null {
+  #ledger(info: GpuInfo, sample: GpuSample, isOnlyGpu: boolean): GpuData['ledger'] {
     return this.#options.ledger({
       totalBytes: sample.memoryTotalBytes,
       usedBytes: sample.memoryUsedBytes,

@@ -200,9 +200,6 @@ export class TopScreen {
       case 'details':
         this.#details(effect.row)
         break
-      case 'ask-alerts':
-        this.#atDesk((desk) => desk.refresh().then(() => null))
-        break
       case 'acknowledge':
         this.#atDesk((desk) => desk.acknowledge(effect.finding.fingerprint))
         break
@@ -219,11 +216,11 @@ export class TopScreen {
   }
 
   /** What is said about it comes when it comes; the screen goes on meanwhile. */
-  #atDesk(work: (desk: AlertDesk) => Promise<string | null>): void {
+  #atDesk(work: (desk: AlertDesk) => Promise<string>): void {
     const desk = this.#feed?.alerts
     if (!desk) return
     work(desk).then(
-      (text) => (text === null ? this.draw() : this.say(text, false)),
+      (text) => this.say(text, false),
       (error: unknown) => this.say(error instanceof Error ? error.message : String(error), true),
     )
   }

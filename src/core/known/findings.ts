@@ -10,9 +10,7 @@ export function compareFindings(a: Finding, b: Finding): number {
   return SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity] || b.since - a.since || (a.fingerprint < b.fingerprint ? -1 : 1)
 }
 
-export type SeverityCounts = Readonly<Record<Severity, number>>
-
-export function countBySeverity(findings: readonly Finding[]): SeverityCounts {
+export function countBySeverity(findings: readonly Finding[]): Readonly<Record<Severity, number>> {
   const counts = { critical: 0, warning: 0, info: 0 }
   for (const { severity } of findings) counts[severity]++
   return counts

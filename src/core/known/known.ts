@@ -2,19 +2,13 @@
  * What is known now, made from what the hub publishes. The agent, an attached `top` and the page all keep one of these, so what they say
  * is the same. Time comes with what it is told and asked; the same events give the same answers.
  */
-import type { GpuView, StreamEvent, Tick } from '../kinds.ts'
+import type { GpuView, HostView, StreamEvent, Tick } from '../kinds.ts'
 import type { GpuEvent, GpuInfo, GpuSample, HostSample, ProcessView, Provenance, SourceHealth } from '../model.ts'
 import { ageOf, healthOfGpu, healthOfHost, isLive } from './age.ts'
 import { KnownAlerts } from './alerts.ts'
 import { KnownFindings } from './findings.ts'
 import type { Picture } from './picture.ts'
 import { KnownRuns } from './runs.ts'
-
-export interface HostView {
-  readonly sample: HostSample
-  readonly ageMs: number
-  readonly live: boolean
-}
 
 interface KnownGpu {
   info: GpuInfo

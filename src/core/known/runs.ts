@@ -13,7 +13,6 @@ export interface KnownRun {
 
 /** As many as an agent can be told to keep. */
 const MOST_RUNS = 10_000
-const MOST_RANKS = 1024
 /** A run that nobody announced and that took no step for this long is taken for ended. */
 const FORGET_MS = 2 * 60_000
 
@@ -71,10 +70,8 @@ export class KnownRuns {
     this.#latest = null
     for (const step of steps) {
       const entry = this.#of(step.run)
-      const isLowest = entry.step === null || step.rank <= entry.step.rank
-      if (!isLowest && entry.steps.size >= MOST_RANKS && !entry.steps.has(step.rank)) continue
       entry.steps.set(step.rank, step)
-      if (isLowest) entry.step = step
+      if (entry.step === null || step.rank <= entry.step.rank) entry.step = step
     }
   }
 
@@ -88,17 +85,12 @@ export class KnownRuns {
   #of(id: string): Entry {
     let entry = this.#runs.get(id)
     if (!entry) {
-      if (this.#runs.size >= MOST_RUNS) this.#forgetOne()
+      const [oldest] = this.#runs.size < MOST_RUNS ? [] : this.#runs.keys()
+      if (oldest !== undefined) this.#forget(oldest)
       entry = { id, run: null, steps: new Map(), step: null }
       this.#runs.set(id, entry)
     }
     return entry
-  }
-
-  #forgetOne(): void {
-    const all = [...this.#runs.values()]
-    const oldest = all.find(({ run }) => run === null || run.endedAt !== null) ?? all[0]
-    if (oldest) this.#forget(oldest.id)
   }
 
   #forget(id: string): void {
