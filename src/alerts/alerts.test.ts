@@ -42,7 +42,7 @@ describe('alerts: from a finding to a message', () => {
     expect(second?.id).not.toBe(first?.id)
     expect(second?.isFirst).toBe(false)
     expect(second?.alerts[0]).toMatchObject({ resolvedAt: NOON + 40 * SECOND, finding: { state: 'resolved', message: 'a is over' } })
-    expect(world.alerts.history()).toMatchObject([{ fingerprint: 'a', firedAt: NOON, resolvedAt: NOON + 40 * SECOND }])
+    expect(world.alerts.history()).toMatchObject([{ fingerprint: 'a', since: NOON, firedAt: NOON, resolvedAt: NOON + 40 * SECOND }])
   })
 
   it('sends what is critical at once, with what waits', async () => {

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { AgentClient } from '../core/agent-client.ts'
 import type { HubEvent } from '../core/kinds.ts'
+import { revived } from '../core/known/revive.ts'
 import type { TrainingStep } from '../core/model.ts'
-import { revived } from '../tui/revive.ts'
 import { EventReader } from '../tui/sse.ts'
 import { type AgentSettings, agentAddress } from './agent-address.ts'
 

@@ -110,10 +110,10 @@ function print(options: Options, answer: unknown, lines: () => readonly string[]
 }
 
 function alertTable(all: readonly AlertView[], now: number): string[] {
-  const rows = all.map(({ state, finding, firedAt, flapping, simulated, mutedBy, fingerprint }) => [
+  const rows = all.map(({ state, finding, flapping, simulated, mutedBy, fingerprint }) => [
     mutedBy === null ? state : `${state} (${mutedBy})`,
     finding.severity,
-    formatClock(firedAt ?? finding.since, now),
+    formatClock(finding.since, now),
     printable(fingerprint),
     `${simulated ? 'SIMULATED ' : ''}${flapping ? 'FLAPPING ' : ''}${printable(finding.message)}`,
   ])
@@ -121,15 +121,15 @@ function alertTable(all: readonly AlertView[], now: number): string[] {
 }
 
 function pastTable(all: readonly PastAlert[], now: number): string[] {
-  const rows = all.map(({ severity, firedAt, resolvedAt, simulated, acknowledgedBy, fingerprint, message }) => [
+  const rows = all.map(({ severity, since, resolvedAt, simulated, acknowledgedBy, fingerprint, message }) => [
     severity,
-    formatClock(firedAt, now),
-    formatDuration(resolvedAt - firedAt),
+    formatClock(since, now),
+    formatDuration(resolvedAt - since),
     printable(acknowledgedBy ?? '-'),
     printable(fingerprint),
     `${simulated ? 'SIMULATED ' : ''}${printable(message)}`,
   ])
-  return alignColumns([['SEVERITY', 'FIRED', 'LASTED', 'TAKEN BY', 'FINGERPRINT', 'MESSAGE'], ...rows])
+  return alignColumns([['SEVERITY', 'BEGAN', 'LASTED', 'TAKEN BY', 'FINGERPRINT', 'MESSAGE'], ...rows])
 }
 
 function silenceTable(all: readonly Silence[], now: number): string[] {

@@ -295,6 +295,13 @@ export interface GpuView {
   readonly live: boolean
 }
 
+/** The same for the host. */
+export interface HostView {
+  readonly sample: HostSample
+  readonly ageMs: number
+  readonly live: boolean
+}
+
 export interface SinkHealth {
   readonly name: string
   readonly dropped: number
@@ -317,7 +324,7 @@ export interface AgentState {
   now(): number
   gpus(): readonly GpuView[]
   processes(): readonly ProcessView[]
-  host(): { readonly sample: HostSample; readonly ageMs: number; readonly live: boolean } | null
+  host(): HostView | null
   health(): readonly SourceHealth[]
   sinks(): readonly SinkHealth[]
   self(): SelfUsage
