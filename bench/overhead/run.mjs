@@ -110,7 +110,7 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 /** Several at the same time: each with its share of a core, of its parts, and its memory. */
 async function measure(names, warmupSeconds) {
   const running = names.map((name) => start(name, CANDIDATES[name]))
-  await sleep(warmupSeconds * 1000)
+  // From the start: the first scrape compiles what it runs and costs five times what the next ones do.
   const scraper = setInterval(() => {
     for (const { port } of running)
       if (port !== null)
@@ -118,6 +118,7 @@ async function measure(names, warmupSeconds) {
           .then((answer) => answer.text())
           .catch(() => undefined)
   }, 15_000)
+  await sleep(warmupSeconds * 1000)
   const began = performance.now()
   const before = running.map(({ child }) => cpuNanoseconds(child.pid))
   await sleep(seconds * 1000)

@@ -45,6 +45,10 @@ function hangAfter(messages: readonly FromSampler[]): Promise<SamplerFailure> {
   })
 }
 
+function pause(ms: number): Promise<'no failure'> {
+  return new Promise((resolve) => setTimeout(resolve, ms, 'no failure'))
+}
+
 const opened = (source: string): FromSampler => ({ type: 'opened', source, provenance: 'live', intervalMs: 1000, devices: [] })
 const tick = (source: string, next?: string): FromSampler => ({
   ...{ type: 'tick', source, at: 1, samples: [], skippedTicks: 0, readMs: 1 },
@@ -66,6 +70,60 @@ describe('a sampler that falls silent', () => {
     ['the first source again, once the announced one has answered', [...both, tick('nvidia', 'host'), tick('host')], 'nvidia'],
   ])('is blamed on %s', async (_, messages, culprit) => {
     expect(await hangAfter(messages)).toMatchObject({ kind: 'not_responding', culprit })
+  })
+})
+
+describe('the deadline', () => {
+  const DEADLINE_MS = 2000
+
+  /** A process that gives a sign of life this often, forever, or for so long. */
+  function beatsEvery(everyMs: number, forMs = Number.MAX_SAFE_INTEGER): Promise<SamplerFailure> {
+    const entry = join(folder, `beats-${forMs}.mjs`)
+    writeFileSync(
+      entry,
+      `const startedMs = performance.now()
+       const beat = () => {
+         if (performance.now() - startedMs < ${forMs}) process.send({ type: 'beat', usage: { cpuSeconds: 0, residentBytes: 0 } })
+       }
+       process.once('message', () => setInterval(beat, ${everyMs}))`,
+    )
+    let fail: (failure: SamplerFailure) => void
+    const failed = new Promise<SamplerFailure>((resolve) => {
+      fail = resolve
+    })
+    const sampler = new SamplerProcess({
+      entry: pathToFileURL(entry),
+      env: process.env,
+      start: { type: 'start', root: '/', intervalMs: 1000, beatMs: everyMs, options: {} },
+      deadlineMs: DEADLINE_MS,
+      openDeadlineMs: DEADLINE_MS,
+      onMessage: () => undefined,
+      onFailure: (failure) => fail(failure),
+      onExit: () => undefined,
+    })
+    samplers.push(sampler)
+    return failed
+  }
+
+  it('is counted from the last sign of life, and hardly exceeded', async () => {
+    // At three moments, so that none of them is the lucky one.
+    const silences = await Promise.all(
+      [300, 630, 960].map(async (forMs) => {
+        const { since } = await beatsEvery(100, forMs)
+        return Date.now() - since
+      }),
+    )
+    expect(Math.min(...silences)).toBeGreaterThanOrEqual(DEADLINE_MS - 10)
+    expect(Math.max(...silences)).toBeLessThan(1.25 * DEADLINE_MS)
+  })
+
+  it('is not missed by who talks while this process is held up', async () => {
+    const failed = beatsEvery(100)
+    await pause(500)
+    for (let i = 0; i < 2; i++) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.3 * DEADLINE_MS)
+      expect(await Promise.race([failed, pause(50)])).toBe('no failure')
+    }
   })
 })
 

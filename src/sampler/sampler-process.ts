@@ -37,12 +37,11 @@ export class SamplerProcess {
   readonly sources: string[] = []
   readonly #options: SamplerProcessOptions
   readonly #child: ChildProcess
-  readonly #watchdog: NodeJS.Timeout
+  #watchdog: NodeJS.Timeout | undefined
   #opening = new Set<string>()
   #begun: string | null = null
   #heardMs = performance.now()
   #heardAt = Date.now()
-  #checkedMs = performance.now()
   #over = false
 
   constructor(options: SamplerProcessOptions) {
@@ -62,8 +61,7 @@ export class SamplerProcess {
       options.onExit(this)
     })
     this.#send(options.start)
-    this.#watchdog = setInterval(() => this.#check(), Math.max(20, options.deadlineMs / 2))
-    this.#watchdog.unref()
+    this.#watch()
   }
 
   get pid(): number | null {
@@ -109,7 +107,7 @@ export class SamplerProcess {
 
   #end(): void {
     this.#over = true
-    clearInterval(this.#watchdog)
+    clearTimeout(this.#watchdog)
   }
 
   #send(message: ToSampler): void {
@@ -138,19 +136,30 @@ export class SamplerProcess {
       this.#options.onMessage({ type: 'log', level: 'warn', source: this.sources[0] ?? 'sampler', message, detail: {} }, this)
   }
 
-  #check(): void {
+  /** Looks again when the silence may have become too long, which costs fewer wake-ups than to look all the time. */
+  #watch(): void {
+    const waitMs = Math.min(this.#heardMs + this.#limitMs() - performance.now(), this.#options.deadlineMs)
+    const dueMs = performance.now() + waitMs
+    // Not before the pipe was read: what the sampler said may be waiting there.
+    this.#watchdog = setTimeout(() => setImmediate(() => this.#check(dueMs)), Math.ceil(waitMs)).unref()
+  }
+
+  #check(dueMs: number): void {
+    if (this.#over) return
     const now = performance.now()
-    const ownDelay = now - this.#checkedMs
-    this.#checkedMs = now
-    // When this process itself was held up, the sampler's messages are still in the pipe: hear them first.
-    if (ownDelay > this.#options.deadlineMs) {
-      this.#heardMs = Math.max(this.#heardMs, now - this.#options.deadlineMs / 2)
-      return
-    }
-    // A source that is being read has its own deadline, whoever else is still to be opened.
+    const { deadlineMs } = this.#options
+    // Who held this process up may have held up the sampler too.
+    if (now - dueMs > deadlineMs / 2) this.#heardMs = Math.max(this.#heardMs, now - deadlineMs / 2)
+    const silenceMs = now - this.#heardMs
+    if (silenceMs < this.#limitMs()) this.#watch()
+    else this.#fail('not_responding', `no answer for ${Math.round(silenceMs / 100) / 10} s`)
+  }
+
+  /** A source that is being read has its own deadline, whoever else is still to be opened. */
+  #limitMs(): number {
+    const { deadlineMs, openDeadlineMs } = this.#options
     const isOpening = this.#begun === null ? this.#opening.size > 0 : this.#opening.has(this.#begun)
-    const limit = isOpening ? Math.max(this.#options.openDeadlineMs, this.#options.deadlineMs) : this.#options.deadlineMs
-    if (now - this.#heardMs > limit) this.#fail('not_responding', `no answer for ${Math.round((now - this.#heardMs) / 100) / 10} s`)
+    return isOpening ? Math.max(openDeadlineMs, deadlineMs) : deadlineMs
   }
 
   #fail(kind: SamplerFailure['kind'], detail: string): void {

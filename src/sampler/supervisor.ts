@@ -3,9 +3,10 @@
  * of its own and started again with growing pauses, so that it cannot take the others with it.
  */
 import type { SourceOptions } from '../core/kinds.ts'
-import type { GpuInfo, Provenance, Reading, Sample, SourceHealth, SourceState } from '../core/model.ts'
+import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
 import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
+import { healthOf, newRecord, type Opening, type SourceRecord, takeOut } from './source-record.ts'
 
 export interface SourceTickReport {
   readonly source: string
@@ -30,34 +31,10 @@ export interface SupervisorOptions {
   readonly onLog: (level: 'debug' | 'info' | 'warn' | 'error', message: string, detail: object) => void
 }
 
-/** What became of a source that was asked for. */
-export type Opening = { readonly source: string; readonly result: 'opened' | 'absent' | 'failed'; readonly message: string | null }
-
 /** Processes that the kernel has not let go of yet: starting more of them would only pile up. */
 const MOST_UNDEAD = 2
 /** A source that ran this long is trusted again. */
 const TRUSTED_AFTER_MS = 60_000
-
-interface SourceRecord {
-  readonly source: string
-  state: SourceState
-  since: number
-  message: string | null
-  provenance: Provenance
-  lastSampleAt: Reading
-  samples: number
-  skippedTicks: number
-  skippedBefore: number
-  restarts: number
-  nextStartAt: Reading
-  intervalMs: number
-  readMs: Reading
-  sampler: SamplerProcess | null
-  backoffMs: number
-  okSince: number
-  timer: NodeJS.Timeout | null
-  answer: ((opening: Opening) => void) | null
-}
 
 export class Supervisor {
   readonly #options: SupervisorOptions
@@ -85,27 +62,10 @@ export class Supervisor {
   }
 
   health(): readonly SourceHealth[] {
-    return [...this.#records.values()].map((record) => {
-      const usage = record.sampler ? this.#usage.get(record.sampler) : undefined
-      return {
-        source: record.source,
-        state: record.state,
-        since: record.since,
-        message: record.message,
-        provenance: record.provenance,
-        lastSampleAt: record.lastSampleAt,
-        samples: record.samples,
-        skippedTicks: record.skippedBefore + record.skippedTicks,
-        restarts: record.restarts,
-        nextStartAt: record.nextStartAt,
-        pid: record.sampler?.pid ?? null,
-        intervalMs: record.intervalMs,
-        deadlineMs: this.#options.deadlineMs,
-        cpuSeconds: usage?.cpuSeconds ?? null,
-        residentBytes: usage?.residentBytes ?? null,
-        readMs: record.readMs,
-      }
-    })
+    const { deadlineMs } = this.#options
+    return [...this.#records.values()].map((record) =>
+      healthOf(record, deadlineMs, record.sampler ? this.#usage.get(record.sampler) : undefined),
+    )
   }
 
   /** CPU seconds and resident bytes of the sampler processes together, ended ones included. */
@@ -133,26 +93,7 @@ export class Supervisor {
   #record(source: string): SourceRecord {
     const known = this.#records.get(source)
     if (known) return known
-    const record: SourceRecord = {
-      source,
-      state: 'starting',
-      since: Date.now(),
-      message: null,
-      provenance: 'live',
-      lastSampleAt: null,
-      samples: 0,
-      skippedTicks: 0,
-      skippedBefore: 0,
-      restarts: 0,
-      nextStartAt: null,
-      intervalMs: this.#options.intervalMs,
-      readMs: null,
-      sampler: null,
-      backoffMs: this.#options.backoffMs.first,
-      okSince: Number.POSITIVE_INFINITY,
-      timer: null,
-      answer: null,
-    }
+    const record = newRecord(source, this.#options.intervalMs, this.#options.backoffMs.first)
     this.#records.set(source, record)
     return record
   }
@@ -262,10 +203,8 @@ export class Supervisor {
 
   /** Takes a source out of its process; a process with nothing left to read is ended. */
   #release(record: SourceRecord): void {
-    const sampler = record.sampler
-    record.sampler = null
-    record.skippedBefore += record.skippedTicks
-    record.skippedTicks = 0
+    const { sampler } = record
+    takeOut(record)
     if (!sampler) return
     sampler.forget(record.source)
     if (sampler.sources.length === 0 && sampler !== this.#main) {
@@ -292,9 +231,7 @@ export class Supervisor {
     for (const source of sources) {
       const record = this.#records.get(source)
       if (!record) continue
-      record.sampler = null
-      record.skippedBefore += record.skippedTicks
-      record.skippedTicks = 0
+      takeOut(record)
       if (source !== failure.culprit) continue
       // A crash may be the driver's doing, or that of whoever ended the process: its signal tells.
       const what = failure.kind === 'crashed' ? `the ${source} source crashed` : `the ${source} driver is not responding`
@@ -314,23 +251,24 @@ export class Supervisor {
 
   #retry(record: SourceRecord, state: SourceState, message: string, since = Date.now()): void {
     record.restarts++
-    record.nextStartAt = Date.now() + record.backoffMs
-    record.timer = setTimeout(() => this.#startAgain(record), record.backoffMs)
-    record.timer.unref()
+    this.#startLater(record)
     record.backoffMs = Math.min(record.backoffMs * 2, this.#options.backoffMs.most)
     this.#setState(record, state, message, since)
   }
 
+  #startLater(record: SourceRecord): void {
+    record.nextStartAt = Date.now() + record.backoffMs
+    record.timer = setTimeout(() => this.#startAgain(record), record.backoffMs).unref()
+  }
+
   #startAgain(record: SourceRecord): void {
     if (this.#stopped) return
-    if (this.#undead.size >= MOST_UNDEAD) {
-      record.message = `${record.message ?? ''} (the kernel has not released ${this.#undead.size} earlier processes)`.trim()
-      record.nextStartAt = Date.now() + record.backoffMs
-      record.timer = setTimeout(() => this.#startAgain(record), record.backoffMs)
-      record.timer.unref()
-      this.#publishHealth()
+    if (this.#undead.size < MOST_UNDEAD) {
+      this.#openIn(this.#startSampler(), record)
       return
     }
-    this.#openIn(this.#startSampler(), record)
+    record.message = `${record.message ?? ''} (the kernel has not released ${this.#undead.size} earlier processes)`.trim()
+    this.#startLater(record)
+    this.#publishHealth()
   }
 }

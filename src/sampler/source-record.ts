@@ -1,0 +1,72 @@
+/** What the supervisor knows of a source, in whatever process it runs. */
+import type { Provenance, Reading, SourceHealth, SourceState } from '../core/model.ts'
+import type { ProcessUsage } from './messages.ts'
+import type { SamplerProcess } from './sampler-process.ts'
+
+/** What became of a source that was asked for. */
+export type Opening = { readonly source: string; readonly result: 'opened' | 'absent' | 'failed'; readonly message: string | null }
+
+export interface SourceRecord {
+  readonly source: string
+  state: SourceState
+  since: number
+  message: string | null
+  provenance: Provenance
+  lastSampleAt: Reading
+  samples: number
+  /** In the process that reads it now. */
+  skippedTicks: number
+  /** In those before it. */
+  skippedBefore: number
+  restarts: number
+  nextStartAt: Reading
+  intervalMs: number
+  readMs: Reading
+  sampler: SamplerProcess | null
+  backoffMs: number
+  okSince: number
+  timer: NodeJS.Timeout | null
+  answer: ((opening: Opening) => void) | null
+}
+
+export function newRecord(source: string, intervalMs: number, backoffMs: number): SourceRecord {
+  return {
+    source,
+    state: 'starting',
+    since: Date.now(),
+    message: null,
+    provenance: 'live',
+    lastSampleAt: null,
+    samples: 0,
+    skippedTicks: 0,
+    skippedBefore: 0,
+    restarts: 0,
+    nextStartAt: null,
+    intervalMs,
+    readMs: null,
+    sampler: null,
+    backoffMs,
+    okSince: Number.POSITIVE_INFINITY,
+    timer: null,
+    answer: null,
+  }
+}
+
+/** No process reads it any more. */
+export function takeOut(record: SourceRecord): void {
+  record.sampler = null
+  record.skippedBefore += record.skippedTicks
+  record.skippedTicks = 0
+}
+
+export function healthOf(record: SourceRecord, deadlineMs: number, usage: ProcessUsage | undefined): SourceHealth {
+  const { source, state, since, message, provenance, lastSampleAt, samples, restarts, nextStartAt, intervalMs, readMs } = record
+  return {
+    ...{ source, state, since, message, provenance, lastSampleAt, samples },
+    skippedTicks: record.skippedBefore + record.skippedTicks,
+    ...{ restarts, nextStartAt, pid: record.sampler?.pid ?? null, intervalMs, deadlineMs },
+    cpuSeconds: usage?.cpuSeconds ?? null,
+    residentBytes: usage?.residentBytes ?? null,
+    readMs,
+  }
+}
