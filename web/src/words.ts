@@ -2,7 +2,7 @@
 import { NOT_AVAILABLE } from '../../src/core/format.ts'
 import type { GpuInfo, GpuSample, ProcessView, Reading, Severity } from '../../src/core/model.ts'
 
-export { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../src/core/format.ts'
+export { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, shortModel } from '../../src/core/format.ts'
 
 /** What a figure means for the person: colour and sign follow from it. */
 export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'
@@ -102,11 +102,6 @@ const REASONS: readonly ClockReason[] = [
 /** Why clocks are where they are, worst first. */
 export function clockReasons(mask: Reading): readonly ClockReason[] {
   return mask === null ? [] : REASONS.filter(({ bit }) => (mask & bit) !== 0)
-}
-
-/** `NVIDIA H100 80GB HBM3` → `H100 80GB HBM3`: the vendor is the least of it. */
-export function shortName(name: string | null): string {
-  return (name ?? 'unknown GPU').replace(/^(NVIDIA|AMD) (GeForce |Radeon |Instinct )?/, '')
 }
 
 const STATES: Readonly<Record<GpuSample['state'], string>> = {

@@ -20,7 +20,7 @@ import {
   placeOf,
   powerTone,
   rate,
-  shortName,
+  shortModel,
   temperatureTone,
   usedOf,
 } from '../words.ts'
@@ -50,7 +50,7 @@ function OneGpu({ cell }: { readonly cell: GpuCell }) {
       <div class="page-head">
         <div class="grow">
           <h1>
-            GPU {info.label} <span class="faint">{shortName(info.name)}</span>
+            GPU {info.label} <span class="faint">{shortModel(info)}</span>
           </h1>
           <p class="small faint mono cut" title={info.id}>
             {info.id} · {info.pciBusId ?? NOT_AVAILABLE}

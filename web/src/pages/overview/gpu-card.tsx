@@ -13,7 +13,7 @@ import {
   ownersOf,
   powerTone,
   severityTone,
-  shortName,
+  shortModel,
   type Tone,
   temperatureTone,
 } from '../../words.ts'
@@ -77,7 +77,7 @@ function Picture({ cell, isLarge }: { readonly cell: GpuCell; readonly isLarge: 
 
 /** The badge says already that it is simulated. */
 export function cardName(info: GpuInfo): string {
-  return shortName(info.name).replace(/^Simulated /, '')
+  return shortModel(info).replace(/^Simulated /, '')
 }
 
 export function Origin({ info }: { readonly info: GpuInfo }) {
