@@ -1,5 +1,5 @@
 /** Numbers and names as people read them. N/A where the device cannot tell. */
-import type { Reading } from './model.ts'
+import type { GpuInfo, Reading } from './model.ts'
 
 export const NOT_AVAILABLE = 'N/A'
 
@@ -60,6 +60,13 @@ export function formatMoment(at: number, hasMilliseconds = false): string {
 
 function two(value: number): string {
   return String(value).padStart(2, '0')
+}
+
+/** `NVIDIA H100 80GB HBM3` → `H100 80GB HBM3`: the vendor is the least of it, and its brand says nothing beside the model. */
+export function shortModel({ name, vendor }: Pick<GpuInfo, 'name' | 'vendor'>): string {
+  if (name === null) return 'unknown GPU'
+  const [first = '', ...rest] = name.split(' ')
+  return rest.length > 0 && first.toLowerCase() === vendor ? rest.join(' ').replace(/^(GeForce|Radeon|Instinct) /, '') : name
 }
 
 /** Text from outside (process names, commands) may hold escape codes: none reaches a terminal. */

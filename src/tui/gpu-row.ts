@@ -1,6 +1,5 @@
 /** One GPU in one row: for eight or more of them, and for small screens. */
-import { printable } from '../core/format.ts'
-import { gpuName } from '../core/known/about-gpu.ts'
+import { printable, shortModel } from '../core/format.ts'
 import type { GpuSample, Reading } from '../core/model.ts'
 import { forecastSpan } from './gpu-card.ts'
 import { graphRows } from './graph.ts'
@@ -35,7 +34,7 @@ export function drawGpuRow(painter: Painter, gpu: GpuData, x: number, y: number,
   const columns = rowColumns(width)
   painter.hit({ x, y, width, height: 1 }, { kind: 'gpu', id: info.id, index: info.index })
   let column = x + grid.put(x, y, `${padStart(info.label, 3)} `, TONE.title | BOLD)
-  if (columns.name > 0) column += grid.put(column, y, `${padEnd(printable(gpuName(info.name)), columns.name)} `, TONE.text)
+  if (columns.name > 0) column += grid.put(column, y, `${padEnd(printable(shortModel(info)), columns.name)} `, TONE.text)
   const rest = () => x + width - column
   const trouble = sample === null ? 'no sample yet' : troubleOf(sample)
   if (sample === null || trouble !== null) grid.put(column, y, printable(trouble ?? ''), sample ? TONE.critical | BOLD : TONE.muted, rest())

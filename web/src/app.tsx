@@ -4,24 +4,13 @@ import { useEffect, useState } from 'preact/hooks'
 import { session } from './api.ts'
 import { epoch, link } from './live/store.ts'
 import { place } from './location.ts'
+import { PAGES } from './page-list.ts'
 import { LoginPage } from './pages/login.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
 import { Banners } from './parts/banners.tsx'
 import { Footer, TopBar } from './parts/shell.tsx'
 
 type Page = ComponentType
-
-/** Loaded when they are first wanted. */
-const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
-  '': async () => (await import('./pages/overview.tsx')).OverviewPage,
-  gpu: async () => (await import('./pages/gpu.tsx')).GpuPage,
-  memory: async () => (await import('./pages/memory.tsx')).MemoryPage,
-  processes: async () => (await import('./pages/processes.tsx')).ProcessesPage,
-  training: async () => (await import('./pages/training.tsx')).TrainingPage,
-  alerts: async () => (await import('./pages/alerts.tsx')).AlertsPage,
-  silence: async () => (await import('./pages/silence.tsx')).SilencePage,
-  settings: async () => (await import('./pages/settings.tsx')).SettingsPage,
-}
 
 export function App() {
   const known = session.value
@@ -47,8 +36,7 @@ function skip(): void {
 }
 
 async function loadPage(name: string): Promise<Page> {
-  const load = Object.hasOwn(PAGES, name) ? PAGES[name] : undefined
-  return load ? load() : NoSuchPage
+  return PAGES.find((page) => page.name === name)?.load() ?? NoSuchPage
 }
 
 function CurrentPage() {

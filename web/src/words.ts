@@ -2,7 +2,7 @@
 import { NOT_AVAILABLE } from '../../src/core/format.ts'
 import type { GpuInfo, GpuSample, ProcessView, Reading, Severity } from '../../src/core/model.ts'
 
-export { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../src/core/format.ts'
+export { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, shortModel } from '../../src/core/format.ts'
 
 /** What a figure means for the person: colour and sign follow from it. */
 export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'

@@ -8,11 +8,6 @@ export function namesGpu({ id, label, index }: GpuNames, name: string): boolean 
   return id === name || label === name || String(index) === name
 }
 
-/** `NVIDIA H100 80GB HBM3` → `H100 80GB HBM3`: the vendor is the least of it. */
-export function gpuName(name: string | null): string {
-  return (name ?? 'unknown GPU').replace(/^(NVIDIA|AMD) (GeForce |Radeon |Instinct )?/, '')
-}
-
 type Runs = ReadonlyMap<string, Pick<Run, 'gpus'>>
 
 /** Whether a finding is about this GPU: by its identity, by the rank's place, or through the run that is on it. */

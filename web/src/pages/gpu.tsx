@@ -1,5 +1,5 @@
 /** One GPU: what it is, how it is, and its charts. */
-import { gpuName, isAboutGpu } from '../../../src/core/known/about-gpu.ts'
+import { isAboutGpu } from '../../../src/core/known/about-gpu.ts'
 import '../style/gpu.css'
 import type { GpuInfo, GpuSample, Reading } from '../../../src/core/model.ts'
 import { now } from '../live/agent-clock.ts'
@@ -21,6 +21,7 @@ import {
   placeOf,
   powerTone,
   rate,
+  shortModel,
   temperatureTone,
   usedOf,
 } from '../words.ts'
@@ -49,7 +50,7 @@ function OneGpu({ cell }: { readonly cell: GpuCell }) {
       <div class="page-head">
         <div class="grow">
           <h1>
-            GPU {info.label} <span class="faint">{gpuName(info.name)}</span>
+            GPU {info.label} <span class="faint">{shortModel(info)}</span>
           </h1>
           <p class="small faint mono cut" title={info.id}>
             {info.id} · {info.pciBusId ?? NOT_AVAILABLE}

@@ -1,8 +1,7 @@
 /** For pages about one GPU: choosing another, and what is to be said before its figures. */
-import { gpuName } from '../../../src/core/known/about-gpu.ts'
 import type { GpuCell } from '../live/gpu-cell.ts'
 import { gpus } from '../live/store.ts'
-import { formatDuration } from '../words.ts'
+import { formatDuration, shortModel } from '../words.ts'
 
 export function GpuChoice({ current, onChoose }: { readonly current: string; readonly onChoose: (label: string) => void }) {
   if (gpus.value.length < 2) return null
@@ -12,7 +11,7 @@ export function GpuChoice({ current, onChoose }: { readonly current: string; rea
       <select value={current} onChange={(event) => onChoose(event.currentTarget.value)}>
         {gpus.value.map(({ id, info }) => (
           <option key={id} value={info.value.label}>
-            {info.value.label} · {gpuName(info.value.name)}
+            {info.value.label} · {shortModel(info.value)}
           </option>
         ))}
       </select>

@@ -8,7 +8,7 @@ import { now } from '../live/agent-clock.ts'
 import { reconnect } from '../live/connection.ts'
 import { alerts, gpus, hostname, link, version } from '../live/store.ts'
 import { place } from '../location.ts'
-import { PAGE_LINKS } from '../page-links.ts'
+import { PAGE_LINKS, PAGES } from '../page-list.ts'
 import { formatDuration, zoneName } from '../words.ts'
 
 /** Younger readings count as of this moment. */
@@ -53,9 +53,8 @@ export function TopBar() {
   )
 }
 
-/** A GPU's page belongs to the overview, a silence to the alerts. */
 function isCurrent(name: string, current: string): boolean {
-  return name === current || (name === '' && current === 'gpu') || (name === 'alerts' && current === 'silence')
+  return name === (PAGES.find((page) => page.name === current)?.under ?? current)
 }
 
 /** As `gpuwarden top` counts them. */
