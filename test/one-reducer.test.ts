@@ -9,8 +9,8 @@ import { State } from '../src/agent/state.ts'
 import { createAlerts } from '../src/alerts/alerts.ts'
 import { alertRoutes } from '../src/alerts/http-routes.ts'
 import { settingsWith, sourceHealth } from '../src/alerts/pretend-world.contract.ts'
+import { shortModel } from '../src/core/format.ts'
 import type { AlertView, GpuView, HubEvent, StreamEvent } from '../src/core/kinds.ts'
-import { gpuName } from '../src/core/known/about-gpu.ts'
 import { compareAlerts, openAlertsInWords } from '../src/core/known/alerts.ts'
 import { countBySeverity, findingsInWords } from '../src/core/known/findings.ts'
 import { type Ask, askPicture } from '../src/core/known/picture.ts'
@@ -124,7 +124,7 @@ interface Said {
 /** What people read of it. */
 function read({ gpus, processes, isHostLive, findings, alerts, events }: Said) {
   return {
-    gpus: gpus.map(({ info, sample, ageMs, live }) => ({ label: info.label, name: gpuName(info.name), state: sample?.state, ageMs, live })),
+    gpus: gpus.map(({ info, sample, ageMs, live }) => ({ label: info.label, name: shortModel(info), state: sample?.state, ageMs, live })),
     processes: processes.map(({ gpu, pid, info }) => `${gpu} ${pid} ${info?.user}`),
     isHostLive,
     counts: [findingsInWords(findings), countBySeverity(findings), openAlertsInWords(alerts ?? [])],
