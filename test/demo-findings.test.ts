@@ -35,8 +35,6 @@ async function findings({ scenario, seconds, seed = 1, interval = 1, isGpuAlone 
   hub.addSink({
     name: 'detectors',
     accept: (event: HubEvent) => void found.push(...engine.accept(event)),
-    dropped: () => ({ count: 0, reason: null }),
-    close: async () => undefined,
   })
   hub.receiveDevices('demo', source.devices())
   for (let tick = 0; tick * interval <= seconds; tick++) {

@@ -67,7 +67,7 @@ export interface AlertsHealth {
   readonly heartbeat: HeartbeatHealth | null
 }
 
-export interface Alerts extends Sink {
+export interface Alerts extends Required<Sink> {
   readonly news: AlertNews
   list(): readonly AlertView[]
   history(range?: PastRange): readonly PastAlert[]

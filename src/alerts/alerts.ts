@@ -1,6 +1,6 @@
 /** The alert engine as the agent uses it: takes findings and levels, keeps what must not be lost, and lets the couriers deliver. */
 import { EXIT, Failure } from '../core/failure.ts'
-import type { AlertView, Delivery, HubEvent } from '../core/kinds.ts'
+import type { AlertView, Delivery, Dropped, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
 import { ChangeWatch } from './alert-news.ts'
 import type { AlertRecord } from './alert-record.ts'
@@ -145,7 +145,7 @@ class AlertRoom implements Alerts {
     }
   }
 
-  dropped(): { count: number; reason: string | null } {
+  dropped(): Dropped {
     const count = this.#engine.refused
     return { count, reason: count === 0 ? null : `more than ${this.#engine.size} alerts at once` }
   }
@@ -248,9 +248,6 @@ class AlertRoom implements Alerts {
     this.news.close()
     this.#heartbeat?.close()
     await this.#outbox.close()
-    const closed = await Promise.allSettled([...this.#options.channels.values()].map((channel) => channel.close()))
-    for (const result of closed)
-      if (result.status === 'rejected') this.#options.log.error({ err: result.reason }, 'a channel could not be closed')
     this.#closing.abort(new Error('gpuwarden stops'))
     if (this.#commitTimer) clearTimeout(this.#commitTimer)
     this.#writeDown()

@@ -64,8 +64,6 @@ export class RunWatch {
       accept: (event) => {
         if (event.type === 'finding' && event.finding.state === 'active') this.#follower.takeFinding(event.finding)
       },
-      dropped: () => ({ count: 0, reason: null }),
-      close: async () => undefined,
     })
   }
 

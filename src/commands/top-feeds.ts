@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
-import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { HubEvent } from '../core/kinds.ts'
 import type { RecordingItem } from '../core/recording/recording.ts'
 import { type AgentAddress, AgentRefusal } from '../tui/agent-client.ts'
 import { AgentFeed } from '../tui/agent-feed.ts'
@@ -49,12 +49,13 @@ export async function embed(config: Config, state: LiveState, onChange: () => vo
   let judge = (event: HubEvent) => {
     early.push(event)
   }
-  hub.addSink(
-    screenSink((event) => {
+  hub.addSink({
+    name: 'screen',
+    accept: (event) => {
       show(event)
       judge(event)
-    }),
-  )
+    },
+  })
   sampling.open().catch(fail)
   createJudge(config, show).then((made) => {
     judge = made
@@ -89,10 +90,6 @@ export async function createJudge(config: Config, show: (event: HubEvent) => voi
   return (event) => {
     for (const finding of engine.accept(event)) show({ type: 'finding', finding })
   }
-}
-
-function screenSink(accept: (event: HubEvent) => void): Sink {
-  return { name: 'screen', accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined }
 }
 
 export async function replay(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
@@ -147,13 +144,14 @@ export async function recordingIntake(config: Config, state: LiveState) {
   })
   const hub = new Hub({ state: known, log: SILENT_LOG, onProcesses: () => undefined })
   const judge = await createJudge(config, (event) => state.accept(event))
-  hub.addSink(
-    screenSink((event) => {
+  hub.addSink({
+    name: 'screen',
+    accept: (event) => {
       if (event.type === 'tick' && event.tick.host && event.tick.host.hostname !== '') state.hostname = event.tick.host.hostname
       state.accept(event)
       judge(event)
-    }),
-  )
+    },
+  })
   let last: object | null = null
   return (item: RecordingItem): void => {
     if (item.devices !== last) hub.receiveDevices('replay', item.devices)

@@ -290,7 +290,7 @@ async function startWriter(dir: string) {
   await symlink(join(root, 'node_modules'), join(out, 'node_modules'))
   const script = `
     import { createStore } from './store/store.js'
-    import { NO_READINGS } from './record.js'
+    import { NO_READINGS } from './core/record.js'
     const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
     const settings = ${JSON.stringify({ ...SETTINGS, 'log.batch_samples': 3 })}
     const store = createStore({ dir: ${JSON.stringify(dir)}, settings, log, now: Date.now, runId: 'killed' })

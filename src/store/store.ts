@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
-import type { HubEvent, Log, Sink } from '../core/kinds.ts'
+import type { Dropped, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { HEARTBEAT_MS } from './dir-lock.ts'
 import { DiskState } from './disk-state.ts'
 import { Folder } from './folder.ts'
@@ -42,7 +42,7 @@ export interface StoreHealth extends OutboxTotals {
   readonly soleWriter: boolean
 }
 
-export interface Store extends Sink {
+export interface Store extends Required<Sink> {
   health(): StoreHealth
   /** Tries to write all that was accepted before the call. */
   flush(): Promise<void>
@@ -113,7 +113,7 @@ class JsonlStore implements Store {
       this.#startTimer(this.#options.settings['log.batch_seconds'] * 1000)
   }
 
-  dropped(): { readonly count: number; readonly reason: string | null } {
+  dropped(): Dropped {
     return { count: this.#disk.dropped, reason: this.#disk.lastLoss }
   }
 

@@ -19,7 +19,7 @@ const CHANGING = /^(gpuwarden_scrape_duration_seconds|gpuwarden_process_)/
 
 const exporter = createExporter({ state: FIXED_STATE, sets: ['native', 'dcgm', 'nvidia_smi'], maxProcesses: 8, training: fixedTraining() })
 
-function pushTo(url: string): Sink {
+function pushTo(url: string): Required<Sink> {
   const settings = settingsWith({ 'push.remote_write.url': url, 'push.interval': 1, 'push.instance': INSTANCE })
   const [sink] = createPush({ state: FIXED_STATE, settings, render: () => exporter.render(), log: LOG, version: '1' })
   if (sink === undefined) throw new Error('no sink was made')
@@ -40,7 +40,7 @@ describe.skipIf(missing !== '')(`remote write${missing}`, () => {
   let page: HttpServer
   let scraper: Server
   let victoria: Server
-  const sinks: Sink[] = []
+  const sinks: Required<Sink>[] = []
   let scraped: string[] = []
 
   beforeAll(async () => {
