@@ -1,10 +1,11 @@
 /** What `gpuwarden run` knows of its command: tells the agent of the run, follows it, and sums it up. */
+
+import { numberOf } from '../core/json-text.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, GpuSample } from '../core/model.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
 import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'
-import { numberOf } from '../training/json-text.ts'
 import { ownStart } from '../training/process-start.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
 import { endsInNan, type Outcome } from '../training/run-record.ts'

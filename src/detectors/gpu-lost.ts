@@ -1,7 +1,8 @@
 /** A GPU that fell off the bus, wants a reset, cannot be read, or is no longer reported at all. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, Severity } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'
@@ -65,7 +66,7 @@ export const gpuLost: DetectorKind<GpuLostOptions> = {
       let presence = present.get(sample.gpu)
       advance(time, sample.at)
       samples++
-      presence ??= present.set(sample.gpu, {
+      presence ??= present.keep(sample.gpu, {
         label: gpu.facts?.label ?? gpu.id,
         index: gpu.facts?.index ?? null,
         lastMs: time.ms,
@@ -98,7 +99,7 @@ export const gpuLost: DetectorKind<GpuLostOptions> = {
         )
       },
       extra: {
-        snapshot: () => ({ present: present.entries(), time: { ...time }, sweptMs, samples }),
+        snapshot: () => ({ present: present.saved(), time: { ...time }, sweptMs, samples }),
         restore(state) {
           const saved = state as { present: unknown; time: ObservedTime; sweptMs: number; samples: number }
           present.load(saved.present)

@@ -2,9 +2,10 @@
  * A process that is not expected: forbidden by the written policy, on a GPU that a run has claimed, or joining a GPU that somebody else
  * already holds. A process that appears on an empty GPU is nobody's intruder; without a policy it is at most mentioned.
  */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { type IntruderPolicy, identityOf, policyTest } from './intruder-policy.ts'
@@ -128,7 +129,7 @@ export const intruder: DetectorKind<IntruderOptions> = {
         return both(findings, farewell(gpu, sample.at, book))
       },
       extra: {
-        snapshot: () => ({ known: known.entries(), met: met.entries(), runs: runs.entries(), lookedUp }),
+        snapshot: () => ({ known: known.saved(), met: met.saved(), runs: runs.saved(), lookedUp }),
         restore(state) {
           const saved = state as { known: unknown; met: unknown; runs: unknown; lookedUp: boolean }
           known.load(saved.known)

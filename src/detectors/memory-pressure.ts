@@ -1,4 +1,5 @@
 /** The allocator is being turned away: cudaMalloc fails, the cache is flushed and asked again. And memory that is nearly full for long. */
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
@@ -49,7 +50,8 @@ class MemoryPressureDetector implements Detector {
   readonly #windowMs: number
   readonly #book = new FindingBook('memory_pressure')
   readonly #map = new RunMap()
-  #runs = new Map<string, RunState>()
+  readonly #runs = new BoundedMap<string, RunState>(CAP, { onEvict: (key) => this.#leaving.push(key) })
+  readonly #leaving: string[] = []
   readonly #devices: DevicePressure
 
   constructor(options: MemoryPressureOptions) {
@@ -89,7 +91,7 @@ class MemoryPressureDetector implements Detector {
   restore(state: unknown): void {
     const saved = structuredClone(state) as Saved
     this.#map.restore(saved.map)
-    this.#runs = new Map(saved.runs)
+    this.#runs.load(saved.runs)
     this.#devices.restore(saved.devices)
     this.#book.restore(saved.findings)
   }
@@ -101,12 +103,9 @@ class MemoryPressureDetector implements Detector {
     const key = rankKey(step.run, step.rank)
     const known = this.#runs.get(key)
     const state = known ?? { retries, ooms: step.oomCount ?? 0, times: [], lastAt: step.at, peak: 0 }
-    let dropped = NO_FINDINGS
-    if (known === undefined) {
-      const oldest = this.#runs.size >= CAP ? this.#runs.keys().next().value : undefined
-      if (oldest !== undefined) dropped = this.#drop(oldest, step.at, 'No longer followed: too many runs at once.')
-      this.#runs.set(key, state)
-    }
+    this.#runs.set(key, state)
+    const left = this.#leaving.pop()
+    const dropped = left === undefined ? NO_FINDINGS : this.#drop(left, step.at, 'No longer followed: too many runs at once.')
     if (step.at < state.lastAt - this.#windowMs) state.times = []
     // A counter that fell belongs to a new process: what it shows now is its own beginning.
     for (let count = Math.min(TIMES_KEPT, retries - state.retries); count > 0; count--) state.times.push(step.at)

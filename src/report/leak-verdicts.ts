@@ -1,4 +1,5 @@
 /** Whether GPUs, processes and runs leak, as far as the time that they were watched can tell. */
+import { BoundedMap } from '../core/bounded-map.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import { RunMap } from '../core/memory/run-map.ts'
@@ -81,7 +82,7 @@ export class LeakVerdicts {
   readonly #options: LeakVerdictsOptions
   readonly #gpus = new Map<string, Followed>()
   readonly #processes = new Map<string, FollowedProcess>()
-  readonly #runs = new Map<string, FollowedRun>()
+  readonly #runs = new BoundedMap<string, FollowedRun>(MOST_FOLLOWED)
   readonly #map = new RunMap()
   readonly #leaks = new Map<string, Finding>()
   readonly #told = new Set<string>()
@@ -106,7 +107,6 @@ export class LeakVerdicts {
         known.gpu = this.#map.noteStep(step)
         known.course.push(at, bytes)
         this.#runs.set(run, known)
-        if (this.#runs.size > MOST_FOLLOWED) this.#runs.delete(this.#runs.keys().next().value ?? run)
       }
     else if (event.type === 'tick') {
       for (const sample of event.tick.gpus) {

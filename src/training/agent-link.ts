@@ -1,6 +1,6 @@
 /** Talks to an agent over HTTP, for what sends: `run`, `import` and the callback. What goes wrong is a value. */
 import { readFileSync } from 'node:fs'
-import { toJson } from './json-text.ts'
+import { toJson } from '../core/json-text.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:4780'
 

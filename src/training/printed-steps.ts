@@ -1,6 +1,7 @@
 /** Sends what a command printed of its steps, as long as the command does not report steps itself. */
+
+import { toJson } from '../core/json-text.ts'
 import type { AgentLink } from './agent-link.ts'
-import { toJson } from './json-text.ts'
 import { type FoundStep, OutputParser } from './output-parser.ts'
 import { ProgressBar } from './progress-bar.ts'
 

@@ -1,7 +1,8 @@
 /** What one line of a batch of steps says. Pure; a line that cannot be used gives the reason instead. */
+
+import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { parseJson } from '../core/recording/json.ts'
-import { numberOf } from './json-text.ts'
 
 export interface ReceivedStep {
   /** Per rank, from 1, increasing: what makes a retry harmless. */

@@ -1,7 +1,7 @@
 /** For training code in Node: tells the agent of every step, and never gets in the way of the training. */
 import { hostname, userInfo } from 'node:os'
+import { toJson } from '../core/json-text.ts'
 import { AgentLink, DEFAULT_URL, tokenFromEnvironment } from './agent-link.ts'
-import { toJson } from './json-text.ts'
 import { deliverLeftSpools } from './left-spools.ts'
 import { ownStart } from './process-start.ts'
 import { newRunId } from './run-id.ts'
