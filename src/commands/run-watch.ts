@@ -3,10 +3,10 @@
 import { numberOf } from '../core/json-text.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, GpuSample } from '../core/model.ts'
+import { startTicksOf } from '../core/process-identity.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
 import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'
-import { ownStart } from '../training/process-start.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
 import { endsInNan, type Outcome } from '../training/run-record.ts'
 import { StepSpool, spoolFolder } from '../training/step-spool.ts'
@@ -93,7 +93,7 @@ export class RunWatch {
       told = await link.post(`${path}/end`, end, 10_000)
     }
     if (told.status === 200) return []
-    const head = { run: this.#run, url: link.url, format: 1, process: { pid: process.pid, start: ownStart() } }
+    const head = { run: this.#run, url: link.url, format: 1, process: { pid: process.pid, start: startTicksOf(process.pid) ?? 0 } }
     const spool = new StepSpool(spoolFolder(process.env), `${this.#run.id}.run.${process.pid}`, head)
     const { reason } = spool.append([JSON.stringify({ end })])
     spool.close()

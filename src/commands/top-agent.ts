@@ -1,6 +1,6 @@
 /** The agent of this machine, as the dashboard finds it, and the token that it may get. */
-import { readFileSync } from 'node:fs'
 import type { Config } from '../agent/config.ts'
+import { tryReadText } from '../core/system-file.ts'
 import { type AgentAddress, isAgent } from '../tui/agent-client.ts'
 import { mayHaveToken } from './agent-client.ts'
 
@@ -31,11 +31,5 @@ export async function findLocalAgent(config: Config): Promise<LocalAgent> {
 export function readToken(config: Config): string | null {
   const file = config.values['server.token_file']
   if (config.values['server.token'] !== null) return config.values['server.token']
-  if (file === null) return null
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return null
-    throw error
-  }
+  return file === null ? null : (tryReadText(file)?.trim() ?? null)
 }

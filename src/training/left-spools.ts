@@ -1,8 +1,8 @@
 /** Spools whose process is gone: delivered by the next one that reaches the same agent. */
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isStillRunning } from '../core/process-identity.ts'
 import type { AgentLink, Answer } from './agent-link.ts'
-import { isRunning } from './process-start.ts'
 import { readWholeLines } from './step-spool.ts'
 
 const HEAD_BYTES = 256 * 1024
@@ -25,7 +25,7 @@ export async function deliverLeftSpools(folder: string | null, link: AgentLink):
     try {
       const { lines, next } = readWholeLines(file, 0, 1, HEAD_BYTES)
       const head = headOf(lines[0])
-      if (head === null || head.url !== link.url || isRunning(head.process.pid, head.process.start)) continue
+      if (head === null || head.url !== link.url || isStillRunning(head.process.pid, head.process.start || null)) continue
       const announced = await link.post('/api/v1/runs', head.run)
       if (isRefused(announced)) {
         // The agent will never take it: kept for a person, but not tried again.

@@ -183,7 +183,7 @@ describe('the alerts of an agent', () => {
       }),
       { alerts: null },
     )
-    expect(await desk.acknowledge('thermal|GPU-0')).toMatch(/^acknowledged by ada until \d\d:/)
+    expect(await desk.acknowledge('thermal|GPU-0')).toMatch(/^acknowledged by ada until (\d{4}-\d\d-\d\d )?\d\d:/)
     expect(await desk.silence('thermal|GPU-0')).toContain('gpuwarden alerts unsilence abc')
     expect(posted).toMatchObject([
       ['/api/v1/alerts/thermal%7CGPU-0/ack', 'Bearer a-token', { seconds: 14_400 }],
