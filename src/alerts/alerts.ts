@@ -227,8 +227,7 @@ class AlertRoom implements Alerts {
       this.#lastLevelsMs = ms
       this.#watchSources()
       this.#silences.sweep()
-      // A disk that takes it again is noticed also while nothing happens.
-      if (this.#journal.fault !== null) this.#inBackground(this.flush())
+      if (this.#journal.isDue) this.#inBackground(this.flush())
       if (ms - this.#startedMs >= RESTART_GRACE_MS)
         for (const finding of endingsOf(this.#engine.records(), this.#options.state, this.#eventTime()))
           this.#follow(this.#engine.accept(finding, finding.at))

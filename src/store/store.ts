@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
+import { HEARTBEAT_MS } from '../core/folder-lock.ts'
 import type { Dropped, HubEvent, Log, Sink } from '../core/kinds.ts'
-import { HEARTBEAT_MS } from './dir-lock.ts'
 import { DiskState } from './disk-state.ts'
 import { Folder } from './folder.ts'
 import { Intake } from './intake.ts'
@@ -38,7 +38,7 @@ export interface StoreHealth extends OutboxTotals {
   readonly currentFiles: readonly string[]
   readonly gaps: number
   readonly dropped: number
-  /** False: another gpuwarden writes in this folder too, see dir-lock.ts. */
+  /** False: another gpuwarden writes in this folder too, see folder.ts. */
   readonly soleWriter: boolean
 }
 
