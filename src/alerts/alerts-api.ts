@@ -56,6 +56,8 @@ export interface ChannelHealth {
 }
 
 export interface AlertsHealth {
+  /** `degraded`: see `fault`. */
+  readonly state: 'ok' | 'degraded'
   readonly alerts: Readonly<Record<AlertPhase | 'silenced' | 'acknowledged', number>>
   readonly channels: readonly ChannelHealth[]
   readonly spoolDepth: number
