@@ -1,6 +1,7 @@
 /** A GPU that fell off the bus, wants a reset, cannot be read, or is no longer reported at all. */
 
 import { BoundedMap } from '../core/bounded-map.ts'
+import { formatDuration } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, Severity } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
@@ -8,7 +9,6 @@ import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.t
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'
 import { held, type Span, span } from './span.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { duration } from './words.ts'
 
 export interface GpuLostOptions {
   readonly settleSeconds: number
@@ -152,7 +152,7 @@ function absence(presence: Presence, silentMs: number, at: number) {
   return {
     severity: 'warning' as const,
     since: at - silentMs,
-    message: `GPU ${presence.label} has not been reported for ${duration(silentMs)} while others are.`,
+    message: `GPU ${presence.label} has not been reported for ${formatDuration(silentMs)} while others are.`,
     evidence: { silent_seconds: Math.round(silentMs / 1000), usual_interval_seconds: Math.round(presence.intervalMs) / 1000 },
     confidence: 0.8,
     advice: ['Check whether the driver still lists it (nvidia-smi -L) and look for XID 79 in the kernel log.'],

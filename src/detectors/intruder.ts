@@ -4,6 +4,7 @@
  */
 
 import { BoundedMap } from '../core/bounded-map.ts'
+import { formatBytes } from '../core/format.ts'
 import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
@@ -11,7 +12,6 @@ import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.t
 import { type IntruderPolicy, identityOf, policyTest } from './intruder-policy.ts'
 import { departed, enter, find, holderOf, identify, type Reason, related, type Tenancy, type Tenant } from './intruder-tenants.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { bytes } from './words.ts'
 
 export interface IntruderOptions extends IntruderPolicy {
   readonly learnMinutes: number
@@ -193,7 +193,7 @@ const ADVICE = [
 
 function who(process: ProcessView): string {
   const { info } = process
-  const memory = process.memoryUsedBytes === null ? '' : `, ${bytes(process.memoryUsedBytes)}`
+  const memory = process.memoryUsedBytes === null ? '' : `, ${formatBytes(process.memoryUsedBytes)}`
   if (info === null) return `An unknown process (PID ${process.pid}${memory})`
   return `${info.name ?? 'A process'} of ${info.user ?? 'an unknown user'} (PID ${process.pid}${memory})`
 }
@@ -204,5 +204,5 @@ function statement(reason: Reason, gpu: Watched, holderPid: number | null, holde
   if (reason === 'run') return `is on ${name}, which a training run of somebody else has claimed`
   if (reason === 'new') return `is on ${name} for the first time since watching began`
   const held = holder?.memoryBytes
-  return `has come upon ${name}, which ${holder?.user ?? 'another process'} (PID ${holderPid}) already holds${typeof held === 'number' ? ` with ${bytes(held)}` : ''}`
+  return `has come upon ${name}, which ${holder?.user ?? 'another process'} (PID ${holderPid}) already holds${typeof held === 'number' ? ` with ${formatBytes(held)}` : ''}`
 }

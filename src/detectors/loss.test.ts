@@ -263,7 +263,7 @@ describe('slow_data', () => {
       slowData,
       steps(200, () => ({ stepSeconds: 0.00653, phaseSeconds: { data_wait: 0.002613 } })),
     )
-    expect(found[0]?.message).toBe('Run run-1 spends 40 % of each step waiting for data (2.6 ms of 6.5 ms).')
+    expect(found[0]?.message).toBe('Run run-1 spends 40% of each step waiting for data (2.6 ms of 6.5 ms).')
   })
 
   it('is information, and silent where phases are not told', () => {

@@ -1,12 +1,14 @@
 /** The allocator is being turned away: cudaMalloc fails, the cache is flushed and asked again. And memory that is nearly full for long. */
+
 import { BoundedMap } from '../core/bounded-map.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent } from '../core/format.ts'
 import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
 import { DevicePressure, type DevicePressureOptions } from './device-pressure.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { bytes, duration, evidenceNumber, percent } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface MemoryPressureOptions extends DevicePressureOptions {
   /** Share of the device that the run's peak must need; below it the failures are only a cache that is flushed now and then. */
@@ -126,10 +128,10 @@ class MemoryPressureDetector implements Detector {
     const needed = capacity === null ? 1 : (state.peak + 0.5 * (step.memoryInactiveSplitBytes ?? 0)) / capacity
     const severity = this.#severity(recent, needed, failed, this.#book.has(key))
     if (severity === null) return this.#book.resolve(key, step.at, `Run ${step.run}: the allocator gets what it asks for again.`)
-    const share = capacity === null ? '' : `; the run needs ${percent(needed)} of the ${bytes(capacity)} it can have`
+    const share = capacity === null ? '' : `; the run needs ${formatPercent(needed)} of the ${formatBytes(capacity)} it can have`
     const what = failed
       ? 'the allocator raised an out-of-memory error'
-      : `cudaMalloc failed ${recent} ${recent === 1 ? 'time' : 'times'} in ${duration(this.#windowMs)} and the cache was flushed`
+      : `cudaMalloc failed ${formatCount(recent, 'time')} in ${formatDuration(this.#windowMs)} and the cache was flushed`
     return this.#book.raise(subject, step.at, {
       severity,
       since: state.times.find((at) => step.at - at <= this.#windowMs && at <= step.at) ?? step.at,

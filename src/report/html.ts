@@ -1,5 +1,5 @@
 /** A report as one HTML file: opens from disk, asks the network for nothing. */
-import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
+import { formatBytes, formatDuration, formatFigure, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
 import type { Reading } from '../core/model.ts'
 import { REPORT_SCRIPT } from './html-script.ts'
 import { REPORT_STYLE, SERIES_COLORS } from './html-style.ts'
@@ -9,9 +9,7 @@ import type { ReportChart } from './training-charts.ts'
 import type { Summary, SummaryFinding, SummaryGpu, SummaryRun } from './training-summary.ts'
 import {
   betterLoss,
-  digits,
   energyText,
-  exactDuration,
   gpuNames,
   gpuTimeFigure,
   lastMessage,
@@ -62,7 +60,7 @@ ${findingTable(summary.findings)}
 <h2>Over time <span class="faint" id="zoomed">drag to zoom</span></h2>
 <noscript>The charts need JavaScript; the tables above do not.</noscript>
 <div id="charts"></div>
-<p class="faint">gpuwarden ${escapeHtml(report.version)}, ${utcTime(report.generatedAt)}. Times are UTC in the tables and your own in the charts. Bands show the least and the most within ${digits(report.bucketMs / 1000)} s.</p>
+<p class="faint">gpuwarden ${escapeHtml(report.version)}, ${utcTime(report.generatedAt)}. Times are UTC in the tables and your own in the charts. Bands show the least and the most within ${formatFigure(report.bucketMs / 1000)} s.</p>
 </main>
 <div id="tip"></div>
 <script type="application/json" id="data">${chartData(report)}</script>
@@ -110,12 +108,17 @@ function lastWords({ summary, lastReport }: HtmlReport): string {
 }
 
 function tiles({ from, to, training, gpus, gpuHours, energyKilowattHours, cost }: Summary): string {
-  const entries: [string, string, string][] = [['duration', exactDuration(to - from), '']]
+  const entries: [string, string, string][] = [['duration', formatDuration(to - from), '']]
   if (training && training.steps > 0) {
-    entries.push(['steps', String(training.steps), training.stepsPerSecond === null ? '' : `${digits(training.stepsPerSecond)} per second`])
-    if (training.throughputPerSecond !== null) entries.push(['throughput', digits(training.throughputPerSecond), 'samples per second'])
+    entries.push([
+      'steps',
+      String(training.steps),
+      training.stepsPerSecond === null ? '' : `${formatFigure(training.stepsPerSecond)} per second`,
+    ])
+    if (training.throughputPerSecond !== null)
+      entries.push(['throughput', formatFigure(training.throughputPerSecond), 'samples per second'])
     const best = betterLoss(training.loss, training.bestLoss)
-    if (training.loss !== null) entries.push(['last loss', digits(training.loss), best === null ? '' : `best ${best}`])
+    if (training.loss !== null) entries.push(['last loss', formatFigure(training.loss), best === null ? '' : `best ${best}`])
   }
   if (gpus.length > 0) entries.push(['GPU time', gpuTimeFigure(gpuHours), gpuNames(gpus)])
   if (energyKilowattHours !== null) entries.push(['energy', energyText(energyKilowattHours), ''])
@@ -131,7 +134,7 @@ function runTable(runs: readonly SummaryRun[]): string {
   if (runs.length === 0) return ''
   const rows = runs.slice(-MOST_ROWS).map(({ id, name, from, to, outcome }) => {
     const tone = outcome === null || outcome === 'success' ? '' : ' class="critical"'
-    const duration = to === null ? '' : exactDuration(to - from)
+    const duration = to === null ? '' : formatDuration(to - from)
     return `<tr data-at="${from}"><td>${escapeHtml(name)}</td><td${tone}>${escapeHtml(runEnding(outcome))}</td><td>${utcTime(from)}</td><td>${duration}</td><td class="faint">${escapeHtml(id)}</td></tr>`
   })
   return `<h2>Runs</h2><div class="scroll"><table class="figures"><tr><th>run</th><th>ending</th><th>started</th><th>duration</th><th>id</th></tr>${rows.join('')}</table></div>`
@@ -148,7 +151,7 @@ function gpuTable(gpus: readonly SummaryGpu[]): string {
     formatBytes(memoryTotalBytes),
     formatPercent(use.meanUtilizationRatio),
     formatPercent(use.meanTensorActiveRatio),
-    `${formatWhole(use.meanPowerWatts, ' W')} (up to ${formatWhole(use.peakPowerWatts, ' W')})`,
+    `${formatWhole(use.meanPowerWatts, 'W')} (up to ${formatWhole(use.peakPowerWatts, 'W')})`,
     `up to ${formatWhole(use.peakTemperatureCelsius, '°C')}`,
     use.energyJoules === null ? NOT_AVAILABLE : energyText(use.energyJoules / 3.6e6),
   ])

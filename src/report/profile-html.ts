@@ -1,7 +1,7 @@
 /** A profile as one self-contained page: no script, nothing fetched, light and dark as the reader has it. */
 import type { Theme } from '../core/chart/palette.ts'
 import { escapeXml as safe } from '../core/chart/svg.ts'
-import { formatBytes, NOT_AVAILABLE } from '../core/format.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent, NOT_AVAILABLE } from '../core/format.ts'
 import type { GpuInfo, Reading } from '../core/model.ts'
 import { VERSION } from '../core/version.ts'
 import type { MemoryProfile, MemoryProfileReport, ProfiledDevice } from './memory-profile.ts'
@@ -34,7 +34,7 @@ export function profileHtml(profile: MemoryProfile, report: MemoryProfileReport,
 <body>
 <h1>GPU memory profile</h1>
 ${summary.simulated ? '<p class="simulated">SIMULATED GPUs: nothing here was measured.</p>' : ''}
-<p>${safe(report.started_at ?? NOT_AVAILABLE)} to ${safe(report.ended_at ?? NOT_AVAILABLE)}: ${duration(summary.duration_seconds)}, ${summary.samples_count} samples of ${summary.total_devices} ${summary.total_devices === 1 ? 'GPU' : 'GPUs'}, ${number(summary.total_memory_gb, ' GiB')} in all, ${number(summary.overall_utilization, ' %')} in use at the end.</p>
+<p>${safe(report.started_at ?? NOT_AVAILABLE)} to ${safe(report.ended_at ?? NOT_AVAILABLE)}: ${formatDuration(summary.duration_seconds * 1000)}, ${summary.samples_count} samples of ${formatCount(summary.total_devices, 'GPU')}, ${formatBytes(summary.total_memory_gb === null ? null : summary.total_memory_gb * 1024 ** 3)} in all, ${percentText(summary.overall_utilization)} in use at the end.</p>
 ${findingsPart(report)}
 ${infos.map((info) => devicePart(profile, report.devices[info.label], info)).join('\n')}
 <p class="faint">gpuwarden ${safe(VERSION)}. Times are UTC. ${NOT_AVAILABLE}: the device cannot tell.</p>
@@ -61,17 +61,17 @@ function devicePart(profile: MemoryProfile, device: ProfiledDevice | undefined, 
   const { statistics, memory, current_usage: now } = device
   const percentiles = statistics.percentiles
   const rows: [string, string][] = [
-    ['in use at the end', `${formatBytes(now.allocated)} of ${formatBytes(now.total)} (${number(now.utilization_percent, ' %')})`],
+    ['in use at the end', `${formatBytes(now.allocated)} of ${formatBytes(now.total)} (${percentText(now.utilization_percent)})`],
     [
       'average, lowest, highest',
-      `${number(statistics.avg_utilization, ' %')}, ${number(statistics.min_utilization, ' %')}, ${number(statistics.max_utilization, ' %')}`,
+      `${percentText(statistics.avg_utilization)}, ${percentText(statistics.min_utilization)}, ${percentText(statistics.max_utilization)}`,
     ],
     [
       'percentiles',
       percentiles === null
         ? NOT_AVAILABLE
         : Object.entries(percentiles)
-            .map(([name, value]) => `${name} ${value} %`)
+            .map(([name, value]) => `${name} ${percentText(value)}`)
             .join(', '),
     ],
     ['highest use', `${formatBytes(memory.max)}${memory.max_at === null ? '' : ` at ${memory.max_at}`}`],
@@ -107,14 +107,11 @@ function bothThemes(draw: (theme: Theme) => string, name: string): string {
     .join('\n')
 }
 
-function number(value: Reading, unit: string): string {
-  return value === null ? NOT_AVAILABLE : `${value}${unit}`
-}
-
-function duration(seconds: number): string {
-  return seconds < 120 ? `${Math.round(seconds * 10) / 10} s` : `${Math.round(seconds / 6) / 10} min`
+/** Of a figure that is a percentage already. */
+export function percentText(percent: Reading): string {
+  return formatPercent(percent === null ? null : percent / 100)
 }
 
 export function signedBytes(bytes: number): string {
-  return bytes < 0 ? `−${formatBytes(-bytes)}` : `+${formatBytes(bytes)}`
+  return bytes < 0 ? formatBytes(bytes) : `+${formatBytes(bytes)}`
 }

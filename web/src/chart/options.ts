@@ -2,7 +2,7 @@
 import type { RefObject } from 'preact'
 import uPlot from 'uplot'
 import type { Reading } from '../../../src/core/model.ts'
-import { formatBytes, rate } from '../words.ts'
+import { formatBytes, formatRate } from '../words.ts'
 import { type ChartColors, seriesColor, translucent } from './colors.ts'
 import { overlayPlugin } from './overlay.ts'
 import { stackUp } from './stack.ts'
@@ -183,7 +183,7 @@ function valueRange({ least, most, limits, log }: TimeChartProps, min: number | 
 
 /** Round figures of bytes are powers of two, not of ten. */
 function isInBytes({ format }: TimeChartProps): boolean {
-  return format === formatBytes || format === rate
+  return format === formatBytes || format === formatRate
 }
 
 /** Whole powers of ten around what is positive. */
