@@ -13,7 +13,7 @@ monitor.on('health', (health) => {
 const stopAt = Date.now() + 3000
 for await (const sample of monitor) {
   const used = sample.memoryUsedBytes === null ? 'N/A' : `${Math.round(sample.memoryUsedBytes / 1024 ** 2)} MiB`
-  const use = sample.utilizationRatio === null ? 'N/A' : `${Math.round(sample.utilizationRatio * 100)} %`
+  const use = sample.utilizationRatio === null ? 'N/A' : `${Math.round(sample.utilizationRatio * 100)}%`
   console.log(
     `GPU ${sample.index} ${sample.name}${sample.simulated ? ' (SIMULATED)' : ''}: ${use}, ${used}, ${sample.owners.length} processes`,
   )

@@ -7,7 +7,7 @@ const recording = process.argv[2]
 function onWarning(prediction) {
   const { deviceId, riskLevel, predictedSeconds, currentUsagePercent, confidence, recommendations } = prediction
   const when = predictedSeconds === null ? 'no time can be given' : `in ${predictedSeconds.toFixed(1)} s`
-  console.log(`GPU ${deviceId}: ${riskLevel}, ${currentUsagePercent?.toFixed(1)} % in use, ${when}, confidence ${confidence.toFixed(2)}`)
+  console.log(`GPU ${deviceId}: ${riskLevel}, ${currentUsagePercent?.toFixed(1)}% in use, ${when}, confidence ${confidence.toFixed(2)}`)
   if (riskLevel === 'critical') console.log(`  taking action: ${recommendations[0]}`)
 }
 

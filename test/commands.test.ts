@@ -124,7 +124,7 @@ describe('the library', () => {
         text += data
       })
     const code = await new Promise((resolve) => child.once('close', resolve))
-    expect(text).toMatch(/^GPU 0 Simulated .* \(SIMULATED\): \d+ %, \d+ MiB, \d+ processes$/m)
+    expect(text).toMatch(/^GPU 0 Simulated .* \(SIMULATED\): \d+%, \d+ MiB, \d+ processes$/m)
     expect(code).toBe(0)
   })
 })

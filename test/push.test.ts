@@ -24,7 +24,7 @@ async function stand(answer: Parameters<typeof PushStand.open>[0]): Promise<Push
   return made
 }
 
-function push(settings: Partial<PushSettings>): Sink {
+function push(settings: Partial<PushSettings>): Required<Sink> {
   const exporter = createExporter({ hasSet, state: FIXED_STATE, sets: ['native', 'dcgm'], maxProcesses: 8, training: fixedTraining() })
   const [sink] = createPush({
     state: FIXED_STATE,

@@ -153,7 +153,7 @@ export const trainingBoard = board({
           description: 'Estimated from the histogram.',
           queries: [
             { expr: quantile(0.5), legend: '{{run}} median' },
-            { expr: quantile(0.99), legend: '{{run}} 99 %' },
+            { expr: quantile(0.99), legend: '{{run}} 99%' },
           ],
           unit: 's',
           width: 12,

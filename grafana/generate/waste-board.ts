@@ -142,7 +142,7 @@ export const wasteBoard = board({
         }),
         lines({
           title: 'Tensor cores',
-          description: 'Share of time in which the tensor cores were active: a GPU can be "100 % busy" without them.',
+          description: 'Share of time in which the tensor cores were active: a GPU can be "100% busy" without them.',
           queries: [{ expr: `gpu_tensor_active_ratio{${ON_GPU}}`, legend: '{{instance}} GPU {{gpu}}' }],
           unit: 'percentunit',
           width: 12,

@@ -8,6 +8,7 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .agent_link import AgentLink
+from .formats import format_percent
 from .gpu_metrics import GPUMetrics, read_findings, read_gpus
 from .settings import read_settings
 from .watch import Watch
@@ -145,7 +146,7 @@ class OOMDetector:
     def _level(self, index: int, percent: float) -> OOMPrediction:
         # Full memory may be a cache that the program would give back: the level alone is worth little.
         level = RiskLevel.HIGH if percent >= self.threshold + (100.0 - self.threshold) * 0.75 else RiskLevel.MEDIUM
-        message = "GPU %d: %.1f%% of its memory is in use; nothing says when it will be full" % (index, percent)
+        message = "GPU %d: %s of its memory is in use; nothing says when it will be full" % (index, format_percent(percent / 100.0))
         return OOMPrediction(index, level, percent, None, None, None, 0.3, _LEVEL_ADVICE, message, None)
 
     def _is_news(self, prediction: OOMPrediction) -> bool:

@@ -5,6 +5,7 @@ import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from . import allocator
+from .formats import format_bytes
 
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _AMOUNT = r"([\d.]+) (bytes|KiB|MiB|GiB|TiB)"
@@ -98,36 +99,36 @@ def cause(
     total = sum(held.values())
     unused = held["torch_inactive_split"] + held["torch_releasable_cache"]
     others = held.get("other_processes", 0)
-    beside = "; other processes held %s of this GPU" % size(others) if others > _COUNTS * total else ""
+    beside = "; other processes held %s of this GPU" % format_bytes(others) if others > _COUNTS * total else ""
     # Without the rise the request would have fitted, or most of what was held came from it.
     if growth is not None and growth["bytes"] >= min(requested, 0.25 * held["torch_allocated"]):
         return {
             "kind": "leak",
             "message": "tensors at the end of steps grew by %s a step, %s over the last %d steps, and did not fall back: something keeps what each step makes "
             "(losses kept with their graphs, outputs in a list, hooks): detach() what is kept%s"
-            % (size(growth["bytes_per_step"]), size(growth["bytes"]), growth["steps"], beside),
+            % (format_bytes(growth["bytes_per_step"]), format_bytes(growth["bytes"]), growth["steps"], beside),
         }
     if allowed is not None and held.get("free", 0) >= requested:
-        return {"kind": "limit", "message": "this process may use only %s of the device (set_per_process_memory_fraction)" % size(allowed)}
+        return {"kind": "limit", "message": "this process may use only %s of the device (set_per_process_memory_fraction)" % format_bytes(allowed)}
     if others >= requested and others > _COUNTS * total:
-        return {"kind": "other_processes", "message": "other processes held %s of this GPU" % size(others)}
+        return {"kind": "other_processes", "message": "other processes held %s of this GPU" % format_bytes(others)}
     if unused >= requested and unused > _COUNTS * total:
         return {
             "kind": "fragmentation",
             "message": "%s lay unused in the allocator's cache, but in pieces too small for %s: try expandable_segments:True in PYTORCH_ALLOC_CONF"
-            % (size(unused), size(requested)),
+            % (format_bytes(unused), format_bytes(requested)),
         }
     pending = held["torch_pending_free"]
     if pending >= requested and pending > _COUNTS * total:
-        return {"kind": "pending_free", "message": "%s was freed but still awaited by a stream: look at record_stream" % size(pending)}
+        return {"kind": "pending_free", "message": "%s was freed but still awaited by a stream: look at record_stream" % format_bytes(pending)}
     larger = _larger_step(requested, held["torch_allocated"], needs, evaluation)
     if larger is not None:
         return larger
-    pieces = "; another %s lay unused in pieces too small for it" % size(unused) if unused >= requested else ""
+    pieces = "; another %s lay unused in pieces too small for it" % format_bytes(unused) if unused >= requested else ""
     return {
         "kind": "capacity",
         "message": "tensors took %s and %s more was asked for: smaller batches, shorter sequences, checkpointing, or a larger GPU%s"
-        % (size(held["torch_allocated"]), size(requested), pieces),
+        % (format_bytes(held["torch_allocated"]), format_bytes(requested), pieces),
     }
 
 
@@ -138,23 +139,16 @@ def _larger_step(requested: int, allocated: int, needs: Optional[Mapping[str, fl
     needed = allocated + requested - needs["held"]
     if needed <= _LARGER * needs["bytes"]:
         return None
-    usual = "steps before it needed %s at most beyond the %s that stay between steps" % (size(needs["bytes"]), size(needs["held"]))
+    usual = "steps before it needed %s at most beyond the %s that stay between steps" % (format_bytes(needs["bytes"]), format_bytes(needs["held"]))
     if evaluation is not None:
         hint = "evaluate without gradients (torch.no_grad), in smaller batches, and move results to the host"
-        return {"kind": "evaluation", "message": "evaluation (%s) needed %s; %s: %s" % (evaluation, size(needed), usual, hint)}
+        return {"kind": "evaluation", "message": "evaluation (%s) needed %s; %s: %s" % (evaluation, format_bytes(needed), usual, hint)}
     if needs["grew"]:
         hint = "batches or sequences grow: bound their length, or sort them so that the largest comes first"
         text = "each step needed more than the one before: %s more over the last %d steps, %s in the last: %s"
-        return {"kind": "growing_steps", "message": text % (size(needs["grew"]), needs["steps"], size(needed), hint)}
-    what = "one request of %s" % size(requested) if requested >= 0.5 * (needed - needs["bytes"]) else "%s" % size(needed)
+        return {"kind": "growing_steps", "message": text % (format_bytes(needs["grew"]), needs["steps"], format_bytes(needed), hint)}
+    what = "one request of %s" % format_bytes(requested) if requested >= 0.5 * (needed - needs["bytes"]) else "%s" % format_bytes(needed)
     return {"kind": "sudden", "message": "this step needed %s; %s: look for an unusually large batch or sequence" % (what, usual)}
-
-
-def size(amount: float) -> str:
-    for unit in ("TiB", "GiB", "MiB", "KiB"):
-        if amount >= _UNITS[unit]:
-            return "%.1f %s" % (amount / _UNITS[unit], unit)
-    return "%d bytes" % amount
 
 
 def _entry(name: str, amount: int, explanation: str) -> Dict[str, Any]:

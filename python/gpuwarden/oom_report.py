@@ -9,6 +9,7 @@ import traceback
 from typing import Any, Dict, List, Mapping, Optional
 
 from . import allocator, oom_ledger, oom_moment, snapshots
+from .formats import format_bytes
 from .growth import Growth
 
 _MESSAGE_LIMIT = 4000
@@ -80,12 +81,12 @@ def in_words(report: Mapping[str, Any]) -> str:
     lines = ["gpuwarden: CUDA ran out of memory: %s" % report["cause"]["message"]]
     for entry in report["ledger"]:
         if entry["bytes"]:
-            lines.append("  %12s  %s" % (oom_ledger.size(entry["bytes"]), entry["name"]))
+            lines.append("  %12s  %s" % (format_bytes(entry["bytes"]), entry["name"]))
     own = [frame for frame in report["stack"] if snapshots.is_own_file(frame["file"])]
     if own:
         lines.append("  at %s:%d in %s" % (own[-1]["file"], own[-1]["line"], own[-1]["function"]))
     for holder in report["holders"][:3]:
-        lines.append("  %12s  made at %s:%d in %s, still held" % (oom_ledger.size(holder["bytes"]), holder["file"], holder["line"], holder["function"]))
+        lines.append("  %12s  made at %s:%d in %s, still held" % (format_bytes(holder["bytes"]), holder["file"], holder["line"], holder["function"]))
     snapshot = report["snapshot"]
     lines.append("  snapshot: %s" % (snapshot.get("path") or snapshot["reason"]))
     return "\n".join(lines)

@@ -5,7 +5,7 @@ import os
 import pickle
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from .oom_ledger import size
+from .formats import format_bytes
 
 SNAPSHOT_LIMIT_BYTES = 64 * 1024 * 1024
 _TRACE_ENTRIES = 50_000
@@ -52,7 +52,7 @@ def write_snapshot(snapshot: Dict[str, Any], folder: str, name: str, limit_bytes
             break
         most //= 4
     if len(data) > limit_bytes:
-        return {"path": None, "reason": "the snapshot would take %s, more than %s" % (size(len(data)), size(limit_bytes))}
+        return {"path": None, "reason": "the snapshot would take %s, more than %s" % (format_bytes(len(data)), format_bytes(limit_bytes))}
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, name)
     with open(path, "wb") as file:

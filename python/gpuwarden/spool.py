@@ -10,6 +10,8 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from .formats import format_bytes
+
 try:
     import fcntl
 except ImportError:  # Windows: files are told apart by process id alone.
@@ -58,7 +60,7 @@ class Spool:
                 reason = self._write(b"".join(lines[:kept]))
                 if reason is not None:
                     return self._lines_within(lines), reason
-            return kept, None if kept == len(lines) else "the spool file has reached %d MiB" % (self._limit >> 20)
+            return kept, None if kept == len(lines) else "the spool file has reached %s" % format_bytes(self._limit)
         except OSError as error:
             return 0, str(error)
 
@@ -94,7 +96,7 @@ class Spool:
     def _open(self, path: str) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         if _folder_bytes(os.path.dirname(path)) > FOLDER_LIMIT_BYTES:
-            raise OSError("the spool folder holds more than %d MiB; run `gpuwarden import` on it" % (FOLDER_LIMIT_BYTES >> 20))
+            raise OSError("the spool folder holds more than %s; run `gpuwarden import` on it" % format_bytes(FOLDER_LIMIT_BYTES))
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             _lock(file)

@@ -7,6 +7,8 @@ from typing import Any, Dict, Optional
 
 from transformers import TrainerCallback  # type: ignore[import-not-found,unused-ignore]
 
+from .formats import NOT_AVAILABLE, format_bytes, format_percent
+from .gpu_metrics import MIB
 from .gpu_monitor import GPUMonitor
 from .training_run import Run
 
@@ -125,14 +127,14 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
         gpu = self.monitor.get_current_metrics() if self.monitor is not None else None
         if gpu is not None and log.isEnabledFor(logging.INFO):
             log.info(
-                "step %d: loss %s, GPU %d%s at %s %%, %s of %s MB, %s C, %s W",
+                "step %d: loss %s, GPU %d%s at %s, %s of %s, %s °C, %s W",
                 held["step"],
                 held.get("loss"),
                 gpu.gpu_index,
                 " (SIMULATED)" if gpu.simulated else "",
-                _whole(gpu.utilization_percent),
-                _whole(gpu.memory_used_mb),
-                _whole(gpu.memory_total_mb),
+                format_percent(None if gpu.utilization_percent is None else gpu.utilization_percent / 100.0),
+                _megabytes(gpu.memory_used_mb),
+                _megabytes(gpu.memory_total_mb),
                 _whole(gpu.temperature_celsius),
                 _whole(gpu.power_draw_watts),
             )
@@ -151,5 +153,9 @@ def _learning_rate(optimizer: Any) -> Optional[float]:
     return rate if isinstance(rate, float) else None
 
 
+def _megabytes(value: Optional[float]) -> str:
+    return NOT_AVAILABLE if value is None else format_bytes(value * MIB)
+
+
 def _whole(value: Optional[float]) -> str:
-    return "N/A" if value is None else "%.0f" % value
+    return NOT_AVAILABLE if value is None else "%.0f" % value

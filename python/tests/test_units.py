@@ -14,6 +14,7 @@ from typing import Any, Dict
 from unittest import mock
 
 from gpuwarden import OOMDetector, RiskLevel, allocator
+from gpuwarden.formats import format_bytes, format_percent
 from gpuwarden.gpu_metrics import GPUMetrics, _metrics
 from gpuwarden.provenance import git_commit
 from gpuwarden.python_memory import PythonMemory
@@ -24,6 +25,15 @@ from gpuwarden.steps import CUSTOM_LIMIT, Step, encode, scalar, scalars
 from gpuwarden.training_run import whole_steps
 
 GIB = 1 << 30
+
+
+class FormatsTest(unittest.TestCase):
+    def test_the_same_text_as_on_every_screen(self) -> None:
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "formats.json"), encoding="utf-8") as file:
+            examples = json.load(file)
+        for written, cases in ((format_bytes, examples["bytes"]), (format_percent, examples["percent"])):
+            self.assertEqual([written(value) for value, _ in cases], [text for _, text in cases])
+        self.assertEqual(format_percent(None), "N/A")
 
 
 class PlanTest(unittest.TestCase):

@@ -7,7 +7,7 @@ import { announceAgent } from '../core/agent-file.ts'
 import { stat } from '../core/disk.ts'
 import { DiskStuck, isHeldByDisk, journalLane, logLane, STUCK_AT_END_MS, stuckSince } from '../core/disk-lane.ts'
 import { EXIT, Failure } from '../core/failure.ts'
-import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { HubEvent } from '../core/kinds.ts'
 import { VERSION } from '../core/version.ts'
 import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
 import { TrainingMetrics } from '../exporter/training-metrics.ts'
@@ -112,7 +112,7 @@ export class Agent {
     this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log })
     const { alerts } = this.#alerting
     hub.addSink(history)
-    hub.addSink(quietSink('training', (event) => follow(trainingMetrics, xids, event)))
+    hub.addSink({ name: 'training', accept: (event) => follow(trainingMetrics, xids, event) })
     this.store =
       logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), now: Date.now, runId })
     if (this.store && logDir !== null) {
@@ -297,9 +297,4 @@ function follow(training: TrainingMetrics, xids: XidCounts, event: HubEvent): vo
   if (event.type === 'steps') training.accept(event.steps, event.provenance)
   else if (event.type === 'run') training.acceptRun(event.run)
   else if (event.type === 'tick') xids.accept(event.tick.events)
-}
-
-/** A sink that keeps nothing and so drops nothing. */
-function quietSink(name: string, accept: (event: HubEvent) => void): Sink {
-  return { name, accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined }
 }

@@ -48,7 +48,7 @@ export class Hub {
 
   sinkHealth(): readonly SinkHealth[] {
     return this.#sinks.map(({ sink, failures }) => {
-      const { count, reason } = sink.dropped()
+      const { count, reason } = sink.dropped?.() ?? { count: 0, reason: null }
       return { name: sink.name, dropped: count + failures, reason }
     })
   }
@@ -96,7 +96,7 @@ export class Hub {
   }
 
   async close(): Promise<void> {
-    const closed = await Promise.allSettled(this.#sinks.map(({ sink }) => sink.close()))
+    const closed = await Promise.allSettled(this.#sinks.map(({ sink }) => sink.close?.()))
     closed.forEach((result, index) => {
       if (result.status === 'rejected')
         this.#options.log.error({ err: result.reason, sink: this.#sinks[index]?.sink.name }, 'a sink could not be closed')

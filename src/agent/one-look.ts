@@ -48,8 +48,6 @@ export async function oneLook<T>(config: Config, use: (sampling: Sampling, opene
       if (event.type === 'tick') ticks.set(event.tick.source, (ticks.get(event.tick.source) ?? 0) + 1)
       if (isEnough()) finish()
     },
-    dropped: () => ({ count: 0, reason: null }),
-    close: async () => undefined,
   })
   try {
     const opened = await sampling.open()

@@ -112,8 +112,6 @@ function house(devices: number[] | null = null) {
   hub.addSink({
     name: 'test',
     accept: (event) => void events.push(event),
-    dropped: () => ({ count: 0, reason: null }),
-    close: async () => undefined,
   })
   const tick = (source: string, samples: (GpuSample | HostSample)[], provenance: Provenance = 'live') =>
     hub.receive({ source, provenance, at: world.now, samples })
@@ -258,8 +256,6 @@ describe('state and hub', () => {
       accept: () => {
         throw new Error('full')
       },
-      dropped: () => ({ count: 0, reason: null }),
-      close: async () => undefined,
     }
     hub.addSink(broken)
     hub.receiveDevices('nvidia', [gpu('n0', 0)])

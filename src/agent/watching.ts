@@ -75,10 +75,6 @@ export class Watching implements Sink {
     for (const finding of this.#engine.accept(event)) this.#tell(finding)
   }
 
-  dropped(): { count: number; reason: string | null } {
-    return { count: 0, reason: null }
-  }
-
   /** Whole or not at all; one after the other, and what they have learned by then. */
   async save(): Promise<void> {
     if (this.#file === null || !this.#isWatching) return

@@ -45,12 +45,14 @@ export function healthOf({ engine, dispatch, outbox, journal, heartbeat }: Parts
   }
   const channels = outbox.health()
   const ages = channels.flatMap((channel) => channel.oldestAgeMs ?? [])
+  const { fault } = journal
   return {
+    state: fault === null ? 'ok' : 'degraded',
     alerts,
     channels,
     spoolDepth: channels.reduce((sum, channel) => sum + channel.depth, 0),
     spoolOldestAgeMs: ages.length === 0 ? null : Math.max(...ages),
-    fault: journal.fault,
+    fault,
     corruptFiles: journal.corrupt,
     refusedFindings: engine.refused,
     heartbeat: heartbeat?.health() ?? null,

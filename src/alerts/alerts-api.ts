@@ -54,6 +54,8 @@ export interface ChannelHealth {
 }
 
 export interface AlertsHealth {
+  /** `degraded`: see `fault`. */
+  readonly state: 'ok' | 'degraded'
   readonly alerts: Readonly<Record<AlertPhase | 'silenced' | 'acknowledged', number>>
   readonly channels: readonly ChannelHealth[]
   readonly spoolDepth: number
@@ -65,7 +67,7 @@ export interface AlertsHealth {
   readonly heartbeat: HeartbeatHealth | null
 }
 
-export interface Alerts extends Sink {
+export interface Alerts extends Required<Sink> {
   readonly news: AlertNews
   list(): readonly AlertView[]
   history(range?: PastRange): readonly PastAlert[]

@@ -1,6 +1,6 @@
 /** The alert engine as the agent uses it: takes findings, keeps what must not be lost, and lets the couriers deliver. */
 import { EXIT, Failure } from '../core/failure.ts'
-import type { AlertView, Delivery, HubEvent } from '../core/kinds.ts'
+import type { AlertView, Delivery, Dropped, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
 import { ChangeWatch } from './alert-news.ts'
 import { type AlertRecord, isSimulated } from './alert-record.ts'
@@ -120,7 +120,7 @@ class AlertRoom implements Alerts {
     else if (event.type === 'health') this.#clock?.hurry()
   }
 
-  dropped(): { count: number; reason: string | null } {
+  dropped(): Dropped {
     const count = this.#engine.refused
     return { count, reason: count === 0 ? null : `more than ${this.#engine.size} alerts at once` }
   }
@@ -192,8 +192,7 @@ class AlertRoom implements Alerts {
     if (ms - this.#lastSlowSweepMs >= SLOW_SWEEP_MS) {
       this.#lastSlowSweepMs = ms
       this.#silences.sweep()
-      // A disk that takes it again is noticed also while nothing happens.
-      if (this.#journal.fault !== null) this.#inBackground(this.flush())
+      if (this.#journal.isDue) this.#inBackground(this.flush())
       const { isWatched } = this.#rules
       const isGraceOver = ms - this.#startedMs >= RESTART_GRACE_MS
       const confirmation = { state: this.#options.state, at: this.#eventTime(), isGraceOver, isWatched }
@@ -215,9 +214,6 @@ class AlertRoom implements Alerts {
     this.news.close()
     this.#heartbeat?.close()
     await this.#outbox.close()
-    const closed = await Promise.allSettled([...this.#options.channels.values()].map((channel) => channel.close()))
-    for (const result of closed)
-      if (result.status === 'rejected') this.#options.log.error({ err: result.reason }, 'a channel could not be closed')
     this.#closing.abort(new Error('gpuwarden stops'))
     await this.#commits.close()
   }

@@ -5,7 +5,6 @@ import { ChannelQueue } from './channel-queue.ts'
 import { Journal } from './journal.ts'
 import type { Notice, SpooledMessage } from './notice.ts'
 import { finding, NOON, recordedLog } from './pretend-world.contract.ts'
-import { TokenBucket } from './token-bucket.ts'
 
 function notice(fingerprint: string, status: AlertStatus, at = 0, severity: Severity = 'warning'): Notice {
   const resolvedAt = status === 'resolved' ? NOON + at : null
@@ -113,16 +112,5 @@ describe('the queue of a channel', () => {
     const again = reopen()
     expect(waits(again)).toEqual(['b firing', 'c firing'])
     expect(again.current).toMatchObject({ attempts: 1, message: { id: 'm' } })
-  })
-})
-
-describe('the token bucket', () => {
-  it('allows a burst, then a rate, and keeps a reserve', () => {
-    const bucket = new TokenBucket(60, 8)
-    const take = (ms: number, isCritical = false) => bucket.take(ms, isCritical)
-    expect(Array.from({ length: 8 }, () => take(0))).toEqual([true, true, true, true, true, true, false, false])
-    expect([take(0, true), take(0, true), take(0, true)]).toEqual([true, true, false])
-    expect([take(59_000, true), take(61_000, true), take(61_000, true)]).toEqual([false, true, false])
-    expect(take(10_000_000)).toBe(true)
   })
 })

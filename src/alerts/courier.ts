@@ -1,9 +1,9 @@
 /** Brings the messages of one channel where they belong, one after the other: durable first, then tried, then written down. */
 import type { AlertMessage, Channel, Delivery, Log } from '../core/kinds.ts'
+import { TokenBucket } from '../core/token-bucket.ts'
 import type { ChannelQueue } from './channel-queue.ts'
 import type { Composer } from './composer.ts'
 import type { SpooledMessage } from './notice.ts'
-import { TokenBucket } from './token-bucket.ts'
 
 export interface CourierOptions {
   readonly channel: Channel
@@ -33,6 +33,8 @@ const ABORT_GRACE_MS = 2000
 export class Courier {
   readonly #options: CourierOptions
   readonly #bucket: TokenBucket
+  /** The last few are for what is critical. */
+  readonly #heldBack: number
   readonly #counts: Record<DeliveryResult, number> = { delivered: 0, retried: 0, refused: 0, expired: 0 }
   readonly #closing = new AbortController()
   #running: Promise<void> | null = null
@@ -42,7 +44,8 @@ export class Courier {
 
   constructor(options: CourierOptions) {
     this.#options = options
-    this.#bucket = new TokenBucket(options.perHour, options.burst)
+    this.#bucket = new TokenBucket(options.burst, options.perHour / 3_600_000)
+    this.#heldBack = Math.floor(options.burst / 4)
   }
 
   get counts(): Readonly<Record<DeliveryResult, number>> {
@@ -92,7 +95,7 @@ export class Courier {
     if (queue.current && ms - queue.current.queuedMs > maxAgeMs)
       this.#giveUp(queue.current, 'expired', queue.current.lastReason ?? 'too old')
     if (queue.current) return queue.current.nextMs <= ms && !(this.#isLast && queue.current.attempts > 0) ? queue.current : null
-    const made = composer.next(queue, now(), ms, (isCritical) => this.#bucket.take(ms, isCritical), this.#isLast)
+    const made = composer.next(queue, now(), ms, (isCritical) => this.#bucket.take(ms, isCritical ? 0 : this.#heldBack), this.#isLast)
     if (!made) return null
     queue.begin(made.spooled, made.taken, made.leftOut, ms)
     return queue.current

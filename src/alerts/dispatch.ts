@@ -1,4 +1,5 @@
 /** Decides who has to be told of which trouble, and hands it to the queue of each channel. Sends nothing itself. */
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { AgentState, Alert, AlertStatus } from '../core/kinds.ts'
 import type { Finding, GpuInfo, ProcessView, Run } from '../core/model.ts'
 import { type AlertRecord, SEVERITY_RANK } from './alert-record.ts'
@@ -37,7 +38,7 @@ const MOST_RUNS = 500
 export class Dispatch {
   readonly #options: DispatchOptions
   /** Whose a run is; the one that was heard of longest ago is first. */
-  readonly #runUsers = new Map<string, string>()
+  readonly #runUsers = new BoundedMap<string, string>(MOST_RUNS, { isRenewed: true })
   /** Fingerprints that were counted as "N more", so that they are not counted with every repetition. */
   readonly #mentioned = new Set<string>()
 
@@ -59,10 +60,8 @@ export class Dispatch {
 
   /** What is said of a run is said to who started it. */
   noteRun({ id, user }: Run): void {
-    this.#runUsers.delete(id)
-    if (user !== null) this.#runUsers.set(id, user)
-    const [oldest] = this.#runUsers.keys()
-    if (this.#runUsers.size > MOST_RUNS && oldest !== undefined) this.#runUsers.delete(oldest)
+    if (user === null) this.#runUsers.delete(id)
+    else this.#runUsers.set(id, user)
   }
 
   /** A trouble that there was no room for: it is one of the "N more" of every channel that would have heard of it. */

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -207,6 +208,58 @@ describe('the journal', () => {
     await second.close()
     await first.close()
     expect((await openJournal(dir)).entries('')).toEqual([['a', 1]])
+  })
+
+  it('keeps its alerts in a folder as soon as the other agent has left it, and what that one wrote beside them', async () => {
+    const dir = await temporaryDir()
+    const first = await openJournal(dir)
+    first.set('a', 1)
+    await first.commit()
+    const second = await openJournal(dir)
+    second.set('b', 2)
+    expect([second.fault !== null, second.isDue]).toEqual([true, true])
+    await first.close()
+    expect(await second.commit()).toBe(true)
+    expect([second.fault, second.corrupt.length]).toEqual([null, 1])
+    expect([...entriesIn(dir)]).toEqual([
+      ['format', 1],
+      ['b', 2],
+    ])
+    await second.close()
+    expect((await openJournal(dir)).entries('')).toEqual([['b', 2]])
+  })
+
+  it('shows that it lives also while nothing happens, and notices when its folder was taken for abandoned', async () => {
+    const dir = await temporaryDir()
+    const journal = new Journal({ dir, log: recordedLog(), now: Date.now, retryMs: 0, heartbeatMs: 0 })
+    onTestFinished(() => journal.close())
+    expect(await journal.commit()).toBe(true)
+    const lock = join(dir, 'alerts.lock')
+    const { utimes, rm } = await import('node:fs/promises')
+    await utimes(lock, new Date(0), new Date(0))
+    expect(journal.isDue).toBe(true)
+    expect(await journal.commit()).toBe(true)
+    expect(Date.now() - (await stat(lock)).mtimeMs).toBeLessThan(60_000)
+    await rm(lock)
+    journal.set('a', 1)
+    expect(await journal.commit()).toBe(true)
+    expect(await readFile(lock, 'utf8')).toContain(`"pid":${process.pid}`)
+    await writeFile(lock, (await readFile(lock, 'utf8')).replace('"host":', '"by":"another","host":'))
+    journal.set('b', 2)
+    expect(await journal.commit()).toBe(false)
+    expect(journal.fault).toContain('keeps its alerts in')
+    await rm(lock)
+    expect(await journal.commit()).toBe(true)
+    expect(journal.fault).toBe(null)
+  })
+
+  it('says what is in the place of its lock, and does not wait for it', async () => {
+    const dir = await temporaryDir()
+    execFileSync('mkfifo', [join(dir, 'alerts.lock')])
+    const startedAt = performance.now()
+    const journal = await openJournal(dir)
+    expect(performance.now() - startedAt).toBeLessThan(1000)
+    expect(journal.fault).toContain('alerts.lock is not a lock of gpuwarden')
   })
 
   it('takes over the lock of an agent that was killed', async () => {

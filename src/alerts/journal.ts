@@ -12,10 +12,9 @@ import { join } from 'node:path'
 import { stat } from '../core/disk.ts'
 import { DiskStuck, journalLane, logLane, STUCK_AT_END_MS, STUCK_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
-import { makeFolder, makeFolderSync } from '../core/make-folder.ts'
 import { setAside } from './corrupt-file.ts'
-import { FolderLock } from './folder-lock.ts'
 import { JournalFile } from './journal-file.ts'
+import { JournalFolder } from './journal-folder.ts'
 import { type Change, decodeJournal, encodeLine } from './journal-line.ts'
 
 const FILE = 'alerts.journal'
@@ -29,12 +28,13 @@ export interface JournalOptions {
   readonly now: () => number
   /** How soon a disk that failed is tried again. */
   readonly retryMs?: number
+  readonly heartbeatMs?: number
 }
 
 export class Journal {
   readonly #options: JournalOptions
   readonly #file: JournalFile | null
-  readonly #lock: FolderLock | null
+  readonly #folder: JournalFolder | null
   #table = new Map<string, unknown>()
   #dirty = new Set<string>()
   #liveBytes = 0
@@ -48,16 +48,14 @@ export class Journal {
   /** Why the file that was found has to be set aside before it is written anew. */
   #damage: string | null = null
   #corrupt: string[] = []
-  #hasEntered = false
-  #isLockedOut = false
   #isStuck = false
   #closed = false
 
   constructor(options: JournalOptions) {
     this.#options = options
     this.#file = options.dir === null ? null : new JournalFile(options.dir, join(options.dir, FILE))
-    this.#lock = options.dir === null ? null : new FolderLock(options.dir)
-    if (options.dir !== null) this.#load(options.dir)
+    this.#folder = options.dir === null ? null : new JournalFolder(options.dir, options.heartbeatMs)
+    if (this.#folder) this.#load(this.#folder)
   }
 
   /** Why nothing is kept on disk at present; null when it is. */
@@ -93,6 +91,11 @@ export class Journal {
     return this.#dirty.size > 0
   }
 
+  /** A commit is wanted also while nothing happens: to notice a disk or a folder that is free again, or to show that we live. */
+  get isDue(): boolean {
+    return this.fault !== null || this.#folder?.isBeatDue === true
+  }
+
   /** Whether something was set that has not been handed to the system, or is not known to be on the disk. */
   get isPending(): boolean {
     return this.#dirty.size > 0 || this.#isUnsynced
@@ -120,7 +123,7 @@ export class Journal {
     const isKept = await this.commit(STUCK_AT_END_MS)
     this.#closed = true
     if (this.#file === null) return
-    if (!isKept && !this.#isLockedOut)
+    if (!isKept && !this.#folder?.isLockedOut)
       this.#options.log.error({ dir: this.#options.dir }, `what became of the alerts lately could not be written: ${this.#fault}`)
     try {
       await patiently(() => this.#leave(), STUCK_AT_END_MS)
@@ -131,7 +134,7 @@ export class Journal {
 
   async #leave(): Promise<void> {
     await this.#file?.close()
-    await this.#lock?.release()
+    await this.#folder?.leave()
   }
 
   #commit(): Promise<boolean> {
@@ -154,15 +157,15 @@ export class Journal {
   }
 
   async #write(): Promise<boolean> {
-    const file = this.#file
-    if (file === null || this.#closed || this.#isLockedOut) return false
-    if (!this.isPending && this.#fault === null && file.isOpen) return true
+    const [file, folder] = [this.#file, this.#folder]
+    if (file === null || folder === null || this.#closed) return false
+    if (!this.isPending && this.#fault === null && file.isOpen && !folder.isBeatDue) return true
     if (this.#fault !== null && performance.now() - this.#faultAt < (this.#options.retryMs ?? 5000)) return false
     const faultsBefore = this.#faults
     try {
-      await this.#lock?.heartbeat()
+      await folder.showLife()
       if (this.#fault !== null || !file.isOpen) {
-        await this.#enterLate(this.#options.dir ?? '.')
+        await this.#enterLate(folder)
         await this.#rewrite(file)
       } else {
         this.#append(file)
@@ -206,10 +209,10 @@ export class Journal {
     return lines.join('')
   }
 
-  #load(dir: string): void {
+  #load(folder: JournalFolder): void {
     try {
-      this.#enter(dir)
-      const text = this.#read(dir)
+      folder.enterNow()
+      const text = this.#read(folder.dir)
       if (text !== null) this.#take(text)
     } catch (error) {
       this.#failed(error as Error)
@@ -226,27 +229,11 @@ export class Journal {
   }
 
   /** The folder could not be used at the start; what is found there now is from before and was never read. */
-  async #enterLate(dir: string): Promise<void> {
-    if (!this.#hasEntered) {
-      await makeFolder(dir, 0o700)
-      this.#entered(dir, (await this.#lock?.acquire()) ?? null)
-      if (await isFile(join(dir, FILE))) this.#damage = 'it could not be read when the agent started'
-    }
-    if (this.#damage !== null) await this.#setAside(dir, this.#damage)
+  async #enterLate(folder: JournalFolder): Promise<void> {
+    const reason = await folder.enter()
+    if (reason !== null && (await isFile(join(folder.dir, FILE)))) this.#damage = reason
+    if (this.#damage !== null) await this.#setAside(folder.dir, this.#damage)
     this.#damage = null
-  }
-
-  #enter(dir: string): void {
-    makeFolderSync(dir, 0o700)
-    this.#entered(dir, this.#lock?.acquireNow() ?? null)
-  }
-
-  #entered(dir: string, holder: string | null): void {
-    if (holder !== null) {
-      this.#isLockedOut = true
-      throw new Error(`${holder} keeps its alerts in ${dir} already: give each agent its own alerts.dir`)
-    }
-    this.#hasEntered = true
   }
 
   #read(dir: string): string | null {
@@ -263,7 +250,7 @@ export class Journal {
     this.#corrupt.push(name)
     this.#options.log.error(
       { file: join(dir, name), kept: this.#table.size },
-      `the journal of the alerts is damaged: ${reason}; it is set aside as ${name}, and ${this.#table.size} entries were kept`,
+      `the journal of the alerts cannot be used as it is: ${reason}; it is set aside as ${name}, and ${this.#table.size} entries were kept`,
     )
   }
 

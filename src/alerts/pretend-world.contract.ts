@@ -65,7 +65,6 @@ export class PretendChannel implements Channel {
   readonly name: string
   readonly got: AlertMessage[] = []
   tries = 0
-  isClosed = false
   answer: (message: AlertMessage, signal: AbortSignal) => Delivery | Promise<Delivery> = () => ({ ok: true, answer: '250 taken' })
 
   constructor(name = 'email') {
@@ -85,10 +84,6 @@ export class PretendChannel implements Channel {
 
   goUp(): void {
     this.answer = () => ({ ok: true, answer: '250 taken' })
-  }
-
-  async close(): Promise<void> {
-    this.isClosed = true
   }
 
   /** `gpu0 firing, gpu1 late` of each message. */

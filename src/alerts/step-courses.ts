@@ -1,4 +1,6 @@
 /** How the last steps of training runs went: loss, gradient and step time, for the charts of alerts. Bounded, in memory only. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { StepField } from '../core/kinds.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 
@@ -15,7 +17,7 @@ export interface CoursePoints {
 
 export class StepCourses {
   /** The run that was heard of longest ago is first. */
-  readonly #runs = new Map<string, Map<number, Course>>()
+  readonly #runs = new BoundedMap<string, Map<number, Course>>(MOST_RUNS, { isRenewed: true })
 
   accept(steps: readonly TrainingStep[]): void {
     for (const step of steps) this.#course(step)?.push(step)
@@ -30,10 +32,7 @@ export class StepCourses {
 
   #course({ run, rank }: TrainingStep): Course | undefined {
     const ranks = this.#runs.get(run) ?? new Map<number, Course>()
-    this.#runs.delete(run)
     this.#runs.set(run, ranks)
-    const [oldest] = this.#runs.keys()
-    if (this.#runs.size > MOST_RUNS && oldest !== undefined) this.#runs.delete(oldest)
     const known = ranks.get(rank)
     if (known || ranks.size >= MOST_RANKS) return known
     const course = new Course()

@@ -36,7 +36,6 @@ export const alertmanager = channelKind({
         const alerts = alertmanagerAlerts(message, hold_hours * 3_600_000, labels)
         return judge(await postJson(address.href, alerts, { signal, timeoutMs, redact }, headers))
       },
-      close: async () => undefined,
     }
   },
 })

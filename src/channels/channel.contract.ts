@@ -39,7 +39,6 @@ export function channelContract(name: string, build: (behaviour: Behaviour) => P
       return stand.channel.deliver(what, stop.signal)
     }
     afterEach(async () => {
-      await stand?.channel.close()
       await stand?.close()
       stand = null
     })

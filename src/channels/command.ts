@@ -34,7 +34,6 @@ export const command = channelKind({
         const child = spawn(program, args, { shell: false, detached: true, cwd: '/', env: environment, stdio: ['pipe', 'pipe', 'pipe'] })
         return outcomeOf(child, { program, input: `${JSON.stringify(payloadOf(message))}\n`, signal, limitMs, redact })
       },
-      close: async () => undefined,
     }
   },
 })

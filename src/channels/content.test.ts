@@ -117,8 +117,8 @@ describe('evidence', () => {
     expect(shown.map(({ label, value }) => `${label}=${value.replace(/^2026.*\(/, '(')}`)).toEqual([
       'memory used=1.5 GiB',
       'idle=2 h',
-      'wait=0.35 s',
-      'sm=25.6%',
+      'wait=350 ms',
+      'sm=26%',
       'celsius=91 °C',
       'power=412.3 W',
       'last sample=(1 min ago)',

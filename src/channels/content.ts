@@ -1,5 +1,5 @@
 /** What a message says, before it is put into any form: what, where, since when, evidence, how sure, what to do. All of it harmless single lines. */
-import { formatDuration } from '../core/format.ts'
+import { formatAge, formatDuration, formatPercent } from '../core/format.ts'
 import type { Alert, AlertMessage } from '../core/kinds.ts'
 import type { Severity } from '../core/model.ts'
 import { evidenceFacts, type Fact, moment } from './evidence.ts'
@@ -143,10 +143,10 @@ function whenFacts({ finding, firedAt, resolvedAt, status }: Alert, now: number)
 }
 
 function ahead(at: number, now: number): string {
-  return at <= now ? 'now' : `in ${formatDuration(at - now)}`
+  return at <= now ? 'now' : `in ${formatAge(at - now)}`
 }
 
 function certaintyOf({ finding }: Alert): string {
-  const percent = `${Math.round(Math.min(1, Math.max(0, finding.confidence)) * 100)}%`
+  const percent = formatPercent(Math.min(1, Math.max(0, finding.confidence)))
   return finding.riskLevel === null ? percent : `${percent}, risk ${finding.riskLevel}`
 }

@@ -20,7 +20,6 @@ export const discord = channelKind({
     return {
       name,
       deliver: async (message, signal) => judge(await postJson(address.href, discordBody(message), { signal, timeoutMs, redact })),
-      close: async () => undefined,
     }
   },
 })

@@ -51,7 +51,6 @@ export const email = channelKind({
         const why = signal.aborted ? 'cancelled' : `not finished within ${timeoutMs / 1000} s`
         return { ok: false, retry: true, reason: `${options.server}:${options.port}: ${why}` }
       },
-      close: async () => undefined,
     }
   },
 })

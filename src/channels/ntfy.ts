@@ -29,7 +29,6 @@ export const ntfy = channelKind({
       name,
       deliver: async (message, signal) =>
         judge(await postJson(url, { topic, ...ntfyBody(message) }, { signal, timeoutMs, redact }, headers)),
-      close: async () => undefined,
     }
   },
 })

@@ -31,7 +31,6 @@ export const pagerduty = channelKind({
         }
         return last
       },
-      close: async () => undefined,
     }
   },
 })

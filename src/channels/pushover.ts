@@ -30,7 +30,6 @@ export const pushover = channelKind({
         const body = { token, user: user_key, ...(device === undefined ? {} : { device }), ...pushoverBody(message, emergency) }
         return judge(await postJson(url, body, { signal, timeoutMs, redact }))
       },
-      close: async () => undefined,
     }
   },
 })

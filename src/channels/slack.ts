@@ -17,7 +17,6 @@ export const slack = channelKind({
     return {
       name,
       deliver: async (message, signal) => judge(await postJson(url, slackBody(message), { signal, timeoutMs, redact })),
-      close: async () => undefined,
     }
   },
 })

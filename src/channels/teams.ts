@@ -15,7 +15,6 @@ export const teams = channelKind({
     return {
       name,
       deliver: async (message, signal) => judgeTeams(await postJson(url, teamsBody(message), { signal, timeoutMs, redact })),
-      close: async () => undefined,
     }
   },
 })

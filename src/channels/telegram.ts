@@ -30,7 +30,6 @@ export const telegram = channelKind({
         const body = { chat_id: chat, ...(topic === undefined ? {} : { message_thread_id: topic }), ...telegramBody(message) }
         return judge(await postJson(address, body, { signal, timeoutMs, redact }))
       },
-      close: async () => undefined,
     }
   },
 })

@@ -40,7 +40,6 @@ export const webhook = channelKind({
         const own = { 'content-type': 'application/json', 'idempotency-key': oneLine(message.id, 200).replace(/[^\x20-\x7e]/g, '?') }
         return judge(await post({ url, headers: { ...own, ...headers, ...signed }, body }, { signal, timeoutMs, redact }))
       },
-      close: async () => undefined,
     }
   },
 })

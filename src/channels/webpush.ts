@@ -68,7 +68,6 @@ export function openWebPush(
       )
       return summary(message.id, results, partial)
     },
-    close: async () => undefined,
   }
 }
 

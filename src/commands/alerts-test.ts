@@ -64,15 +64,11 @@ async function testHere({ values }: Config, wanted: string | null): Promise<Test
   const message = testMessage(hostname(), Date.now(), webUiUrl(values, hostname()))
   const isWanted = (name: string) => wanted === null || wanted === name
   const sent = channels.map(async (channel): Promise<Tested | null> => {
-    try {
-      if (!isWanted(channel.name)) return null
-      const idle = (channel as AlertChannel).idle?.() ?? null
-      if (idle !== null) return { channel: channel.name, ok: false, answer: idle, idle: true }
-      const delivery = await deliver(channel, message, TIME_LIMIT_MS, new AbortController().signal)
-      return { channel: channel.name, ok: delivery.ok, answer: delivery.ok ? delivery.answer : delivery.reason, idle: false }
-    } finally {
-      await channel.close()
-    }
+    if (!isWanted(channel.name)) return null
+    const idle = (channel as AlertChannel).idle?.() ?? null
+    if (idle !== null) return { channel: channel.name, ok: false, answer: idle, idle: true }
+    const delivery = await deliver(channel, message, TIME_LIMIT_MS, new AbortController().signal)
+    return { channel: channel.name, ok: delivery.ok, answer: delivery.ok ? delivery.answer : delivery.reason, idle: false }
   })
   return [
     ...(await Promise.all(sent)).filter((one) => one !== null),

@@ -42,7 +42,7 @@ async function stateOf(gpus: number, name?: string): Promise<State> {
 describe('liveLines', () => {
   it('shows temperature, power and processes of a real card on a terminal of 80 columns', async () => {
     const [, line] = liveLines(await stateOf(2, 'NVIDIA H200'), 80, 24)
-    expect(line).toMatch(/^GPU 1 {2}H200 {2}util +\d+% {2}mem +47% 37\.7 GiB\/79\.6 GiB +64°C +\d+ W {2}proc 1$/)
+    expect(line).toMatch(/^GPU 1 {2}H200 {2}util +\d+% {2}mem +47% 37\.7 GiB\/79\.6 GiB +64 °C +\d+ W {2}proc 1$/)
   })
 
   it('says what is wrong with the log', async () => {

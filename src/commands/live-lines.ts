@@ -1,14 +1,5 @@
 /** A line per GPU, redrawn in place: what `monitor` shows on a terminal. */
-import {
-  formatBytes,
-  formatClock,
-  formatDuration,
-  formatPercent,
-  formatWhole,
-  NOT_AVAILABLE,
-  printable,
-  shortModel,
-} from '../core/format.ts'
+import { formatAge, formatBytes, formatClock, formatPercent, formatWhole, NOT_AVAILABLE, printable, shortModel } from '../core/format.ts'
 import type { AgentState, GpuView } from '../core/kinds.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
 
@@ -51,7 +42,7 @@ function gpuLine(view: GpuView, now: number, nameCells: number, width: number): 
   const name = `GPU ${info.label.padEnd(3)}${nameOf(view).padEnd(nameCells)}${mark}`
   if (sample === null) return `${name}  no sample yet`
   if (sample.state !== 'ok') return `${name}  ${sample.state.toUpperCase().replace('_', ' ')}: ${sample.stateReason ?? 'no reason given'}`
-  if (!live) return `${name}  last sample ${formatDuration(ageMs ?? 0)} ago (${formatClock(sample.at, now)}), not live`
+  if (!live) return `${name}  last sample ${formatAge(ageMs ?? 0)} ago (${formatClock(sample.at, now)}), not live`
   const { memoryUsedBytes: used, memoryTotalBytes: total } = sample
   const share = used === null || !total ? null : used / total
   const processes = sample.processes === null ? NOT_AVAILABLE : String(sample.processes.length)
@@ -59,8 +50,8 @@ function gpuLine(view: GpuView, now: number, nameCells: number, width: number): 
     name,
     `util ${formatPercent(sample.utilizationRatio).padStart(4)}`,
     `mem ${memoryBar}${formatPercent(share).padStart(4)} ${`${formatBytes(used)}/${formatBytes(total)}`.padEnd(MEMORY_CELLS)}`,
-    formatWhole(sample.temperatureCelsius, '°C').padStart(5),
-    formatWhole(sample.powerWatts, ' W').padStart(6),
+    formatWhole(sample.temperatureCelsius, '°C').padStart(6),
+    formatWhole(sample.powerWatts, 'W').padStart(6),
     `proc ${processes}`,
   ]
   const whole = fields(`${bar(share)} `).join('  ')
@@ -92,7 +83,7 @@ function findingLine({ severity, message, detector, provenance }: Finding): stri
 
 function troubleLine(source: SourceHealth, now: number): string {
   const since = formatClock(source.since, now)
-  const next = source.nextStartAt === null ? '' : `; next try in ${formatDuration(source.nextStartAt - now)}`
+  const next = source.nextStartAt === null ? '' : `; next try in ${formatAge(source.nextStartAt - now)}`
   return `! ${source.source} ${source.state.replace('_', ' ')} since ${since}: ${printable(source.message ?? '')}${next}`
 }
 

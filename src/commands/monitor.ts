@@ -36,8 +36,6 @@ function printFindings(agent: Agent): void {
     accept: (event) => {
       if (event.type === 'finding') writeOut(`${findingLine(event.finding)}\n`)
     },
-    dropped: () => ({ count: 0, reason: null }),
-    close: async () => undefined,
   })
 }
 
@@ -70,8 +68,6 @@ function showLive(agent: Agent, { url, metricsUrl, opened, notes }: Started, con
   agent.sampling.hub.addSink({
     name: 'screen',
     accept: drawOnce(live),
-    dropped: () => ({ count: 0, reason: null }),
-    close: async () => undefined,
   })
   live.draw()
   return () => live.stop()

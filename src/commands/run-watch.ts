@@ -1,11 +1,12 @@
 /** What `gpuwarden run` knows of its command: tells the agent of the run, follows it, and sums it up. */
+
+import { numberOf } from '../core/json-text.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, GpuSample } from '../core/model.ts'
+import { startTicksOf } from '../core/process-identity.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
 import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'
-import { numberOf } from '../training/json-text.ts'
-import { ownStart } from '../training/process-start.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
 import { endsInNan, type Outcome } from '../training/run-record.ts'
 import { StepSpool, spoolFolder } from '../training/step-spool.ts'
@@ -64,8 +65,6 @@ export class RunWatch {
       accept: (event) => {
         if (event.type === 'finding' && event.finding.state === 'active') this.#follower.takeFinding(event.finding)
       },
-      dropped: () => ({ count: 0, reason: null }),
-      close: async () => undefined,
     })
   }
 
@@ -94,7 +93,7 @@ export class RunWatch {
       told = await link.tryPost(`${path}/end`, end, 10_000)
     }
     if (told.status === 200) return []
-    const head = { run: this.#run, url: link.url, format: 1, process: { pid: process.pid, start: ownStart() } }
+    const head = { run: this.#run, url: link.url, format: 1, process: { pid: process.pid, start: startTicksOf(process.pid) ?? 0 } }
     const spool = new StepSpool(spoolFolder(process.env), `${this.#run.id}.run.${process.pid}`, head)
     const { reason } = spool.append([JSON.stringify({ end })])
     spool.close()

@@ -49,7 +49,7 @@ function gpuRow({ info, sample }: GpuView): string[] {
     `${formatBytes(used)} / ${formatBytes(total)}`,
     used === null || !total ? NOT_AVAILABLE : formatPercent(used / total),
     formatWhole(sample?.temperatureCelsius ?? null, '°C'),
-    formatWhole(sample?.powerWatts ?? null, ' W'),
+    formatWhole(sample?.powerWatts ?? null, 'W'),
   ]
 }
 

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Config } from '../agent/config.ts'
 import { type AgentAddress, AgentFault } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
-import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { HubEvent } from '../core/kinds.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
 import type { RecordingItem } from '../core/recording/recording.ts'
 import { vendorOfModel } from '../sources/vendors.ts'
@@ -52,12 +52,13 @@ export async function embed(config: Config, state: LiveState, onChange: () => vo
   let judge = (event: HubEvent) => {
     early.push(event)
   }
-  hub.addSink(
-    screenSink((event) => {
+  hub.addSink({
+    name: 'screen',
+    accept: (event) => {
       show(event)
       judge(event)
-    }),
-  )
+    },
+  })
   sampling.open().catch(fail)
   createJudge(config, show, () => supervisor.health()).then((made) => {
     judge = made
@@ -104,10 +105,6 @@ export async function createJudge(
     lookedAt = now
     tell(engine.lookAtSources(health(), now))
   }
-}
-
-function screenSink(accept: (event: HubEvent) => void): Sink {
-  return { name: 'screen', accept, dropped: () => ({ count: 0, reason: null }), close: async () => undefined }
 }
 
 export async function replay(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
@@ -162,13 +159,14 @@ export async function recordingIntake(config: Config, state: LiveState) {
   })
   const hub = new Hub({ state: known, log: SILENT_LOG, onProcesses: () => undefined })
   const judge = await createJudge(config, (event) => state.accept(event))
-  hub.addSink(
-    screenSink((event) => {
+  hub.addSink({
+    name: 'screen',
+    accept: (event) => {
       if (event.type === 'tick' && event.tick.host && event.tick.host.hostname !== '') state.hostname = event.tick.host.hostname
       state.accept(event)
       judge(event)
-    }),
-  )
+    },
+  })
   let last: object | null = null
   return (item: RecordingItem): void => {
     if (item.devices !== last) hub.receiveDevices('replay', item.devices)

@@ -50,7 +50,7 @@ describe('the file of an agent', () => {
 
   it.each([
     ['a process that is gone', { pid: 2 ** 22 - 1 }],
-    ['a PID that was given to another process', { startTicks: '1' }],
+    ['a PID that was given to another process', { startTicks: 1 }],
     ['another port', { port: 1 }],
     ['no process', { pid: null }],
   ])('proves nothing when it names %s', async (_, change) => {
@@ -109,7 +109,7 @@ describe('the file of an agent', () => {
     const port = await listen()
     await announceAgent(port, { env })
     const stale = join(folder, 'agent-1.json')
-    writeFileSync(stale, JSON.stringify({ pid: 2 ** 22 - 1, port: 1, startedAt: 0, startTicks: '1' }))
+    writeFileSync(stale, JSON.stringify({ pid: 2 ** 22 - 1, port: 1, startedAt: 0, startTicks: 1 }))
     await announceAgent(port, { env })
     expect(readdirSync(folder)).toEqual([`agent-${port}.json`])
   })

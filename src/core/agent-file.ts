@@ -2,11 +2,14 @@
  * Which agents run on this machine: each leaves a small file for as long as it serves, and whoever holds a token looks there first.
  * That something answers on a port proves nothing; that the process named in a file of ours listens there does.
  */
-import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs'
+import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { homeLane, STUCK_AT_END_MS } from './disk-lane.ts'
+import type { Reading } from './model.ts'
+import { isStillRunning, startTicksOf } from './process-identity.ts'
+import { tryList, tryReadLink, tryReadText } from './system-file.ts'
 
 export interface AgentPlace {
   readonly env?: NodeJS.ProcessEnv
@@ -19,18 +22,17 @@ interface AgentRecord {
   readonly port: number
   readonly startedAt: number
   /** As /proc tells it; a reused PID has another. null where there is no /proc. */
-  readonly startTicks: string | null
+  readonly startTicks: Reading
 }
 
 const FILE = /^agent-(\d+)\.json$/
 const LARGEST_FILE_BYTES = 4096
 const LISTENING = '0A'
-const START_TICKS_FIELD = 19
 const SYSTEM_FOLDER = '/run/gpuwarden'
 
 /** Says that this process serves there. Gives the way to take it back; rejects when no folder can be written, or none answers. */
 export async function announceAgent(port: number, { env = process.env, proc = '/proc' }: AgentPlace = {}): Promise<() => Promise<void>> {
-  const record: AgentRecord = { pid: process.pid, port, startedAt: Date.now(), startTicks: startTicks(process.pid, proc) }
+  const record: AgentRecord = { pid: process.pid, port, startedAt: Date.now(), startTicks: startTicksOf(process.pid, proc) }
   let fault: unknown = null
   for (const folder of foldersToWrite(env)) {
     try {
@@ -50,10 +52,8 @@ export function isAgentOfOurs(port: number, owner: number | null = null, { env =
   return foldersToRead(env).some((folder) => {
     const found = readRecord(join(folder, `agent-${port}.json`))
     if (!found || !trusted.has(found.uid) || found.record.port !== port) return false
-    const { pid, startTicks: then } = found.record
-    const now = startTicks(pid, proc)
-    if (!isAlive(pid) || (now !== null && then !== null && now !== then)) return false
-    return listens(pid, port, found.uid, proc)
+    const { pid, startTicks } = found.record
+    return isStillRunning(pid, startTicks, proc) && listens(pid, port, found.uid, proc)
   })
 }
 
@@ -99,8 +99,7 @@ async function removeStale(folder: string, proc: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const found = FILE.test(name) ? await readRecordLater(join(folder, name)) : null
     if (!found) continue
-    const { pid, startTicks: then } = found.record
-    if (!isAlive(pid) || startTicks(pid, proc) !== then) await rm(join(folder, name), { force: true })
+    if (!isStillRunning(found.record.pid, found.record.startTicks, proc)) await rm(join(folder, name), { force: true })
   }
 }
 
@@ -135,9 +134,9 @@ function isTrustworthy(stat: Stats): boolean {
 }
 
 function recordIn(text: string, uid: number): FoundRecord | null {
-  const { pid, port, startedAt, startTicks: ticks } = JSON.parse(text) as Record<string, unknown>
+  const { pid, port, startedAt, startTicks } = JSON.parse(text) as Record<string, unknown>
   if (!isCount(pid) || !isCount(port) || typeof startedAt !== 'number') return null
-  return { record: { pid, port, startedAt, startTicks: typeof ticks === 'string' ? ticks : null }, uid }
+  return { record: { pid, port, startedAt, startTicks: typeof startTicks === 'number' ? startTicks : null }, uid }
 }
 
 /** Not there, not ours to read, or not what an agent writes. */
@@ -150,24 +149,9 @@ function isCount(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) > 0
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
-function startTicks(pid: number, proc: string): string | null {
-  const text = readText(`${proc}/${pid}/stat`)
-  // The name in parentheses may hold anything.
-  return text === null ? null : (text.slice(text.lastIndexOf(')') + 2).split(' ')[START_TICKS_FIELD] ?? null)
-}
-
 /** Where the kernel tells who listens there, it has to be this process; where it does not, the living process has to do. */
 function listens(pid: number, port: number, uid: number, proc: string): boolean {
-  const listeners = [`${proc}/net/tcp`, `${proc}/net/tcp6`].flatMap((path) => listenersIn(readText(path) ?? '', port))
+  const listeners = [`${proc}/net/tcp`, `${proc}/net/tcp6`].flatMap((path) => listenersIn(tryReadText(path) ?? '', port))
   if (listeners.length === 0) return true
   const sockets = socketsOf(pid, proc)
   return listeners.every((listener) => (sockets ? sockets.has(listener.inode) : listener.uid === uid))
@@ -183,30 +167,8 @@ function listenersIn(table: string, port: number): { readonly uid: number; reado
 
 /** null: not ours to look at. */
 function socketsOf(pid: number, proc: string): Set<string> | null {
-  try {
-    const folder = `${proc}/${pid}/fd`
-    return new Set(readdirSync(folder).flatMap((name) => /^socket:\[(\d+)\]$/.exec(linkOf(join(folder, name)))?.[1] ?? []))
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return null
-    throw error
-  }
-}
-
-/** A file may be closed while we look. */
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path)
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return ''
-    throw error
-  }
-}
-
-function readText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return null
-    throw error
-  }
+  const folder = `${proc}/${pid}/fd`
+  const names = tryList(folder)
+  // A file may be closed while we look.
+  return names && new Set(names.flatMap((name) => /^socket:\[(\d+)\]$/.exec(tryReadLink(join(folder, name)) ?? '')?.[1] ?? []))
 }

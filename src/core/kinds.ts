@@ -103,13 +103,20 @@ export type HubEvent =
   | { readonly type: 'run'; readonly run: Run }
   | { readonly type: 'steps'; readonly steps: readonly TrainingStep[]; readonly provenance: Provenance }
 
+/** How much was dropped since the start, and why the last time. */
+export interface Dropped {
+  readonly count: number
+  readonly reason: string | null
+}
+
 /** Takes what the hub publishes. accept() returns at once; what does not fit its own buffer is dropped and counted. */
 export interface Sink {
   readonly name: string
   accept(event: HubEvent): void
-  /** How much was dropped since the start, and why the last time. */
-  dropped(): { readonly count: number; readonly reason: string | null }
-  close(): Promise<void>
+  /** Only sinks that may drop something. */
+  dropped?(): Dropped
+  /** Only sinks that have something to end: a timer, a file, a connection. */
+  close?(): Promise<void>
 }
 
 /** What a detector is shown: everything in time order, one item at a time. */
@@ -284,7 +291,6 @@ export interface AlertMessage {
 export interface Channel {
   readonly name: string
   deliver(message: AlertMessage, signal: AbortSignal): Promise<Delivery>
-  close(): Promise<void>
 }
 
 /** A GPU as a screen shows it. `live` false: the sample is old or the source is not responding; never show it as current. */

@@ -1,6 +1,7 @@
 /** Looks at and signals processes of this machine, and makes sure that it is still the same one. */
-import { readFileSync, readlinkSync } from 'node:fs'
 import type { ProcessView } from './model.ts'
+import { parseBootTime, startTicksOf } from './process-identity.ts'
+import { tryReadLink, tryReadText } from './system-file.ts'
 
 export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGKILL'
 
@@ -10,38 +11,23 @@ const TICKS_PER_SECOND = 100
 const START_TOLERANCE_MS = 2000
 const KEPT_LIMITS = /^Max (cpu time|resident set|processes|open files|locked memory|address space)/
 
-export type Identity = { readonly ok: true; readonly startTicks: string } | { readonly ok: false; readonly reason: string }
-
-function read(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return null
-    throw error
-  }
-}
-
-/** Field 22 of /proc/PID/stat; the name before it may hold anything, so it is counted from the last parenthesis. */
-function startTicksOf(pid: number): string | null {
-  const stat = read(`/proc/${pid}/stat`)
-  return stat === null ? null : (stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null)
-}
+export type Identity = { readonly ok: true; readonly startTicks: number } | { readonly ok: false; readonly reason: string }
 
 /** Whether this process may be signalled as the one that the table shows. */
 export function identify({ pid, info }: ProcessView): Identity {
   if (info?.startedAt == null) return { ok: false, reason: `it is not known who process ${pid} is on this machine` }
   const startTicks = startTicksOf(pid)
   if (startTicks === null) return { ok: false, reason: `process ${pid} has ended` }
-  const boot = /^btime (\d+)$/m.exec(read('/proc/stat') ?? '')?.[1]
-  if (boot === undefined) return { ok: false, reason: 'the start of this machine cannot be read' }
-  const startedAt = Number(boot) * 1000 + (Number(startTicks) * 1000) / TICKS_PER_SECOND
+  const bootSeconds = parseBootTime(tryReadText('/proc/stat') ?? '')
+  if (bootSeconds === null) return { ok: false, reason: 'the start of this machine cannot be read' }
+  const startedAt = bootSeconds * 1000 + (startTicks * 1000) / TICKS_PER_SECOND
   if (Math.abs(startedAt - info.startedAt) > START_TOLERANCE_MS)
     return { ok: false, reason: `process ${pid} is another one now: the number was reused` }
   return { ok: true, startTicks }
 }
 
 /** Sends the signal, unless the number has come to mean another process. Gives what to tell. */
-export function signal(pid: number, startTicks: string, name: SignalName): { readonly ok: boolean; readonly text: string } {
+export function signal(pid: number, startTicks: number, name: SignalName): { readonly ok: boolean; readonly text: string } {
   const now = startTicksOf(pid)
   if (now === null) return { ok: false, text: `process ${pid} has already ended` }
   if (now !== startTicks) return { ok: false, text: `nothing sent: process ${pid} is another one now` }
@@ -69,24 +55,15 @@ export interface LocalFacts {
 }
 
 export function localFacts(pid: number): LocalFacts {
-  const limits = read(`/proc/${pid}/limits`)
-  const environment = read(`/proc/${pid}/environ`)
+  const limits = tryReadText(`/proc/${pid}/limits`)
+  const environment = tryReadText(`/proc/${pid}/environ`)
   return {
-    folder: readLink(`/proc/${pid}/cwd`),
+    folder: tryReadLink(`/proc/${pid}/cwd`),
     limits:
       limits
         ?.split('\n')
         .filter((line) => KEPT_LIMITS.test(line))
         .map((line) => line.replace(/^Max /, '').replace(/\s+/g, ' ').trim()) ?? null,
     environment: environment?.split('\0').filter((variable) => variable !== '') ?? null,
-  }
-}
-
-function readLink(path: string): string | null {
-  try {
-    return readlinkSync(path)
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return null
-    throw error
   }
 }

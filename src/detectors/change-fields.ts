@@ -1,7 +1,8 @@
 /** The readings of a GPU that are watched for sudden change, and what is said of one. */
+import { formatDuration, formatPercent } from '../core/format.ts'
 import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
-import { duration, evidenceNumber, percent } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface ChangeField {
   readonly name: string
@@ -18,9 +19,9 @@ export const CHANGE_FIELDS: readonly ChangeField[] = [
     title: 'memory in use',
     least: 0.02,
     read: ({ memoryUsedBytes: used, memoryTotalBytes: total }) => (used === null || total === null || total <= 0 ? null : used / total),
-    words: percent,
+    words: formatPercent,
   },
-  { name: 'utilization', title: 'utilisation', least: 0.2, read: (sample) => sample.utilizationRatio, words: percent },
+  { name: 'utilization', title: 'utilisation', least: 0.2, read: (sample) => sample.utilizationRatio, words: formatPercent },
   {
     name: 'temperature',
     title: 'temperature',
@@ -54,7 +55,7 @@ export interface Abnormal {
 /** `stayed`: how long the reading has been away, when that is what makes it a warning. */
 export function changeDraft(label: string, field: ChangeField, one: Abnormal, severity: Severity, stayed: number | null): FindingDraft {
   const times = 2 ** one.stated
-  const rest = one.excuse !== null ? `; ${one.excuse}` : stayed !== null ? `, and has stayed away for ${duration(stayed)}` : ''
+  const rest = one.excuse !== null ? `; ${one.excuse}` : stayed !== null ? `, and has stayed away for ${formatDuration(stayed)}` : ''
   return {
     severity,
     since: one.since,

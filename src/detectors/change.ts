@@ -1,11 +1,11 @@
 /** A reading that changed as it never did before: memory, utilisation, temperature or power of one GPU. */
+import { formatDuration } from '../core/format.ts'
 import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../core/memory/record-ratio.ts'
 import type { Finding, GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { type Abnormal, CHANGE_FIELDS, type ChangeField, changeDraft } from './change-fields.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { duration } from './words.ts'
 
 export interface ChangeOptions {
   /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
@@ -157,7 +157,7 @@ class ChangeDetector implements Detector {
       gpu.ratios[i]?.rebase()
       if ((gpu.abnormal[i] ?? null) === null) continue
       gpu.abnormal[i] = null
-      const why = isHole ? `was not watched for ${duration(passed)}` : 'is a share of another size now'
+      const why = isHole ? `was not watched for ${formatDuration(passed)}` : 'is a share of another size now'
       const key = this.#book.key(subjectOf({ gpu: sample.gpu }), field.name)
       findings = both(findings, this.#book.resolve(key, sample.at, `GPU ${gpu.label}: ${field.title} ${why}`))
     }
@@ -196,7 +196,7 @@ class ChangeDetector implements Detector {
   /** A job that starts or ends changes everything, and everybody knows why: half the settling time is taken for its beginning, and for ours. */
   #excuse(gpu: Watched, at: number, seenMs: number): string | null {
     if (this.#isTurnover(gpu, at)) return `a process started or ended ${ago(at - gpu.turnoverAt)}`
-    return seenMs < this.#options.settleMinutes * HALF_MINUTE_MS ? `it has been watched for only ${duration(seenMs)}` : null
+    return seenMs < this.#options.settleMinutes * HALF_MINUTE_MS ? `it has been watched for only ${formatDuration(seenMs)}` : null
   }
 
   #isTurnover(gpu: Watched, at: number): boolean {
@@ -231,7 +231,7 @@ class ChangeDetector implements Detector {
     if (!back && !settled) return NO_FINDINGS
     gpu.abnormal[i] = null
     const key = this.#book.key(subjectOf({ gpu: sample.gpu }), field.name)
-    const lasted = duration(Math.max(0, at - open.since))
+    const lasted = formatDuration(Math.max(0, at - open.since))
     const how = back
       ? `is back at ${field.words(present)} after ${lasted}`
       : `has stayed at ${field.words(present)} for ${lasted}; taken as the new normal`
@@ -240,7 +240,7 @@ class ChangeDetector implements Detector {
 }
 
 function ago(ms: number): string {
-  return ms < 1000 ? 'at that moment' : `${duration(ms)} ago`
+  return ms < 1000 ? 'at that moment' : `${formatDuration(ms)} ago`
 }
 
 function newRatios(): RecordRatio[] {

@@ -1,9 +1,10 @@
 /** Pressure as the device shows it: memory that is full and given back again and again, or nearly full for long. */
+import { formatBytes, formatDuration, formatPercent } from '../core/format.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { RunMap } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Severity } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { bytes, duration, evidenceNumber, percent } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface DevicePressureOptions {
   /** So many failures within the window are a warning. */
@@ -91,7 +92,7 @@ export class DevicePressure {
       severity: 'warning',
       since: state.flushes.find((one) => at - one <= this.#windowMs) ?? at,
       message:
-        `${this.#map.label(gpu)}: memory was full ${recent} times in ${duration(this.#windowMs)} and each time a large part was given back at once: ` +
+        `${this.#map.label(gpu)}: memory was full ${recent} times in ${formatDuration(this.#windowMs)} and each time a large part was given back at once: ` +
         'an allocator that runs against the limit and flushes its cache. Seen from the device alone',
       evidence: {
         source: 'device',
@@ -129,7 +130,7 @@ export class DevicePressure {
       {
         severity,
         since: state.levelSince,
-        message: `${this.#map.label(gpu)}: ${percent(ratio)} of ${bytes(total)} has been in use for ${duration(at - state.levelSince)}; ${bytes(total * (1 - ratio))} are left`,
+        message: `${this.#map.label(gpu)}: ${formatPercent(ratio)} of ${formatBytes(total)} has been in use for ${formatDuration(at - state.levelSince)}; ${formatBytes(total * (1 - ratio))} are left`,
         evidence: {
           source: 'device',
           usedRatio: evidenceNumber(ratio),

@@ -1,11 +1,12 @@
 /** A training that has diverged: one finding from the step where it began until the loss is back near its old level, or the run ends. */
+import { formatFigure } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import { LOSS_CHART } from './charts.ts'
 import { type Beginning, type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { evidenceNumber, figure } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface DivergedOptions {
   /** A run that has not come back by then is lost. */
@@ -33,14 +34,14 @@ export const diverged: DetectorKind<DivergedOptions> = {
         const { begin } = run.state
         if (course !== 'diverged' || begin === null)
           return book.has(key) && course === 'healthy'
-            ? book.resolve(key, step.at, `The loss of run ${run.id} is back at ${figure(step.loss ?? Number.NaN)}.`)
+            ? book.resolve(key, step.at, `The loss of run ${run.id} is back at ${formatFigure(step.loss ?? Number.NaN)}.`)
             : NO_FINDINGS
         const severity = step.at - begin.at >= options.criticalSeconds * 1000 ? 'critical' : 'warning'
         if (!book.due(key, step.at, severity)) return NO_FINDINGS
         return book.raise(subject, step.at, {
           severity,
           since: begin.at,
-          message: `Run ${run.id} diverged at step ${begin.step}: loss ${figure(begin.lossBefore)} → ${figure(step.loss ?? begin.loss)}${changes(begin)}.`,
+          message: `Run ${run.id} diverged at step ${begin.step}: loss ${formatFigure(begin.lossBefore)} → ${formatFigure(step.loss ?? begin.loss)}${changes(begin)}.`,
           evidence: evidenceOf(begin, step.loss ?? begin.loss, step.step),
           confidence: severity === 'critical' ? 0.95 : 0.9,
           advice: [
@@ -56,9 +57,9 @@ export const diverged: DetectorKind<DivergedOptions> = {
 function changes({ rateChange, norm, normBefore, position }: Beginning): string {
   const found: string[] = []
   if (rateChange)
-    found.push(`the learning rate went from ${figure(rateChange.from)} to ${figure(rateChange.to)} at step ${rateChange.step}`)
+    found.push(`the learning rate went from ${formatFigure(rateChange.from)} to ${formatFigure(rateChange.to)} at step ${rateChange.step}`)
   if (norm !== null && normBefore !== null && norm > 3 * normBefore)
-    found.push(`the gradient norm from ${figure(normBefore)} to ${figure(norm)}`)
+    found.push(`the gradient norm from ${formatFigure(normBefore)} to ${formatFigure(norm)}`)
   if (position !== null) found.push(`data: ${position}`)
   return found.length === 0 ? '' : `; ${found.join(', ')}`
 }

@@ -1,6 +1,7 @@
 /** Runs that have ended: steps of theirs that arrive late are of the past, unless they are younger than the end (the run was resumed). */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Run, TrainingStep } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 
 const CAP = 64
 
@@ -18,7 +19,7 @@ export class EndedRuns {
   }
 
   snapshot(): unknown {
-    return this.#endedAt.entries()
+    return this.#endedAt.saved()
   }
 
   restore(state: unknown): void {

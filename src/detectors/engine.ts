@@ -1,7 +1,8 @@
 /** Runs the detectors: shows each of them what the hub publishes, keeps the active findings, and goes on without one that fails. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorInput, DetectorKind, HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
 
 export interface EngineOptions {

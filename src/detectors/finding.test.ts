@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { BoundedMap } from './bounded-map.ts'
 import { FindingBook, fingerprintOf, subjectOf } from './finding.ts'
 
 const subject = subjectOf({ gpu: 'GPU-0', pid: 7 })
@@ -50,28 +49,5 @@ describe('finding book', () => {
     expect(fingerprintOf('straggler', subjectOf({ run: 'a', rank: 1 }))).not.toBe(
       fingerprintOf('straggler', subjectOf({ run: 'a', rank: 2 })),
     )
-  })
-})
-
-describe('bounded map', () => {
-  it('lets the oldest go, and what was touched is not the oldest', () => {
-    const gone: string[] = []
-    const map = new BoundedMap<string, number>(2, (key) => gone.push(key))
-    map.set('a', 1)
-    map.set('b', 2)
-    map.touch('a')
-    map.set('c', 3)
-    expect(gone).toEqual(['b'])
-    expect([...map.keys()]).toEqual(['a', 'c'])
-  })
-
-  it('gives copies, and takes them back', () => {
-    const map = new BoundedMap<string, { n: number }>(2)
-    const value = map.set('a', { n: 1 })
-    const saved = JSON.parse(JSON.stringify(map.entries())) as unknown
-    value.n = 2
-    map.load(saved)
-    expect(map.get('a')).toEqual({ n: 1 })
-    expect(() => map.load({})).toThrow('expected the saved entries')
   })
 })

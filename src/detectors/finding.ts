@@ -1,6 +1,7 @@
 /** Building findings: one begins, is updated sparingly, and is resolved; its fingerprint is the detector and its subject. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Finding, FindingSubject, Reading, RiskLevel, Severity } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 
 /** What detectors return when there is nothing to say; shared, so that saying nothing costs nothing. */
 export const NO_FINDINGS: readonly Finding[] = Object.freeze([])
@@ -60,7 +61,7 @@ export class FindingBook {
   constructor(detector: string, refreshMs = REFRESH_MS) {
     this.#detector = detector
     this.#refreshMs = refreshMs
-    this.#active = new BoundedMap(ACTIVE_CAP, (_key, entry) => this.#evicted.push(entry.finding))
+    this.#active = new BoundedMap(ACTIVE_CAP, { onEvict: (_key, entry) => this.#evicted.push(entry.finding) })
   }
 
   get size(): number {
@@ -146,7 +147,7 @@ export class FindingBook {
   }
 
   snapshot(): unknown {
-    return this.#active.entries()
+    return this.#active.saved()
   }
 
   restore(state: unknown): void {

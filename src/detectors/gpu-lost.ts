@@ -1,14 +1,15 @@
 /** A GPU that fell off the bus, wants a reset, cannot be read, or is no longer reported at all. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
+import { formatDuration } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, Severity } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'
 import { held, type Span, span } from './span.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { duration } from './words.ts'
 
 export interface GpuLostOptions {
   readonly settleSeconds: number
@@ -71,7 +72,7 @@ export const gpuLost: DetectorKind<GpuLostOptions> = {
       let presence = present.get(sample.gpu)
       advance(time, sample.at)
       samples++
-      presence ??= present.set(sample.gpu, {
+      presence ??= present.keep(sample.gpu, {
         label: gpu.facts?.label ?? gpu.id,
         index: gpu.facts?.index ?? null,
         lastMs: time.ms,
@@ -104,7 +105,7 @@ export const gpuLost: DetectorKind<GpuLostOptions> = {
         )
       },
       extra: {
-        snapshot: () => ({ present: present.entries(), time: { ...time }, sweptMs, samples }),
+        snapshot: () => ({ present: present.saved(), time: { ...time }, sweptMs, samples }),
         restore(state) {
           const saved = state as { present: unknown; time: ObservedTime; sweptMs: number; samples: number }
           present.load(saved.present)
@@ -157,7 +158,7 @@ function absence(presence: Presence, silentMs: number, at: number) {
   return {
     severity: 'warning' as const,
     since: at - silentMs,
-    message: `GPU ${presence.label} has not been reported for ${duration(silentMs)} while others are.`,
+    message: `GPU ${presence.label} has not been reported for ${formatDuration(silentMs)} while others are.`,
     evidence: { silent_seconds: Math.round(silentMs / 1000), usual_interval_seconds: Math.round(presence.intervalMs) / 1000 },
     confidence: 0.8,
     advice: ['Check whether the driver still lists it (nvidia-smi -L) and look for XID 79 in the kernel log.'],

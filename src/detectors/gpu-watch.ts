@@ -1,7 +1,8 @@
 /** A detector that looks at each GPU by itself: keeps the table of GPUs, their observed time, their labels and the open findings. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorInput } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuEvent, GpuInfo, GpuSample, ProcessView, Reading } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'
 
@@ -57,7 +58,7 @@ function factsOf(device: GpuInfo): GpuFacts {
 export function watchGpus<State>(name: string, watch: GpuWatch<State>): Detector {
   const gpus = new BoundedMap<string, WatchedGpu<State>>(GPU_CAP)
   const book = new FindingBook(name)
-  const watched = (id: string) => gpus.get(id) ?? gpus.set(id, { id, facts: null, time: observedTime(), state: watch.initial() })
+  const watched = (id: string) => gpus.get(id) ?? gpus.keep(id, { id, facts: null, time: observedTime(), state: watch.initial() })
 
   function own(input: DetectorInput): readonly Finding[] {
     switch (input.type) {
@@ -82,7 +83,7 @@ export function watchGpus<State>(name: string, watch: GpuWatch<State>): Detector
       const second = own(input)
       return first.length === 0 ? second : second.length === 0 ? first : [...first, ...second]
     },
-    snapshot: () => ({ gpus: gpus.entries(), findings: book.snapshot(), extra: watch.extra?.snapshot() ?? null }),
+    snapshot: () => ({ gpus: gpus.saved(), findings: book.snapshot(), extra: watch.extra?.snapshot() ?? null }),
     restore(state) {
       const saved = state as { gpus: unknown; findings: unknown; extra: unknown }
       gpus.load(saved.gpus)

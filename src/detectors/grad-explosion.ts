@@ -1,4 +1,5 @@
 /** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
+import { formatFigure } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import { evidenceLevel } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
@@ -7,7 +8,7 @@ import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { evidenceNumber, figure } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface GradExplosionOptions extends CurveOptions {
   readonly norm: number
@@ -73,15 +74,15 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
           state.quiet++
           if (!state.open || state.quiet < options.clearSteps) return NO_FINDINGS
           state.open = false
-          return book.resolve(book.key(subject), step.at, `The gradient norm of ${run.id} is back at ${figure(norm)}.`)
+          return book.resolve(book.key(subject), step.at, `The gradient norm of ${run.id} is back at ${formatFigure(norm)}.`)
         }
         state.quiet = 0
         state.open = true
         if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
-        const before = usual === null ? '' : `, usually ${figure(usual)}`
+        const before = usual === null ? '' : `, usually ${formatFigure(usual)}`
         return book.raise(subject, step.at, {
           severity: 'warning',
-          message: `Gradients of run ${run.id} explode: norm ${figure(norm)} at step ${step.step}${before}.`,
+          message: `Gradients of run ${run.id} explode: norm ${formatFigure(norm)} at step ${step.step}${before}.`,
           evidence: {
             step: step.step,
             gradient_norm: evidenceNumber(norm),

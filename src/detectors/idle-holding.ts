@@ -1,11 +1,11 @@
 /** Memory that is held and not used: 1 GiB or more, and not one moment of work in half an hour. */
+import { formatBytes, formatDuration } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { bytes, duration } from './words.ts'
 
 export interface IdleHoldingOptions {
   readonly minutes: number
@@ -89,7 +89,7 @@ function look(
   return book.raise(subject, sample.at, {
     severity: 'warning',
     since: sample.at - idleMs,
-    message: `${named(pid, gpu)}${owner} holds ${bytes(memoryBytes)} and has not used the GPU for ${duration(idleMs)}.`,
+    message: `${named(pid, gpu)}${owner} holds ${formatBytes(memoryBytes)} and has not used the GPU for ${formatDuration(idleMs)}.`,
     evidence: {
       memory_used_bytes: memoryBytes,
       idle_seconds: Math.round(idleMs / 1000),

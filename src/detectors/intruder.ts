@@ -2,16 +2,17 @@
  * A process that is not expected: forbidden by the written policy, on a GPU that a run has claimed, or joining a GPU that somebody else
  * already holds. A process that appears on an empty GPU is nobody's intruder; without a policy it is at most mentioned.
  */
+
+import { BoundedMap } from '../core/bounded-map.ts'
+import { formatBytes } from '../core/format.ts'
 import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { type IntruderPolicy, identityOf, policyTest } from './intruder-policy.ts'
 import { departed, enter, find, holderOf, identify, type Reason, related, type Tenancy, type Tenant } from './intruder-tenants.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { bytes } from './words.ts'
 
 export interface IntruderOptions extends IntruderPolicy {
   readonly learnMinutes: number
@@ -133,7 +134,7 @@ export const intruder: DetectorKind<IntruderOptions> = {
         return both(findings, farewell(gpu, sample.at, book))
       },
       extra: {
-        snapshot: () => ({ known: known.entries(), met: met.entries(), runs: runs.entries(), lookedUp }),
+        snapshot: () => ({ known: known.saved(), met: met.saved(), runs: runs.saved(), lookedUp }),
         restore(state) {
           const saved = state as { known: unknown; met: unknown; runs: unknown; lookedUp: boolean }
           known.load(saved.known)
@@ -197,7 +198,7 @@ const ADVICE = [
 
 function who(process: ProcessView): string {
   const { info } = process
-  const memory = process.memoryUsedBytes === null ? '' : `, ${bytes(process.memoryUsedBytes)}`
+  const memory = process.memoryUsedBytes === null ? '' : `, ${formatBytes(process.memoryUsedBytes)}`
   if (info === null) return `An unknown process (PID ${process.pid}${memory})`
   return `${info.name ?? 'A process'} of ${info.user ?? 'an unknown user'} (PID ${process.pid}${memory})`
 }
@@ -208,5 +209,5 @@ function statement(reason: Reason, gpu: Watched, holderPid: number | null, holde
   if (reason === 'run') return `is on ${name}, which a training run of somebody else has claimed`
   if (reason === 'new') return `is on ${name} for the first time since watching began`
   const held = holder?.memoryBytes
-  return `has come upon ${name}, which ${holder?.user ?? 'another process'} (PID ${holderPid}) already holds${typeof held === 'number' ? ` with ${bytes(held)}` : ''}`
+  return `has come upon ${name}, which ${holder?.user ?? 'another process'} (PID ${holderPid}) already holds${typeof held === 'number' ? ` with ${formatBytes(held)}` : ''}`
 }

@@ -1,7 +1,8 @@
 /** What is said of a leak. */
+import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import type { FindingDraft } from './finding.ts'
-import { ahead, bytes, duration, evidenceNumber } from './words.ts'
+import { ahead, evidenceNumber } from './words.ts'
 
 export type LeakSource = 'device' | 'process' | 'host memory' | 'allocator'
 
@@ -21,13 +22,13 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakS
   const lastedMs = (leak.to - leak.from) * msPerUnit
   const fullMs = (leak.room / leak.slope) * msPerUnit
   const perSecond = msPerUnit > 0 ? (rate * 1000) / msPerUnit : 0
-  const pace = source === 'allocator' ? `${bytes(rate)} per step` : perTime(perSecond)
+  const pace = source === 'allocator' ? `${formatBytes(rate)} per step` : perTime(perSecond)
   const device = source === 'device' || source === 'process'
   return {
     severity: 'warning',
     since: at - lastedMs,
     message:
-      `${name} has grown ${pace} for ${duration(lastedMs)}, ${bytes(leak.rise * capacity)} in all, and does not fall back; ` +
+      `${name} has grown ${pace} for ${formatDuration(lastedMs)}, ${formatBytes(leak.rise * capacity)} in all, and does not fall back; ` +
       `at this rate the ${source === 'host memory' ? 'host' : 'device'} is full ${ahead(fullMs, 0.6 * fullMs, 1.8 * fullMs)}` +
       (device ? '. From the device alone a cache that is still filling looks the same' : ''),
     evidence: {
@@ -48,8 +49,10 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakS
 }
 
 function perTime(bytesPerSecond: number): string {
-  if (bytesPerSecond >= 1024 ** 2) return `${bytes(bytesPerSecond)} per second`
-  return bytesPerSecond * 3600 >= 64 * 1024 ** 2 ? `${bytes(bytesPerSecond * 3600)} per hour` : `${bytes(bytesPerSecond * 86_400)} per day`
+  if (bytesPerSecond >= 1024 ** 2) return `${formatBytes(bytesPerSecond)} per second`
+  return bytesPerSecond * 3600 >= 64 * 1024 ** 2
+    ? `${formatBytes(bytesPerSecond * 3600)} per hour`
+    : `${formatBytes(bytesPerSecond * 86_400)} per day`
 }
 
 /** Grows with the share of the room that the rise has taken, and with its evenness; less from the device alone and in the first minute. */

@@ -1,11 +1,12 @@
 /** Loss or gradient norm that is no number any more: said at the very step. */
+import { formatFigure } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Severity, TrainingStep } from '../core/model.ts'
 import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { evidenceNumber, figure } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface LossNanOptions {
   /** Finite steps in a row after which it is over. */
@@ -96,5 +97,5 @@ function what(step: TrainingStep, lossBad: boolean): string {
 }
 
 function past(state: NanState): string {
-  return state.lastLoss === null ? '' : `; the last loss was ${figure(state.lastLoss)} at step ${state.lastStep}`
+  return state.lastLoss === null ? '' : `; the last loss was ${formatFigure(state.lastLoss)} at step ${state.lastStep}`
 }

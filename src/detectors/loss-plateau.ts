@@ -1,11 +1,12 @@
 /** The loss no longer goes down: medians of long windows, weighed against their own noise. Information, not an alarm. */
+import { formatFigure } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { evidenceNumber, figure } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface LossPlateauOptions {
   readonly blockSteps: number
@@ -55,14 +56,14 @@ export const lossPlateau: DetectorKind<LossPlateauOptions> = {
         const key = book.key(subject)
         if (!flat) {
           state.open = false
-          return book.resolve(key, step.at, `The loss of ${run.id} goes down again, to ${figure(later)}.`)
+          return book.resolve(key, step.at, `The loss of ${run.id} goes down again, to ${formatFigure(later)}.`)
         }
         state.open = true
         if (!book.due(key, step.at, 'info')) return NO_FINDINGS
         const steps = half * options.blockSteps
         return book.raise(subject, step.at, {
           severity: 'info',
-          message: `The loss of run ${run.id} has not gone down over ${2 * steps} steps: ${figure(later)} in the last ${steps}, ${figure(earlier)} in those before.`,
+          message: `The loss of run ${run.id} has not gone down over ${2 * steps} steps: ${formatFigure(later)} in the last ${steps}, ${formatFigure(earlier)} in those before.`,
           evidence: {
             step: step.step,
             loss_earlier: evidenceNumber(earlier),

@@ -1,4 +1,5 @@
 /** The loss leaves its course upwards: a spike, or a divergence that has begun. */
+import { formatFigure } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { LOSS_CHART } from './charts.ts'
@@ -7,7 +8,7 @@ import { type DivergenceState, divergence, judgeCourse, restartCourse } from './
 import { type FindingBook, NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { evidenceNumber, figure } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface LossSpikeOptions extends CurveOptions {
   /** Of the level: noise below this share of it is not believed. */
@@ -80,7 +81,7 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
         return book.resolve(
           book.key(subject),
           step.at,
-          `The loss of ${run.id} has settled at ${figure(verdict.level)}; before it rose it was ${figure(state.before)}.`,
+          `The loss of ${run.id} has settled at ${formatFigure(verdict.level)}; before it rose it was ${formatFigure(state.before)}.`,
         )
       }
       if (!state.open) state.before = verdict.level
@@ -88,7 +89,7 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
       if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
       return book.raise(subject, step.at, {
         severity: 'warning',
-        message: `The loss of run ${run.id} has risen from about ${figure(state.before)} to ${figure(loss)} at step ${step.step} (${verdict.alarm}, ${Math.round(verdict.z)} times its usual noise).`,
+        message: `The loss of run ${run.id} has risen from about ${formatFigure(state.before)} to ${formatFigure(loss)} at step ${step.step} (${verdict.alarm}, ${Math.round(verdict.z)} times its usual noise).`,
         evidence: {
           step: step.step,
           loss: evidenceNumber(loss),

@@ -268,7 +268,7 @@ describe('slow_data', () => {
       slowData,
       steps(200, () => ({ stepSeconds: 0.00653, phaseSeconds: { data_wait: 0.002613 } })),
     )
-    expect(found[0]?.message).toBe('Run run-1 spends 40 % of each step waiting for data (2.6 ms of 6.5 ms).')
+    expect(found[0]?.message).toBe('Run run-1 spends 40% of each step waiting for data (2.6 ms of 6.5 ms).')
   })
 
   it('is information, and silent where phases are not told', () => {
@@ -342,7 +342,7 @@ describe('diverged', () => {
     const own = feedTo(diverged, broken(5000))
     expect(own.every((finding) => finding.state === 'active')).toBe(true)
     expect(own[0]).toMatchObject({ severity: 'warning', evidence: { began_at_step: 300, learning_rate_before: 1e-4, learning_rate: 3e-3 } })
-    expect(own[0]?.message).toContain('the learning rate went from 0.0001 to 0.003 at step 297')
+    expect(own[0]?.message).toContain('the learning rate went from 1e-4 to 0.003 at step 297')
     expect(own.at(-1)?.severity).toBe('critical')
     expect(found.filter((finding) => finding.message.includes('settled'))).toEqual([])
   })

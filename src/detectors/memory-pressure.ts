@@ -1,4 +1,7 @@
 /** The allocator is being turned away: cudaMalloc fails, the cache is flushed and asked again. And memory that is nearly full for long. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent } from '../core/format.ts'
 import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
@@ -6,7 +9,7 @@ import { MEMORY_CHART } from './charts.ts'
 import { DevicePressure, type DevicePressureOptions, LEVEL } from './device-pressure.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { bytes, duration, evidenceNumber, percent } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface MemoryPressureOptions extends DevicePressureOptions {
   /** Share of the device that the run's peak must need; below it the failures are only a cache that is flushed now and then. */
@@ -53,7 +56,8 @@ class MemoryPressureDetector implements Detector {
   readonly #windowMs: number
   readonly #book = new FindingBook(NAME)
   readonly #map = new RunMap()
-  #runs = new Map<string, RunState>()
+  readonly #runs = new BoundedMap<string, RunState>(CAP, { onEvict: (key) => this.#leaving.push(key) })
+  readonly #leaving: string[] = []
   readonly #devices: DevicePressure
 
   constructor(options: MemoryPressureOptions) {
@@ -93,7 +97,7 @@ class MemoryPressureDetector implements Detector {
   restore(state: unknown): void {
     const saved = structuredClone(state) as Saved
     this.#map.restore(saved.map)
-    this.#runs = new Map(saved.runs)
+    this.#runs.load(saved.runs)
     this.#devices.restore(saved.devices)
     this.#book.restore(saved.findings)
   }
@@ -105,12 +109,9 @@ class MemoryPressureDetector implements Detector {
     const key = rankKey(step.run, step.rank)
     const known = this.#runs.get(key)
     const state = known ?? { retries, ooms: step.oomCount ?? 0, times: [], lastAt: step.at, peak: 0 }
-    let dropped = NO_FINDINGS
-    if (known === undefined) {
-      const oldest = this.#runs.size >= CAP ? this.#runs.keys().next().value : undefined
-      if (oldest !== undefined) dropped = this.#drop(oldest, step.at, 'No longer followed: too many runs at once.')
-      this.#runs.set(key, state)
-    }
+    this.#runs.set(key, state)
+    const left = this.#leaving.pop()
+    const dropped = left === undefined ? NO_FINDINGS : this.#drop(left, step.at, 'No longer followed: too many runs at once.')
     if (step.at < state.lastAt - this.#windowMs) state.times = []
     // A counter that fell belongs to a new process: what it shows now is its own beginning.
     for (let count = Math.min(TIMES_KEPT, retries - state.retries); count > 0; count--) state.times.push(step.at)
@@ -131,10 +132,10 @@ class MemoryPressureDetector implements Detector {
     const needed = capacity === null ? 1 : (state.peak + 0.5 * (step.memoryInactiveSplitBytes ?? 0)) / capacity
     const severity = this.#severity(recent, needed, failed, this.#book.has(key))
     if (severity === null) return this.#book.resolve(key, step.at, `Run ${step.run}: the allocator gets what it asks for again.`)
-    const share = capacity === null ? '' : `; the run needs ${percent(needed)} of the ${bytes(capacity)} it can have`
+    const share = capacity === null ? '' : `; the run needs ${formatPercent(needed)} of the ${formatBytes(capacity)} it can have`
     const what = failed
       ? 'the allocator raised an out-of-memory error'
-      : `cudaMalloc failed ${recent} ${recent === 1 ? 'time' : 'times'} in ${duration(this.#windowMs)} and the cache was flushed`
+      : `cudaMalloc failed ${formatCount(recent, 'time')} in ${formatDuration(this.#windowMs)} and the cache was flushed`
     return this.#book.raise(subject, step.at, {
       severity,
       since: state.times.find((at) => step.at - at <= this.#windowMs && at <= step.at) ?? step.at,

@@ -1,9 +1,10 @@
 /** What is said of a coming end of memory. */
+import { formatBytes, formatPercent } from '../core/format.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
 import { severityOf } from '../core/memory/oom-risk.ts'
 import type { RiskLevel } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
-import { bytes, evidenceNumber, ahead as inTime, percent } from './words.ts'
+import { evidenceNumber, ahead as inTime } from './words.ts'
 
 export interface OomStatement {
   readonly at: number
@@ -31,7 +32,7 @@ export function oomDraft(said: OomStatement): FindingDraft {
     severity: severityOf(risk),
     riskLevel: risk,
     since: said.since,
-    message: `${name}: ${what} ${percent(said.level)} of ${bytes(capacity)} and more by ${bytes(forecast.slope * capacity * 60)} a minute; ${when}${doubt}`,
+    message: `${name}: ${what} ${formatPercent(said.level)} of ${formatBytes(capacity)} and more by ${formatBytes(forecast.slope * capacity * 60)} a minute; ${when}${doubt}`,
     evidence: {
       source: allocator ? 'allocator' : 'device',
       levelRatio: evidenceNumber(said.level),

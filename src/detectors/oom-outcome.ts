@@ -1,8 +1,7 @@
 /** What became of a forecast: it came true, it did not happen, or nobody can tell. */
-import { formatClock } from '../core/format.ts'
+import { formatClock, formatDuration } from '../core/format.ts'
 import type { Finding } from '../core/model.ts'
 import type { FindingEnd } from './finding.ts'
-import { duration } from './words.ts'
 
 /** `outcome`: came_true, did_not_happen, or unknown. */
 const NOBODY_KNOWS = { outcome: 'unknown', error_seconds: null, lead_seconds: null }
@@ -40,7 +39,7 @@ function cameTrue({ predictedAt, since }: Finding, at: number, words: string): F
       ? ''
       : Math.abs(errorMs) < 1000
         ? ', as forecast'
-        : `, ${duration(Math.abs(errorMs))} ${errorMs > 0 ? 'later' : 'earlier'} than forecast`
+        : `, ${formatDuration(Math.abs(errorMs))} ${errorMs > 0 ? 'later' : 'earlier'} than forecast`
   return {
     message: `${words} at ${formatClock(at, at)}${late}.`,
     evidence: {

@@ -42,7 +42,7 @@ describe('run_died', () => {
     expect(found[0]).toMatchObject({
       severity: 'critical',
       message:
-        'Run run-1 died after 11 h 26 min at step 41,200: out of GPU memory, a leak from train.py:77 in remember (forecast 1 min before).',
+        'Run run-1 died after 11 h at step 41,200: out of GPU memory, a leak from train.py:77 in remember (forecast 1 min 12 s before).',
       evidence: { outcome: 'oom', step: 41_200, forecast_seconds_before: 72, forecast_error_seconds: 10 },
     })
   })

@@ -1,7 +1,8 @@
 /** A run that did not end well: one finding per death, whoever saw it. What others say of it, before or after, is its evidence. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
 import { subjectOfRun } from './run-watch.ts'
@@ -42,7 +43,7 @@ function createRunDied(activeMs: number): Detector {
   let nowAt = 0
 
   function lived(id: string): LivedRun {
-    const known = runs.get(id) ?? runs.set(id, { run: null, lastStep: null, lastStepAt: null, forecast: null, nan: null })
+    const known = runs.get(id) ?? runs.keep(id, { run: null, lastStep: null, lastStepAt: null, forecast: null, nan: null })
     runs.touch(id)
     return known
   }
@@ -154,7 +155,7 @@ function createRunDied(activeMs: number): Detector {
           return NO_FINDINGS
       }
     },
-    snapshot: () => ({ runs: runs.entries(), clues: clues.entries(), findings: book.snapshot(), nowAt }),
+    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt }),
     restore(state) {
       const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number }
       runs.load(saved.runs)

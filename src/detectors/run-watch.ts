@@ -1,7 +1,8 @@
 /** A detector that looks at each training run by itself; a run that ended or fell silent takes its findings with it. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorInput } from '../core/kinds.ts'
 import type { Finding, Run, TrainingStep } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 
@@ -35,7 +36,7 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector
   const book = new FindingBook(name)
   const leaving: string[] = []
   const past = new EndedRuns()
-  const runs = new BoundedMap<string, WatchedRun<State>>(watch.cap ?? RUN_CAP, (id) => leaving.push(id))
+  const runs = new BoundedMap<string, WatchedRun<State>>(watch.cap ?? RUN_CAP, { onEvict: (id) => leaving.push(id) })
   let sweptAt = 0
 
   function leave(id: string, at: number, why: string): readonly Finding[] {
@@ -49,7 +50,7 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector
     let run = runs.get(step.run)
     let ended: readonly Finding[] = NO_FINDINGS
     if (!run) {
-      run = runs.set(step.run, { id: step.run, lastStepAt: step.at, leader: step.rank, lastStep: -1, state: watch.initial() })
+      run = runs.keep(step.run, { id: step.run, lastStepAt: step.at, leader: step.rank, lastStep: -1, state: watch.initial() })
       ended = leaving.splice(0).flatMap((id) => [...leave(id, step.at, 'No longer followed: too many runs at once.')])
     }
     run.lastStepAt = step.at
@@ -93,7 +94,7 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector
           return NO_FINDINGS
       }
     },
-    snapshot: () => ({ runs: runs.entries(), findings: book.snapshot(), past: past.snapshot(), sweptAt }),
+    snapshot: () => ({ runs: runs.saved(), findings: book.snapshot(), past: past.snapshot(), sweptAt }),
     restore(state) {
       const saved = state as { runs: unknown; findings: unknown; past: unknown; sweptAt: number }
       runs.load(saved.runs)

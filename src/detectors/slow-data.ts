@@ -1,11 +1,12 @@
 /** The GPU waits for its input: the share of each step that goes into fetching data, where the run tells it. Information only. */
+import { formatDuration, formatPercent } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { duration, evidenceNumber, percent } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface SlowDataOptions {
   readonly waitRatio: number
@@ -48,13 +49,13 @@ export const slowData: DetectorKind<SlowDataOptions> = {
         if (ratio < options.waitRatio * (state.open ? 0.75 : 1)) {
           if (!state.open) return NO_FINDINGS
           state.open = false
-          return book.resolve(book.key(subject), step.at, `Run ${run.id} waits for data only ${percent(ratio)} of its time now.`)
+          return book.resolve(book.key(subject), step.at, `Run ${run.id} waits for data only ${formatPercent(ratio)} of its time now.`)
         }
         state.open = true
         if (!book.due(book.key(subject), step.at, 'info')) return NO_FINDINGS
         return book.raise(subject, step.at, {
           severity: 'info',
-          message: `Run ${run.id} spends ${percent(ratio)} of each step waiting for data (${duration(state.waitSeconds * 1000)} of ${duration(state.totalSeconds * 1000)}).`,
+          message: `Run ${run.id} spends ${formatPercent(ratio)} of each step waiting for data (${formatDuration(state.waitSeconds * 1000)} of ${formatDuration(state.totalSeconds * 1000)}).`,
           evidence: {
             wait_ratio: evidenceNumber(ratio),
             wait_seconds: evidenceNumber(state.waitSeconds),

@@ -1,8 +1,9 @@
 /** A source that calls itself well and sends nothing. What is known to be wrong with one is driver_stuck's to say. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import { formatDuration } from '../core/format.ts'
 import type { Detector, DetectorKind } from '../core/kinds.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
@@ -45,7 +46,7 @@ function createSourceStale({ staleSeconds, clearSeconds }: SourceStaleOptions): 
       silentSince.delete(source)
       return book.resolve(key, at, `The ${source} source ${isWell ? 'sends samples again' : 'no longer says that it is well'}.`)
     }
-    const seenAt = silentSince.set(source, Math.min(at, silentSince.get(source) ?? at))
+    const seenAt = silentSince.keep(source, Math.min(at, silentSince.get(source) ?? at))
     if (at - seenAt < CONFIRM_MS || !book.due(key, at, 'warning')) return NO_FINDINGS
     return book.raise(
       subject,
@@ -64,7 +65,7 @@ function createSourceStale({ staleSeconds, clearSeconds }: SourceStaleOptions): 
 
   return {
     accept: (input) => (input.type === 'health' ? look(input.health, input.at) : NO_FINDINGS),
-    snapshot: () => ({ findings: book.snapshot(), silentSince: silentSince.entries() }),
+    snapshot: () => ({ findings: book.snapshot(), silentSince: silentSince.saved() }),
     restore(state) {
       const saved = state as { findings: unknown; silentSince: unknown }
       book.restore(saved.findings)

@@ -1,6 +1,6 @@
 /** What a run without steps may be at instead of hanging. */
+import { formatDuration, formatPercent } from '../core/format.ts'
 import { atRoundNumber, longestPause, type Pace } from './stall-steps.ts'
-import { duration, percent } from './words.ts'
 
 export interface ExcuseOptions {
   /** A GPU that works on without steps evaluates, for so long. */
@@ -37,9 +37,10 @@ export function excuseOf(silence: Silence, options: ExcuseOptions): string | nul
   if (copiedMs > run.progressMs && nowMs - copiedMs < options.checkpointSeconds * 1000)
     return 'makes no steps since its GPU has sent much to the host, as for a checkpoint'
   const longest = longestPause(run)
-  if (silentMs < AGAIN_FACTOR * longest) return `makes no steps, as before, when it went on after ${duration(longest)}`
+  if (silentMs < AGAIN_FACTOR * longest) return `makes no steps, as before, when it went on after ${formatDuration(longest)}`
   if (silentMs >= options.pauseSeconds * 1000) return null
-  if (cores >= WORKING_CORES) return `makes no steps while its process works on the host (${percent(cores)} of a core), as for a checkpoint`
+  if (cores >= WORKING_CORES)
+    return `makes no steps while its process works on the host (${formatPercent(cores)} of a core), as for a checkpoint`
   if (run.epochEnds) return 'pauses at the end of an epoch, as for an evaluation or a checkpoint'
   return atRoundNumber(run) ? `pauses after step ${run.lastStep}, a round number, as for an evaluation or a checkpoint` : null
 }

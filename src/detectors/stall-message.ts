@@ -1,10 +1,11 @@
 /** What is said of a run or of a GPU that stands still. */
+import { formatBytes, formatDuration } from '../core/format.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { median } from './rolling-median.ts'
 import type { GpuPace } from './stall-gpu.ts'
 import type { Pace } from './stall-steps.ts'
-import { bytes, duration, evidenceNumber } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 /** A pause that ends by itself has mostly done so by then. */
 const UNSURE_MS = 120_000
@@ -14,7 +15,7 @@ export function runDraft(run: Pace, sample: GpuSample, silentMs: number, left: n
   const usualMs = median(run.gaps)
   const isFirst = excuse === null && run.pauses.length === 0 && silentMs < UNSURE_MS
   const doubt = isFirst ? ' It has not paused before: data that is late or an upload looks the same at first.' : ''
-  const silence = `no step for ${duration(silentMs)} after step ${run.lastStep}; usually there is one every ${duration(usualMs)}`
+  const silence = `no step for ${formatDuration(silentMs)} after step ${run.lastStep}; usually there is one every ${formatDuration(usualMs)}`
   return {
     severity: excuse === null ? 'warning' : 'info',
     since: sample.at - silentMs,
@@ -47,7 +48,7 @@ export function gpuDraft(
   return {
     severity,
     since: at - quietMs,
-    message: `GPU ${label} has been silent for ${duration(quietMs)} after ${duration(state.busyMs)} of work, with ${bytes(memoryBytes)} still held${holder}.`,
+    message: `GPU ${label} has been silent for ${formatDuration(quietMs)} after ${formatDuration(state.busyMs)} of work, with ${formatBytes(memoryBytes)} still held${holder}.`,
     evidence: {
       quiet_seconds: Math.round(quietMs / 100) / 10,
       busy_seconds: Math.round(state.busyMs / 100) / 10,

@@ -164,7 +164,7 @@ describe('stall', () => {
           input.type === 'gpu' ? gpu(input.sample.at, input.sample, [processInfo(1001, { cpuRatio: cores + 0.001 * (index % 7) })]) : input,
         )
       const resting = withCores(0.97, training(120, [[60, 90]]))
-      expect(run(resting)[0]).toMatchObject({ severity: 'info', message: expect.stringMatching(/works on the host \(9\d % of a core\)/) })
+      expect(run(resting)[0]).toMatchObject({ severity: 'info', message: expect.stringMatching(/works on the host \(9\d% of a core\)/) })
       expect(severities(withCores(0.02, training(120, [[60, 90]])))[0]).toEqual(['active', 'warning'])
       const spinning = training(120, [[60, 90]], { utilization: () => 1, watts: (second) => (second >= 60 && second < 90 ? 150 : 600) })
       expect(severities(withCores(1, spinning))[0]).toEqual(['active', 'warning'])

@@ -1,7 +1,8 @@
 /** Training that stands still: no step for ten step times; without training figures, a GPU that fell silent in the middle of its work. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
@@ -84,10 +85,10 @@ class StallDetector implements Detector {
   snapshot(): unknown {
     return {
       findings: this.#book.snapshot(),
-      runs: this.#runs.entries(),
-      facts: this.#facts.entries(),
+      runs: this.#runs.saved(),
+      facts: this.#facts.saved(),
       past: this.#past.snapshot(),
-      gpus: this.#gpus.entries(),
+      gpus: this.#gpus.saved(),
       time: { ...this.#time },
       intervalMs: this.#intervalMs,
       pidsVersion: this.#pidsVersion,
@@ -118,7 +119,7 @@ class StallDetector implements Detector {
   #gpu(id: string): WatchedGpu {
     return (
       this.#gpus.get(id) ??
-      this.#gpus.set(id, { id, label: id, index: null, pace: gpuPace(), work: work(), pids: [], seenMs: 0, memoryUsedBytes: null })
+      this.#gpus.keep(id, { id, label: id, index: null, pace: gpuPace(), work: work(), pids: [], seenMs: 0, memoryUsedBytes: null })
     )
   }
 
@@ -146,7 +147,7 @@ class StallDetector implements Detector {
     if (!run) {
       // Steps that were spooled and come hours later tell nothing about now.
       if (this.#time.lastAt - step.at > FORGET_MS) return NO_FINDINGS
-      run = this.#runs.set(step.run, pace(step, this.#time, this.#facts.get(step.run)))
+      run = this.#runs.keep(step.run, pace(step, this.#time, this.#facts.get(step.run)))
     } else if (!moveOn(run, step, this.#time, limitOf(run, this.#options))) return NO_FINDINGS
     if (run.pidsVersion !== this.#pidsVersion) {
       run.pidsVersion = this.#pidsVersion

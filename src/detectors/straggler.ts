@@ -2,13 +2,14 @@
  * A rank that is slower than its peers. In data-parallel training everybody waits for the slowest, so that step times are alike:
  * where ranks tell how long they waited, the time without waiting is compared.
  */
+import { formatDuration, formatPercent } from '../core/format.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { duration, evidenceNumber, percent } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export interface StragglerOptions {
   readonly ratio: number
@@ -186,7 +187,7 @@ function weigh(
   if (!book.due(book.key(subject), at, 'warning')) return NO_FINDINGS
   return book.raise(subject, at, {
     severity: 'warning',
-    message: `Rank ${rank.rank} of run ${run.id} is slow: ${duration(ownSeconds * 1000)} for step ${step}, ${percent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers.`,
+    message: `Rank ${rank.rank} of run ${run.id} is slow: ${formatDuration(ownSeconds * 1000)} for step ${step}, ${formatPercent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers.`,
     evidence: {
       step,
       step_seconds: evidenceNumber(ownSeconds),

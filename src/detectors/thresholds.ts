@@ -71,6 +71,6 @@ export const THRESHOLDS = {
   lossPlateau: { blockSteps: 100, blocks: 16, minImprovementRatio: 0.005 },
   gradExplosion: { norm: 10, certainNorm: 100 },
   straggler: { ratio: 1.25, meanSteps: 10, cusumSlack: 0.05, cusumLimit: 0.6, cusumSigmas: 12, clip: 0.3, baselineSteps: 30 },
-  /** Share of the card's memory in use: the seeds' THRESHOLD and their OOM monitor's 85 %. */
+  /** Share of the card's memory in use: the seeds' THRESHOLD and their OOM monitor's 85%. */
   memory: { levelRatio: 0.8, levelGapRatio: 0.02, oomRatio: 0.85, fullRatio: 0.95, holdMinutes: 10 },
 } as const

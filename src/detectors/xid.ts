@@ -1,7 +1,8 @@
 /** XID errors: events with a time, which are over by themselves when none has come for a while. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuEvent } from '../core/model.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
 import { UNKNOWN_XID, XID_MEANINGS } from './xid-codes.ts'
@@ -43,7 +44,7 @@ function createXid(activeMs: number): Detector {
     const subject = subjectOf({ gpu: event.gpu, gpuIndex: info?.index ?? null })
     const part = `code=${code ?? 'unknown'}`
     const key = book.key(subject, part)
-    const before = seen.get(key) ?? seen.set(key, { lastAt: event.at, count: 0 })
+    const before = seen.get(key) ?? seen.keep(key, { lastAt: event.at, count: 0 })
     before.count++
     before.lastAt = Math.max(before.lastAt, event.at)
     if (!book.due(key, event.at, severity)) return NO_FINDINGS
@@ -91,7 +92,7 @@ function createXid(activeMs: number): Detector {
           return NO_FINDINGS
       }
     },
-    snapshot: () => ({ findings: book.snapshot(), seen: seen.entries(), devices: devices.entries(), nowAt }),
+    snapshot: () => ({ findings: book.snapshot(), seen: seen.saved(), devices: devices.saved(), nowAt }),
     restore(state) {
       const saved = state as { findings: unknown; seen: unknown; devices: unknown; nowAt: number }
       book.restore(saved.findings)

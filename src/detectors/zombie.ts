@@ -1,11 +1,11 @@
 /** Memory held by a process that is gone, or that hangs in the kernel and cannot be ended. */
+import { formatBytes, formatDuration } from '../core/format.ts'
 import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
-import { bytes, duration } from './words.ts'
 
 export interface ZombieOptions {
   readonly seconds: number
@@ -142,7 +142,7 @@ function draft(gpu: Watched, suspect: Suspect, trouble: Trouble, process: Proces
   return {
     severity: 'warning' as const,
     since: at - heldMs,
-    message: `${bytes(memoryBytes)} on ${gpuName(gpu)} are held by process ${suspect.pid}, ${WORDS[trouble]}, for ${duration(heldMs)}.`,
+    message: `${formatBytes(memoryBytes)} on ${gpuName(gpu)} are held by process ${suspect.pid}, ${WORDS[trouble]}, for ${formatDuration(heldMs)}.`,
     evidence: { state: trouble, memory_used_bytes: memoryBytes, seconds: Math.round(heldMs / 1000), user: suspect.user },
     confidence: trouble === 'gone' && !suspect.known ? 0.6 : 0.9,
     advice:

@@ -65,8 +65,6 @@ export class GPUMonitor extends EventEmitter<GPUMonitorEvents> implements AsyncI
     sampling.hub.addSink({
       name: 'library',
       accept: (event) => this.#hear(event),
-      dropped: () => ({ count: 0, reason: null }),
-      close: async () => undefined,
     })
     try {
       await sampling.open()

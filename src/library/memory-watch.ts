@@ -62,8 +62,6 @@ export class MemoryWatch {
     this.#sampling.hub.addSink({
       name: 'memory',
       accept: (event) => this.#hear(event),
-      dropped: () => ({ count: 0, reason: null }),
-      close: async () => undefined,
     })
   }
 

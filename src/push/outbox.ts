@@ -1,5 +1,5 @@
 /** What waits to be sent: bounded, in order, one at a time, tried again with growing pauses. Nothing of it is written to disk. */
-import type { Log } from '../core/kinds.ts'
+import type { Dropped, Log } from '../core/kinds.ts'
 
 export type Outcome =
   | { readonly ok: true }
@@ -44,7 +44,7 @@ export class Outbox<Body> {
     return this.#waiting.length
   }
 
-  dropped(): { readonly count: number; readonly reason: string | null } {
+  dropped(): Dropped {
     return { count: this.#dropped, reason: this.#reason }
   }
 

@@ -23,7 +23,7 @@ export interface PushOptions {
 }
 
 /** One sink for each receiver that is configured; none when there is none. */
-export function createPush(options: PushOptions): readonly Sink[] {
+export function createPush(options: PushOptions): readonly Required<Sink>[] {
   const { settings } = options
   return [
     ...(settings['push.remote_write.url'] === null ? [] : [remoteWriteSink(options, settings['push.remote_write.url'])]),
@@ -61,7 +61,7 @@ interface Parts {
 }
 
 /** A sink with a clock of its own: what the hub publishes ten times a second is pushed four times a minute. */
-function clocked({ name, seconds, outbox, log, push, accept, last, after }: Parts): Sink {
+function clocked({ name, seconds, outbox, log, push, accept, last, after }: Parts): Required<Sink> {
   let failures = 0
   const tick = () => {
     try {
@@ -89,7 +89,7 @@ function clocked({ name, seconds, outbox, log, push, accept, last, after }: Part
   }
 }
 
-function remoteWriteSink(options: PushOptions, url: string): Sink {
+function remoteWriteSink(options: PushOptions, url: string): Required<Sink> {
   const { settings, state, families, now = Date.now } = options
   const instance = settings['push.instance'] ?? state.hostname
   const encoder = new RemoteWriteEncoder({ job: 'gpuwarden', instance, ...settings['push.labels'] })
@@ -109,7 +109,7 @@ function remoteWriteSink(options: PushOptions, url: string): Sink {
   })
 }
 
-function otlpSink(options: PushOptions, url: string): Sink {
+function otlpSink(options: PushOptions, url: string): Required<Sink> {
   const { settings, state, families, now = Date.now } = options
   const io = new GpuIo()
   const instance = settings['push.instance'] ?? state.hostname
@@ -129,7 +129,7 @@ function otlpSink(options: PushOptions, url: string): Sink {
   })
 }
 
-function mlflowSink(options: PushOptions, url: string): Sink {
+function mlflowSink(options: PushOptions, url: string): Required<Sink> {
   const { settings, state, now = Date.now } = options
   const client = new MlflowClient({
     url,

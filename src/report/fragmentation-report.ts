@@ -1,4 +1,5 @@
 /** Where each GPU's memory is, and how much of what the runs' allocators hold is lost to fragmentation. */
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import { type Fragmentation, fragmentationOf } from '../core/memory/fragmentation.ts'
 import { type Ledger, ledgerOf } from '../core/memory/ledger.ts'
@@ -59,7 +60,7 @@ interface FollowedGpu {
 export class FragmentationBook {
   readonly #devices: ReadonlySet<number> | null
   readonly #gpus = new Map<string, FollowedGpu>()
-  readonly #runs = new Map<string, Followed>()
+  readonly #runs = new BoundedMap<string, Followed>(MOST_RUNS, { isRenewed: true })
   readonly #map = new RunMap()
 
   /** `devices` by index; null for all. */
@@ -111,12 +112,6 @@ export class FragmentationBook {
       known.highestRatio = ratio
       known.highestAt = step.at
     }
-    if (!this.#runs.has(key) && this.#runs.size >= MOST_RUNS) {
-      const oldest = this.#runs.keys().next()
-      if (!oldest.done) this.#runs.delete(oldest.value)
-    }
-    // The last written is the newest.
-    this.#runs.delete(key)
     this.#runs.set(key, known)
     const device = gpu === null ? undefined : this.#gpus.get(gpu)
     if (device !== undefined) device.atStep = device.latest

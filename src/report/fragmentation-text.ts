@@ -1,6 +1,5 @@
 /** The ledger and the fragmentation of runs, for a terminal and for --json. */
-import { formatBytes, NOT_AVAILABLE, printable } from '../core/format.ts'
-import type { Reading } from '../core/model.ts'
+import { formatBytes, formatPercent, formatShare, NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { DeviceLedger, FragmentationFigures, RunFragmentation } from './fragmentation-report.ts'
 
 export const NO_RUN =
@@ -20,7 +19,9 @@ function ledgerLines({ label, name, ledger, simulated }: DeviceLedger): string[]
   if (ledger === null) return [head, '  The device does not tell how much memory it has.']
   const lines = [`${head}  ${formatBytes(ledger.totalBytes)}`]
   for (const { name: entry, bytes, explanation } of ledger.entries)
-    lines.push(`  ${entry.padEnd(22)} ${formatBytes(bytes).padStart(9)} ${share(bytes / ledger.totalBytes).padStart(6)}  ${explanation}`)
+    lines.push(
+      `  ${entry.padEnd(22)} ${formatBytes(bytes).padStart(9)} ${formatShare(bytes, ledger.totalBytes).padStart(6)}  ${explanation}`,
+    )
   if (ledger.adjusted) lines.push('  (Figures of different moments did not fit together exactly; some were cut so that the sum is right.)')
   return lines
 }
@@ -29,17 +30,13 @@ function runLines(run: RunFragmentation): string[] {
   const where = run.deviceId === null ? '' : ` on GPU ${run.deviceId}`
   return [
     `Run ${printable(run.run)}${run.rank > 0 ? ` rank ${run.rank}` : ''}${where}, step ${run.step} (${run.steps} steps seen)`,
-    `  fragmentation  ${share(run.ratio)} of ${formatBytes(run.reservedBytes)} reserved: ${formatBytes(run.inactiveSplitBytes)} in pieces that cannot be returned${run.level === null ? '' : ` (${run.level})`}; highest ${share(run.highestRatio)}`,
-    `  cache          ${share(run.releasableCacheRatio)}: ${formatBytes(run.releasableCacheBytes)} that torch.cuda.empty_cache() would give back; this is not fragmentation`,
+    `  fragmentation  ${formatPercent(run.ratio)} of ${formatBytes(run.reservedBytes)} reserved: ${formatBytes(run.inactiveSplitBytes)} in pieces that cannot be returned${run.level === null ? '' : ` (${run.level})`}; highest ${formatPercent(run.highestRatio)}`,
+    `  cache          ${formatPercent(run.releasableCacheRatio)}: ${formatBytes(run.releasableCacheBytes)} that torch.cuda.empty_cache() would give back; this is not fragmentation`,
     `  allocated      ${formatBytes(run.allocatedBytes)}; failed allocations that were tried again: ${run.allocRetries ?? NOT_AVAILABLE}`,
     ...(run.level === 'high' || run.level === 'medium'
       ? ['  What helps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and shapes that do not change from step to step.']
       : []),
   ]
-}
-
-function share(ratio: Reading): string {
-  return ratio === null ? NOT_AVAILABLE : `${(ratio * 100).toFixed(1)}%`
 }
 
 export function fragmentationRecord({ runs, devices }: FragmentationFigures) {

@@ -1,5 +1,5 @@
 /** The report of a run or a recording as one HTML file. */
-import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
+import { formatBytes, formatDuration, formatFigure, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
 import type { ReportChart, ReportPageData } from '../core/report-page.ts'
 import { findingMarks, findingTable, MOST_ROWS } from './finding-html.ts'
 import { chartPlaces, htmlPage, NO_SCRIPT } from './html-page.ts'
@@ -8,9 +8,7 @@ import { oomSection } from './oom-html.ts'
 import type { Summary, SummaryGpu, SummaryRun } from './training-summary.ts'
 import {
   betterLoss,
-  digits,
   energyText,
-  exactDuration,
   gpuNames,
   gpuTimeFigure,
   lastMessage,
@@ -47,7 +45,7 @@ ${findingTable(summary.findings)}
 <h2 id="charts">Over time <span class="faint" id="zoomed"></span></h2>
 ${NO_SCRIPT}
 ${chartPlaces(charts.map((_, position) => position))}`,
-    notes: `Bands show the least and the most within ${digits(times.stepMs / 1000)} s.`,
+    notes: `Bands show the least and the most within ${formatFigure(times.stepMs / 1000)} s.`,
     version: report.version,
     generatedAt: report.generatedAt,
     data: { from: summary.from, to: summary.to, times, marks: findingMarks(summary.findings), charts },
@@ -66,12 +64,17 @@ function lastWords({ summary, lastReport }: HtmlReport): string {
 }
 
 function tiles({ from, to, training, gpus, gpuHours, energyKilowattHours, cost }: Summary): string {
-  const entries: [string, string, string][] = [['duration', exactDuration(to - from), '']]
+  const entries: [string, string, string][] = [['duration', formatDuration(to - from), '']]
   if (training && training.steps > 0) {
-    entries.push(['steps', String(training.steps), training.stepsPerSecond === null ? '' : `${digits(training.stepsPerSecond)} per second`])
-    if (training.throughputPerSecond !== null) entries.push(['throughput', digits(training.throughputPerSecond), 'samples per second'])
+    entries.push([
+      'steps',
+      String(training.steps),
+      training.stepsPerSecond === null ? '' : `${formatFigure(training.stepsPerSecond)} per second`,
+    ])
+    if (training.throughputPerSecond !== null)
+      entries.push(['throughput', formatFigure(training.throughputPerSecond), 'samples per second'])
     const best = betterLoss(training.loss, training.bestLoss)
-    if (training.loss !== null) entries.push(['last loss', digits(training.loss), best === null ? '' : `best ${best}`])
+    if (training.loss !== null) entries.push(['last loss', formatFigure(training.loss), best === null ? '' : `best ${best}`])
   }
   if (gpus.length > 0) entries.push(['GPU time', gpuTimeFigure(gpuHours), gpuNames(gpus)])
   if (energyKilowattHours !== null) entries.push(['energy', energyText(energyKilowattHours), ''])
@@ -85,7 +88,7 @@ function runTable(runs: readonly SummaryRun[]): string {
   if (runs.length === 0) return ''
   const rows = runs.slice(-MOST_ROWS).map(({ id, name, from, to, outcome }) => {
     const tone = outcome === null || outcome === 'success' ? '' : ' class="tone-critical"'
-    const duration = to === null ? '' : exactDuration(to - from)
+    const duration = to === null ? '' : formatDuration(to - from)
     return `<tr data-at="${from}"><td>${escapeHtml(name)}</td><td${tone}>${escapeHtml(runEnding(outcome))}</td><td>${timeHtml(from)}</td><td>${duration}</td><td class="faint">${escapeHtml(id)}</td></tr>`
   })
   return `<h2>Runs</h2>${tableHtml('figures', ['run', 'ending', 'started', 'duration', 'id'], rows)}`
@@ -102,7 +105,7 @@ function gpuTable(gpus: readonly SummaryGpu[]): string {
     formatBytes(memoryTotalBytes),
     formatPercent(use.meanUtilizationRatio),
     formatPercent(use.meanTensorActiveRatio),
-    `${formatWhole(use.meanPowerWatts, ' W')} (up to ${formatWhole(use.peakPowerWatts, ' W')})`,
+    `${formatWhole(use.meanPowerWatts, 'W')} (up to ${formatWhole(use.peakPowerWatts, 'W')})`,
     `up to ${formatWhole(use.peakTemperatureCelsius, '°C')}`,
     use.energyJoules === null ? NOT_AVAILABLE : energyText(use.energyJoules / 3.6e6),
   ])

@@ -1,4 +1,5 @@
 /** How near each GPU is to running out of memory: the forecast of the detector where there is one, else the level against a threshold. */
+import { formatPercent } from '../core/format.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import { RunMap, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuInfo, Reading, RiskLevel, TrainingStep } from '../core/model.ts'
@@ -226,7 +227,7 @@ export class OomAssessment {
       latestSeconds: null,
       confidence: LEVEL_CONFIDENCE,
       recommendations: LEVEL_ADVICE,
-      message: `GPU ${known.info.label}: ${level.toFixed(1)} % of the memory is ${level === known.usagePercent ? 'in use' : 'needed at peaks'}, at or above the threshold of ${thresholdPercent} %; it is not seen to grow towards its limit`,
+      message: `GPU ${known.info.label}: ${formatPercent(level / 100)} of the memory is ${level === known.usagePercent ? 'in use' : 'needed at peaks'}, at or above the threshold of ${thresholdPercent}%; it is not seen to grow towards its limit`,
       run: null,
     }
   }
@@ -243,7 +244,7 @@ export class OomAssessment {
       message:
         level === null
           ? `GPU ${known.info.label}: how much memory is in use is not known`
-          : `GPU ${known.info.label}: below the threshold of ${this.#options.thresholdPercent} %, and not seen to grow towards its limit`,
+          : `GPU ${known.info.label}: below the threshold of ${this.#options.thresholdPercent}%, and not seen to grow towards its limit`,
       run: null,
     }
   }

@@ -1,4 +1,5 @@
 /** Why memory ran out, as a section of the page. */
+import { formatBytes, formatCount, formatShare } from '../core/format.ts'
 import {
   type CodePlace,
   causeWords,
@@ -8,8 +9,6 @@ import {
   ledgerTotal,
   type OomReport,
   ownPlace,
-  shareText,
-  sizeText,
 } from '../core/memory/oom-report.ts'
 import { escapeHtml, escapePath, tableHtml, timeHtml } from './html-text.ts'
 import { ledgerClass } from './ledger-color.ts'
@@ -32,15 +31,14 @@ function facts(report: OomReport): string {
   const rows: [string, string][] = []
   const place = ownPlace(report)
   if (place) rows.push(['Where', placeHtml(place)])
-  if (requestedBytes !== null) rows.push(['Asked for', escapeHtml(sizeText(requestedBytes))])
+  if (requestedBytes !== null) rows.push(['Asked for', escapeHtml(formatBytes(requestedBytes))])
   if (growth) rows.push(['Tensors grew', escapeHtml(growthText(growth))])
-  if (peakAllocatedBytes !== null) rows.push(['Tensors at most', escapeHtml(sizeText(peakAllocatedBytes))])
+  if (peakAllocatedBytes !== null) rows.push(['Tensors at most', escapeHtml(formatBytes(peakAllocatedBytes))])
   rows.push([
     'Allocator settings',
     allocatorSettings === null ? 'none (PYTORCH_ALLOC_CONF)' : `<code>${escapeHtml(allocatorSettings)}</code>`,
   ])
-  if (allocatorRetries !== null)
-    rows.push(['Emptied its cache and tried again', `${allocatorRetries} ${allocatorRetries === 1 ? 'time' : 'times'}`])
+  if (allocatorRetries !== null) rows.push(['Emptied its cache and tried again', formatCount(allocatorRetries, 'time')])
   if (snapshot?.path != null) rows.push(['Snapshot', `<code>${escapePath(snapshot.path)}</code>, to be opened at pytorch.org/memory_viz`])
   else if (snapshot?.reason != null) rows.push(['Snapshot', escapeHtml(snapshot.reason)])
   const who = [rank === null ? '' : `rank ${rank}`, pid === null ? '' : `process ${pid}`, at === null ? '' : timeHtml(at)]
@@ -52,18 +50,18 @@ function ledger(report: OomReport): string {
   const entries = ledgerBySize(report)
   const total = ledgerTotal(report)
   if (entries.length === 0 || total <= 0) return ''
-  const said = entries.map(({ name, bytes }) => `${ledgerLabel(name)} ${sizeText(bytes)}`)
+  const said = entries.map(({ name, bytes }) => `${ledgerLabel(name)} ${formatBytes(bytes)}`)
   const parts = entries
     .filter(({ bytes }) => bytes > 0)
     .map(({ name, bytes }) => {
-      const title = escapeHtml(`${ledgerLabel(name)}: ${sizeText(bytes)}`)
+      const title = escapeHtml(`${ledgerLabel(name)}: ${formatBytes(bytes)}`)
       return `<span class="${ledgerClass(name)}" style="flex-grow:${(bytes / total).toFixed(6)}" title="${title}"></span>`
     })
   const rows = entries.map(
     ({ name, bytes, explanation }) =>
-      `<tr><td><i class="swatch ${ledgerClass(name)}"></i>${escapeHtml(ledgerLabel(name))}</td><td>${sizeText(bytes)}</td><td>${escapeHtml(shareText(bytes, total))}</td><td class="faint">${escapeHtml(explanation ?? '')}</td></tr>`,
+      `<tr><td><i class="swatch ${ledgerClass(name)}"></i>${escapeHtml(ledgerLabel(name))}</td><td>${formatBytes(bytes)}</td><td>${escapeHtml(formatShare(bytes, total))}</td><td class="faint">${escapeHtml(explanation ?? '')}</td></tr>`,
   )
-  const sum = `<tr class="sum"><td>All of it</td><td>${sizeText(total)}</td><td>100.0 %</td><td></td></tr>`
+  const sum = `<tr class="sum"><td>All of it</td><td>${formatBytes(total)}</td><td>100.0 %</td><td></td></tr>`
   return `<h3>Where it was</h3><div class="bar" role="img" aria-label="${escapeHtml(said.join(', '))}">${parts.join('')}</div>
 ${tableHtml('parts', ['part', 'size', 'share', 'what it is'], [...rows, sum])}`
 }
@@ -71,7 +69,7 @@ ${tableHtml('parts', ['part', 'size', 'share', 'what it is'], [...rows, sum])}`
 function holders({ holders: list }: OomReport): string {
   if (list.length === 0) return ''
   const rows = list.map(
-    (holder) => `<tr><td>${sizeText(holder.bytes)}</td><td>${holder.blocks ?? ''}</td><td class="wide">${placeHtml(holder)}</td></tr>`,
+    (holder) => `<tr><td>${formatBytes(holder.bytes)}</td><td>${holder.blocks ?? ''}</td><td class="wide">${placeHtml(holder)}</td></tr>`,
   )
   return `<h3>Who held it</h3>${tableHtml('holders', ['size', 'blocks', 'allocated at'], rows)}`
 }

@@ -1,4 +1,5 @@
 /** Why memory ran out, as rows of a summary in the terminal. */
+import { formatBytes, formatCount } from '../core/format.ts'
 import {
   causeWords,
   growthText,
@@ -9,7 +10,6 @@ import {
   type OomReport,
   ownPlace,
   placeText,
-  sizeText,
 } from '../core/memory/oom-report.ts'
 
 const MOST_HOLDERS = 3
@@ -22,7 +22,7 @@ export function oomRows(report: OomReport, runName: string | null): [string, str
   const { cause, requestedBytes, growth, holders, snapshot, rank } = report
   if (cause) rows.push(['cause', `${causeWords(cause.kind)}${cause.message === null ? '' : `: ${cause.message}`}`])
   const line = ownPlace(report)
-  const asked = requestedBytes === null ? '' : `asked for ${sizeText(requestedBytes)}`
+  const asked = requestedBytes === null ? '' : `asked for ${formatBytes(requestedBytes)}`
   const where = line === null ? '' : placeText(line)
   const who = rank === null || rank === 0 ? '' : `rank ${rank}`
   const place = [where, asked, runName === null ? '' : `run ${runName}`, who].filter((part) => part !== '').join(', ')
@@ -37,10 +37,10 @@ export function oomRows(report: OomReport, runName: string | null): [string, str
 }
 
 function holderRows(holders: readonly OomHolder[]): [string, string][] {
-  const sizes = holders.map(({ bytes }) => sizeText(bytes))
+  const sizes = holders.map(({ bytes }) => formatBytes(bytes))
   const width = Math.max(0, ...sizes.map(({ length }) => length))
   return holders.map((holder, index) => {
-    const blocks = holder.blocks === null ? '' : ` (${holder.blocks} ${holder.blocks === 1 ? 'block' : 'blocks'})`
+    const blocks = holder.blocks === null ? '' : ` (${formatCount(holder.blocks, 'block')})`
     return [index === 0 ? 'held by' : '', `${sizes[index]?.padStart(width)}  ${placeText(holder)}${blocks}`]
   })
 }
@@ -50,7 +50,7 @@ function ledgerText(report: OomReport): string {
   const least = ledgerTotal(report) * LEAST_SHARE
   return ledgerBySize(report)
     .filter(({ name, bytes }) => name === 'free' || bytes >= least)
-    .map(({ name, bytes }) => `${sizeText(bytes)} ${lowered(ledgerLabel(name))}`)
+    .map(({ name, bytes }) => `${formatBytes(bytes)} ${lowered(ledgerLabel(name))}`)
     .join(', ')
 }
 

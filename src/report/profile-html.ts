@@ -1,5 +1,5 @@
 /** A profile as one HTML file. */
-import { formatBytes, NOT_AVAILABLE } from '../core/format.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent, NOT_AVAILABLE } from '../core/format.ts'
 import type { GpuInfo, Reading } from '../core/model.ts'
 import type { ReportChart } from '../core/report-page.ts'
 import { VERSION } from '../core/version.ts'
@@ -30,7 +30,7 @@ export function profileHtml(profile: MemoryProfile, report: MemoryProfileReport,
     title: 'GPU memory profile',
     head: report.started_at === null ? '' : `<span class="faint">${timeHtml(from, to)}</span>`,
     body: `${summary.simulated ? '<p class="note">SIMULATED GPUs: nothing here was measured.</p>' : ''}
-<p>${duration(summary.duration_seconds)}, ${summary.samples_count} samples of ${summary.total_devices} ${summary.total_devices === 1 ? 'GPU' : 'GPUs'}, ${number(summary.total_memory_gb, ' GiB')} in all, ${number(summary.overall_utilization, ' %')} in use at the end.</p>
+<p>${formatDuration(summary.duration_seconds * 1000)}, ${summary.samples_count} samples of ${formatCount(summary.total_devices, 'GPU')}, ${formatBytes(summary.total_memory_gb === null ? null : summary.total_memory_gb * 1024 ** 3)} in all, ${percentText(summary.overall_utilization)} in use at the end.</p>
 ${findingTable(findings)}
 ${NO_SCRIPT}
 <p class="faint" id="zoomed"></p>
@@ -45,12 +45,12 @@ ${devices.join('\n')}`,
 function devicePart(device: ProfiledDevice | undefined, info: GpuInfo, charts: string): string {
   if (device === undefined) return ''
   const { statistics, memory, current_usage: now } = device
-  const percentiles = Object.entries(statistics.percentiles ?? {}).map(([name, value]) => `${name} ${value} %`)
+  const percentiles = Object.entries(statistics.percentiles ?? {}).map(([name, value]) => `${name} ${percentText(value)}`)
   const rows: [string, string][] = [
-    ['in use at the end', `${formatBytes(now.allocated)} of ${formatBytes(now.total)} (${number(now.utilization_percent, ' %')})`],
+    ['in use at the end', `${formatBytes(now.allocated)} of ${formatBytes(now.total)} (${percentText(now.utilization_percent)})`],
     [
       'average, lowest, highest',
-      [statistics.avg_utilization, statistics.min_utilization, statistics.max_utilization].map((value) => number(value, ' %')).join(', '),
+      [statistics.avg_utilization, statistics.min_utilization, statistics.max_utilization].map(percentText).join(', '),
     ],
     ['percentiles', percentiles.length === 0 ? NOT_AVAILABLE : percentiles.join(', ')],
     ['highest use', `${formatBytes(memory.max)}${memory.max_at === null ? '' : ` at ${timeHtml(Date.parse(memory.max_at))}`}`],
@@ -73,14 +73,11 @@ function processTable({ process_peaks: peaks }: ProfiledDevice): string {
   return tableHtml('processes', ['PID', 'user', 'highest', 'last', 'command'], rows)
 }
 
-function number(value: Reading, unit: string): string {
-  return value === null ? NOT_AVAILABLE : `${value}${unit}`
-}
-
-function duration(seconds: number): string {
-  return seconds < 120 ? `${Math.round(seconds * 10) / 10} s` : `${Math.round(seconds / 6) / 10} min`
+/** Of a figure that is a percentage already. */
+export function percentText(percent: Reading): string {
+  return formatPercent(percent === null ? null : percent / 100)
 }
 
 export function signedBytes(bytes: number): string {
-  return bytes < 0 ? `−${formatBytes(-bytes)}` : `+${formatBytes(bytes)}`
+  return bytes < 0 ? formatBytes(bytes) : `+${formatBytes(bytes)}`
 }

@@ -1,15 +1,14 @@
 /** A profile in a few lines, for a terminal. */
-import { formatBytes, formatDuration, NOT_AVAILABLE, printable } from '../core/format.ts'
-import type { Reading } from '../core/model.ts'
+import { formatBytes, formatCount, formatDuration, NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { MemoryProfileReport, ProfiledDevice } from './memory-profile.ts'
-import { signedBytes } from './profile-html.ts'
+import { percentText, signedBytes } from './profile-html.ts'
 
 const MOST_PROCESSES = 5
 
 export function profileText(report: MemoryProfileReport): string {
   const { summary } = report
   const lines = [
-    `${summary.simulated ? 'SIMULATED GPUs. ' : ''}${formatDuration(summary.duration_seconds * 1000)}, ${summary.samples_count} samples of ${summary.total_devices} ${summary.total_devices === 1 ? 'GPU' : 'GPUs'}`,
+    `${summary.simulated ? 'SIMULATED GPUs. ' : ''}${formatDuration(summary.duration_seconds * 1000)}, ${summary.samples_count} samples of ${formatCount(summary.total_devices, 'GPU')}`,
   ]
   for (const [label, device] of Object.entries(report.devices)) lines.push('', ...deviceLines(label, device))
   lines.push('', report.findings.length === 0 ? 'Findings: none.' : 'Findings:')
@@ -25,8 +24,8 @@ function deviceLines(label: string, device: ProfiledDevice): string[] {
   const { percentiles } = statistics
   const lines = [
     `GPU ${label}  ${printable(device.name ?? 'unknown GPU')}${device.state === 'ok' ? '' : `  ${device.state}: ${device.state_reason ?? 'no reason given'}`}`,
-    `  in use     ${formatBytes(now.allocated)} of ${formatBytes(now.total)} (${percent(now.utilization_percent)})`,
-    `  average    ${percent(statistics.avg_utilization)}, lowest ${percent(statistics.min_utilization)}, highest ${percent(statistics.max_utilization)}${percentiles === null ? '' : `; median ${percent(percentiles.p50)}, p95 ${percent(percentiles.p95)}`}`,
+    `  in use     ${formatBytes(now.allocated)} of ${formatBytes(now.total)} (${percentText(now.utilization_percent)})`,
+    `  average    ${percentText(statistics.avg_utilization)}, lowest ${percentText(statistics.min_utilization)}, highest ${percentText(statistics.max_utilization)}${percentiles === null ? '' : `; median ${percentText(percentiles.p50)}, p95 ${percentText(percentiles.p95)}`}`,
     `  growth     ${memory.growth_per_minute === null ? NOT_AVAILABLE : `${signedBytes(memory.growth_per_minute)} a minute`}`,
   ]
   for (const one of device.process_peaks.slice(0, MOST_PROCESSES))
@@ -35,8 +34,4 @@ function deviceLines(label: string, device: ProfiledDevice): string[] {
     )
   if (device.process_peaks.length > MOST_PROCESSES) lines.push(`  … and ${device.process_peaks.length - MOST_PROCESSES} more processes`)
   return lines
-}
-
-function percent(value: Reading): string {
-  return value === null ? NOT_AVAILABLE : `${value} %`
 }

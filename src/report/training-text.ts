@@ -1,5 +1,5 @@
 /** A summary in words, for the terminal; and its figures as the HTML page writes them too. */
-import { formatBytes, formatDuration, formatPercent, printable } from '../core/format.ts'
+import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, printable } from '../core/format.ts'
 import { isCauseKnown } from '../core/memory/oom-report.ts'
 import { oomRows } from './oom-text.ts'
 import type { Cost } from './training-cost.ts'
@@ -12,7 +12,7 @@ export function summaryText(summary: Summary): string {
   const { training, cost, findings, gpus, runs, outOfMemory } = summary
   const rows: (readonly [string, string])[] = []
   if (outOfMemory) rows.push(...oomRows(outOfMemory, oomRunName(summary)))
-  rows.push(['duration', exactDuration(summary.to - summary.from)])
+  rows.push(['duration', formatDuration(summary.to - summary.from)])
   if (runs.length > 0) rows.push(...runRows(runs))
   if (training && training.steps > 0) rows.push(['training', trainingText(training)])
   if (gpus.length > 0) {
@@ -69,10 +69,10 @@ export function runEnding(outcome: string | null): string {
 }
 
 function trainingText({ steps, loss, bestLoss, stepsPerSecond, throughputPerSecond }: SummaryTraining): string {
-  const parts = [`${steps} ${steps === 1 ? 'step' : 'steps'}`]
-  if (stepsPerSecond !== null) parts.push(`${digits(stepsPerSecond)} steps/s`)
-  if (throughputPerSecond !== null) parts.push(`${digits(throughputPerSecond)} samples/s`)
-  if (loss !== null) parts.push(`loss ${digits(loss)}`)
+  const parts = [formatCount(steps, 'step')]
+  if (stepsPerSecond !== null) parts.push(`${formatFigure(stepsPerSecond)} steps/s`)
+  if (throughputPerSecond !== null) parts.push(`${formatFigure(throughputPerSecond)} samples/s`)
+  if (loss !== null) parts.push(`loss ${formatFigure(loss)}`)
   const best = betterLoss(loss, bestLoss)
   if (best !== null) parts.push(`best ${best}`)
   return parts.join(', ')
@@ -80,7 +80,7 @@ function trainingText({ steps, loss, bestLoss, stepsPerSecond, throughputPerSeco
 
 /** null: it reads the same as the last loss, so that there is nothing to say. */
 export function betterLoss(loss: number | null, best: number | null): string | null {
-  return best === null || (loss !== null && digits(best) === digits(loss)) ? null : digits(best)
+  return best === null || (loss !== null && formatFigure(best) === formatFigure(loss)) ? null : formatFigure(best)
 }
 
 function gpuText({ memoryTotalBytes, use, peakProcessBytes }: SummaryGpu): string {
@@ -89,8 +89,8 @@ function gpuText({ memoryTotalBytes, use, peakProcessBytes }: SummaryGpu): strin
   if (peakProcessBytes !== null) parts.push(`own processes up to ${formatBytes(peakProcessBytes)}`)
   parts.push(`utilisation ${formatPercent(use.meanUtilizationRatio)}`)
   if (use.meanTensorActiveRatio !== null) parts.push(`tensor cores ${formatPercent(use.meanTensorActiveRatio)}`)
-  if (use.meanPowerWatts !== null) parts.push(`${Math.round(use.meanPowerWatts)} W`)
-  if (use.peakTemperatureCelsius !== null) parts.push(`up to ${Math.round(use.peakTemperatureCelsius)}°C`)
+  if (use.meanPowerWatts !== null) parts.push(formatWhole(use.meanPowerWatts, 'W'))
+  if (use.peakTemperatureCelsius !== null) parts.push(`up to ${formatWhole(use.peakTemperatureCelsius, '°C')}`)
   return parts.join(', ')
 }
 
@@ -112,7 +112,7 @@ export function gpuNames(gpus: readonly SummaryGpu[]): string {
 
 /** `2.4 kWh`, `12.3 Wh`, `0.962 Wh`. */
 export function energyText(kilowattHours: number): string {
-  return kilowattHours < 0.1 ? `${digits(kilowattHours * 1000)} Wh` : `${digits(kilowattHours)} kWh`
+  return kilowattHours < 0.1 ? `${formatFigure(kilowattHours * 1000)} Wh` : `${formatFigure(kilowattHours)} kWh`
 }
 
 /** `12.5 GPU hours`, `4.2 GPU minutes`, `33 GPU seconds`. */
@@ -126,21 +126,6 @@ export function gpuTimeFigure(hours: number): string {
 }
 
 function gpuTime(hours: number, units: { readonly hours: string; readonly minutes: string; readonly seconds: string }): string {
-  if (hours >= 1) return `${digits(hours)} ${units.hours}`
-  return hours * 60 >= 1 ? `${digits(hours * 60)} ${units.minutes}` : `${digits(hours * 3600)} ${units.seconds}`
-}
-
-/** Three digits that count. */
-export function digits(value: number): string {
-  if (!Number.isFinite(value)) return String(value)
-  if (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6)) return value.toExponential(2)
-  return String(Number(value.toPrecision(Math.abs(value) >= 100 ? Math.max(3, String(Math.trunc(Math.abs(value))).length) : 3)))
-}
-
-export function exactDuration(milliseconds: number): string {
-  const seconds = milliseconds / 1000
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`
-  const whole = Math.round(seconds)
-  if (whole < 60) return `${whole} s`
-  return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : formatDuration(milliseconds)
+  if (hours >= 1) return `${formatFigure(hours)} ${units.hours}`
+  return hours * 60 >= 1 ? `${formatFigure(hours * 60)} ${units.minutes}` : `${formatFigure(hours * 3600)} ${units.seconds}`
 }

@@ -32,7 +32,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.wasm': 'application/wasm',
 }
 
-/** 11 makes the web UI 5 % smaller and takes twenty times as long, for which the first visitor would wait. */
+/** 11 makes the web UI 5% smaller and takes twenty times as long, for which the first visitor would wait. */
 const BROTLI_QUALITY = 9
 
 const brotli = promisify(brotliCompress)

@@ -1,11 +1,11 @@
 /** What happens to every request, in this order: host, origin, token or session, query, body, handler, answer, log. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { toJson } from '../core/json-text.ts'
 import type { Log } from '../core/kinds.ts'
 import { isReply, type Reply, type Route, type RouteContext, reply, TAKEN } from '../core/route.ts'
 import { ERRORS, type ErrorCode, errorBody } from '../core/route-errors.ts'
 import { readBody } from './body.ts'
 import { crossSiteReason, unprovenOriginReason } from './cross-site.ts'
-import { toJson } from './event-ring.ts'
 import type { Gate, Refusal } from './gate.ts'
 import { hostOf } from './host-check.ts'
 import { checkQuery, parseQuery } from './query.ts'

@@ -1,4 +1,5 @@
 /** The last events, for clients that were away for a moment. Bounded in number and bytes; an event becomes text when somebody wants it. */
+import { toJson } from '../core/json-text.ts'
 import type { StreamEvent } from '../core/kinds.ts'
 
 export interface RingEntry {
@@ -78,11 +79,6 @@ export function encodeFrame(name: string, data: unknown, id: string | null, retr
   const json = name === 'tick' ? JSON.stringify(data) : toJson(data)
   const retry = retryMs === undefined ? '' : `retry: ${retryMs}\n`
   return Buffer.from(`${id === null ? '' : `id: ${id}\n`}event: ${name}\n${retry}data: ${json}\n\n`)
-}
-
-/** NaN and ±Infinity as strings: a loss that is NaN must not arrive as "unknown". */
-export function toJson(value: unknown): string {
-  return JSON.stringify(value, (_, item: unknown) => (typeof item === 'number' && !Number.isFinite(item) ? String(item) : item))
 }
 
 /** Close enough: a tick of 8 GPUs with 8 processes and every reading present is 15.7 KB of JSON, here guessed as 17.5. */

@@ -1,5 +1,7 @@
 /** Slows down who guesses tokens: a few tries at once, then one every few seconds, per address. */
 import { isIP } from 'node:net'
+import { BoundedMap } from '../core/bounded-map.ts'
+import { TokenBucket } from '../core/token-bucket.ts'
 
 export interface FailedTriesOptions {
   /** Monotonic milliseconds. */
@@ -17,25 +19,15 @@ export interface FailedTries {
 }
 
 export function createFailedTries({ now, burst = 10, refillMs = 6000, maxAddresses = 1024 }: FailedTriesOptions): FailedTries {
-  // The value is when all tries of this address are forgiven; each try puts it off by refillMs.
-  const forgivenAt = new Map<string, number>()
+  const left = new BoundedMap<string, TokenBucket>(maxAddresses, { isRenewed: true })
   return {
-    waitMs(address) {
-      const until = forgivenAt.get(network(address))
-      return until === undefined ? 0 : Math.max(0, until - now() - (burst - 1) * refillMs)
-    },
+    waitMs: (address) => left.get(network(address))?.waitMs(now()) ?? 0,
     count(address) {
       const key = network(address)
-      const until = Math.max(forgivenAt.get(key) ?? 0, now()) + refillMs
-      forgivenAt.delete(key)
-      if (forgivenAt.size >= maxAddresses) {
-        const oldest = forgivenAt.keys().next()
-        if (!oldest.done) forgivenAt.delete(oldest.value)
-      }
-      forgivenAt.set(key, until)
+      left.keep(key, left.get(key) ?? new TokenBucket(burst, 1 / refillMs)).spend(now())
     },
     get size() {
-      return forgivenAt.size
+      return left.size
     },
   }
 }

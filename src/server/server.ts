@@ -45,7 +45,7 @@ export interface GpuwardenServer {
   metricsListen(port: number): Promise<Address>
   /** Ends the streams, and every connection within two seconds. */
   close(): Promise<void>
-  readonly sink: Sink
+  readonly sink: Required<Sink>
   readonly routes: readonly Route[]
 }
 

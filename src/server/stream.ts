@@ -46,7 +46,7 @@ export interface JoinOptions {
 }
 
 export interface Stream {
-  readonly sink: Sink
+  readonly sink: Required<Sink>
   readonly full: boolean
   health(): StreamHealth
   /** Takes over a response whose head was written. */

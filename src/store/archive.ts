@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { readdir, rm, stat } from '../core/disk.ts'
 import type { Log } from '../core/kinds.ts'
+import { isPidTaken } from '../core/process-identity.ts'
 import { compressFile } from './compress.ts'
-import { isPidAlive } from './dir-lock.ts'
 import { LEFTOVER_SUFFIX, type OwnName, parseFileName } from './file-name.ts'
 
 /** A file that we did not close ourselves may still have a writer (an SDK, say): it is left alone until it was quiet this long. */
@@ -137,7 +137,7 @@ export class Archive {
   #isClosed({ name, own, changedAt }: Found): boolean {
     if (this.#rules.active().includes(name)) return false
     if (own.compressed || this.#closed.has(name)) return true
-    return this.#rules.now() - changedAt >= QUIET_MS && (own.pid === null || own.pid === process.pid || !isPidAlive(own.pid))
+    return this.#rules.now() - changedAt >= QUIET_MS && (own.pid === null || own.pid === process.pid || !isPidTaken(own.pid))
   }
 
   /** Once for each kind of fault, not at every sweep. */

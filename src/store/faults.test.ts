@@ -1,8 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
-import { open as openFile, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { logLane } from '../core/disk-lane.ts'
 import { explainFault } from './disk-state.ts'
 import {
   eventually,
@@ -189,6 +190,30 @@ describe('a folder that is in trouble', () => {
   })
 })
 
+describe('a lock that is none', () => {
+  it.each([
+    ['a pipe', (path: string) => void execFileSync('mkfifo', [path])],
+    ['a folder', (path: string) => mkdir(path)],
+  ])('is said within a second where it is %s, and all is written when it is gone', async (_, make) => {
+    const dir = await temporaryDir()
+    const path = join(dir, 'gpuwarden.lock')
+    await make(path)
+    const store = open(dir, recordedLog())
+    feed(store, 0, 3)
+    const startedAt = performance.now()
+    await store.flush()
+    expect(performance.now() - startedAt).toBeLessThan(1000)
+    expect(store.health()).toMatchObject({
+      state: 'degraded',
+      pendingLines: 3,
+      reason: expect.stringContaining('not a lock of gpuwarden') as string,
+    })
+    await rm(path, { recursive: true })
+    await store.flush()
+    expect(store.health()).toMatchObject({ state: 'ok', pendingLines: 0, soleWriter: true })
+  })
+})
+
 describe('a disk that hangs', () => {
   it('never holds up accept or close, drops the oldest samples, and recovers', async () => {
     const dir = await temporaryDir()
@@ -227,13 +252,12 @@ describe('a disk that hangs', () => {
   })
 })
 
-/** Reading a pipe that nobody writes hangs just as a dead network disk does. Returns what ends it. */
+/** A call that does not return, as on a dead network disk. Returns what ends it. */
 function hang(dir: string): () => Promise<void> {
-  const pipe = join(dir, 'gpuwarden.lock')
-  execFileSync('mkfifo', [pipe])
-  return async () => {
-    const writer = await openFile(pipe, 'w')
-    await rm(pipe)
-    await writer.close()
+  let end: () => void = () => undefined
+  const call = logLane.run(dir, () => new Promise<void>((resolve) => (end = resolve)))
+  return () => {
+    end()
+    return call
   }
 }

@@ -58,15 +58,6 @@ export class FindingHistory implements Sink {
     return found.sort((a, b) => b.at - a.at).slice(0, limit)
   }
 
-  dropped(): { readonly count: number; readonly reason: string | null } {
-    return { count: 0, reason: null }
-  }
-
-  async close(): Promise<void> {
-    this.#episodes.clear()
-    this.#active.clear()
-  }
-
   #take(finding: Finding): void {
     const known = this.#episodes.get(keyOf(finding))
     const isOpen = known !== undefined && (known.finding.state === 'active' || known.isPresumedOver)

@@ -1,18 +1,26 @@
+import { join } from 'node:path'
+import { FolderLock, HEARTBEAT_MS, type LockNote } from '../core/folder-lock.ts'
 import type { Log } from '../core/kinds.ts'
+import { makeFolder } from '../core/make-folder.ts'
 import { Archive, type ArchiveRules } from './archive.ts'
-import { DirLock, HEARTBEAT_MS } from './dir-lock.ts'
 
+const LOCK_NAME = 'gpuwarden.lock'
 const SWEEP_MS = 10 * HEARTBEAT_MS
 /** A little less than the store's own heartbeat, which then never finds that it is too early. */
 const BEAT_MS = 0.9 * HEARTBEAT_MS
 
-/** The folder of the files: who is in charge of it, and what happens to files that are closed. */
+/**
+ * The folder of the files: who is in charge of it, and what happens to files that are closed. The holder of `gpuwarden.lock` alone
+ * compresses and deletes there; a second writer is allowed, but puts its PID into its file names and leaves housekeeping to the holder. The
+ * lock is advice, not the safety: every file is opened exclusively, so that no two writers ever share one.
+ */
 export class Folder {
   readonly #dir: string
   readonly #log: Log
   readonly #now: () => number
   readonly #active: () => readonly string[]
-  readonly #lock: DirLock
+  readonly #lock: FolderLock
+  readonly #run: string
   readonly #archive: Archive
   #lastSweepAt = Number.NEGATIVE_INFINITY
   #beatAt = Number.NEGATIVE_INFINITY
@@ -24,7 +32,8 @@ export class Folder {
     this.#log = rules.log
     this.#now = rules.now
     this.#active = rules.active
-    this.#lock = new DirLock(rules.dir, runId)
+    this.#lock = new FolderLock(join(rules.dir, LOCK_NAME), 0o640)
+    this.#run = runId
     this.#archive = new Archive({ ...rules, inCharge: () => this.#lock.held })
   }
 
@@ -39,14 +48,14 @@ export class Folder {
     if (this.#lock.held && Math.abs(now - this.#beatAt) < BEAT_MS) return
     this.#beatAt = now
     if (this.#lock.held && (await this.#lock.heartbeat())) return
-    const outcome = await this.#lock.acquire()
+    await makeFolder(this.#dir, 0o750)
+    const outcome = await this.#lock.acquire(this.#note([]))
     this.#described = ''
-    if (outcome.held) this.#archive.add(outcome.leftFiles)
+    if (outcome.held) this.#archive.add(filesIn(outcome.left))
     else if (!this.#shared) {
-      const who = outcome.holder ? `process ${outcome.holder.pid} (${outcome.holder.place})` : 'another process'
       this.#log.warn(
-        { dir: this.#dir, holder: outcome.holder },
-        `${who} writes its log to ${this.#dir} too: files of this process carry _p${process.pid} in their names, and are compressed and deleted by the other one; give each its own log.dir`,
+        { dir: this.#dir, owner: outcome.owner },
+        `${outcome.owner} writes its log to ${this.#dir} too: files of this process carry _p${process.pid} in their names, and are compressed and deleted by the other one; give each its own log.dir`,
       )
     }
     this.#shared = !outcome.held
@@ -59,7 +68,7 @@ export class Folder {
     const files = [...this.#active(), ...this.#archive.waiting]
     const text = files.join()
     if (text === this.#described) return
-    await this.#lock.describe(files)
+    await this.#lock.describe(this.#note(files))
     this.#described = text
   }
 
@@ -84,4 +93,13 @@ export class Folder {
     await this.#archive.close()
     await this.#lock.release()
   }
+
+  /** `files` are being written or wait to be compressed: safe to compress once their writer is dead. */
+  #note(files: readonly string[]): LockNote {
+    return { run: this.#run, files }
+  }
+}
+
+function filesIn(left: LockNote | null): string[] {
+  return Array.isArray(left?.files) ? left.files.filter((file): file is string => typeof file === 'string') : []
 }

@@ -1,4 +1,4 @@
-import type { History, HistoryAnswer, HistoryQuery, HubEvent, Sink } from '../core/kinds.ts'
+import type { Dropped, History, HistoryAnswer, HistoryQuery, HubEvent, Sink } from '../core/kinds.ts'
 import type { GpuSample } from '../core/model.ts'
 import { GpuHistory, type HistorySize } from './gpu-history.ts'
 import { answerQuery } from './history-query.ts'
@@ -16,6 +16,7 @@ export interface MemoryHistory extends History, Sink {
   startFilling(): { add(sample: GpuSample): boolean; end(): void }
   /** Memory held by the buffers. */
   bytes(): number
+  dropped(): Dropped
 }
 
 /** What the screens draw: bounded, in memory, for every numeric field of every GPU. */
@@ -78,12 +79,8 @@ class RingHistory implements MemoryHistory {
     return bytes
   }
 
-  dropped(): { readonly count: number; readonly reason: string | null } {
+  dropped(): Dropped {
     return { count: this.#dropped, reason: this.#dropped === 0 ? null : `more than ${MAX_GPUS} GPUs, or a sample without a valid time` }
-  }
-
-  async close(): Promise<void> {
-    this.#gpus.clear()
   }
 
   /** null: no room, and none of those remembered is gone. */

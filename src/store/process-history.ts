@@ -1,5 +1,5 @@
 /** How much GPU memory each process had: bounded, in memory, gone with the agent. */
-import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { Dropped, HubEvent, Sink } from '../core/kinds.ts'
 import type { ProcessInfo, ProcessView, Reading } from '../core/model.ts'
 import { MINUTE_MS } from './minute-ring.ts'
 import { StepRing } from './step-ring.ts'
@@ -108,14 +108,9 @@ export class ProcessHistory implements Sink {
     return { gpu, stepMs, at, processes: columns }
   }
 
-  dropped(): { readonly count: number; readonly reason: string | null } {
+  dropped(): Dropped {
     const reason = `more than ${MOST_PER_GPU} processes on a GPU, or ${MOST_IN_ALL} in all, at the same time`
     return { count: this.#dropped, reason: this.#dropped === 0 ? null : reason }
-  }
-
-  async close(): Promise<void> {
-    this.#gpus.clear()
-    this.#count = 0
   }
 
   #take({ gpu, pid, info }: ProcessView, memoryUsedBytes: number, at: number): void {

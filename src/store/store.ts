@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
-import type { HubEvent, Log, Sink } from '../core/kinds.ts'
-import { HEARTBEAT_MS } from './dir-lock.ts'
+import { HEARTBEAT_MS } from '../core/folder-lock.ts'
+import type { Dropped, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { DiskState } from './disk-state.ts'
 import { Folder } from './folder.ts'
 import { Intake } from './intake.ts'
@@ -38,11 +38,11 @@ export interface StoreHealth extends OutboxTotals {
   readonly currentFiles: readonly string[]
   readonly gaps: number
   readonly dropped: number
-  /** False: another gpuwarden writes in this folder too, see dir-lock.ts. */
+  /** False: another gpuwarden writes in this folder too, see folder.ts. */
   readonly soleWriter: boolean
 }
 
-export interface Store extends Sink {
+export interface Store extends Required<Sink> {
   health(): StoreHealth
   /** Tries to write all that was accepted before the call. */
   flush(): Promise<void>
@@ -113,7 +113,7 @@ class JsonlStore implements Store {
       this.#startTimer(this.#options.settings['log.batch_seconds'] * 1000)
   }
 
-  dropped(): { readonly count: number; readonly reason: string | null } {
+  dropped(): Dropped {
     return { count: this.#disk.dropped, reason: this.#disk.lastLoss }
   }
 

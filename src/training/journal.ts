@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path'
 import { type DiskFile, open, readdir, readFile, rm } from '../core/disk.ts'
+import { isStillRunning, startTicksOf } from '../core/process-identity.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
-import { isRunning, ownStart } from './process-start.ts'
 
 export interface JournalEntry {
   readonly run: string
@@ -141,7 +141,7 @@ export class Journal {
 
   async #begin(dir: string): Promise<DiskFile> {
     await ensureFolder(dir)
-    const path = join(dir, `journal-${process.pid}-${ownStart()}-${Date.now() * 1000 + (this.#number++ % 1000)}.ndjson`)
+    const path = join(dir, `journal-${process.pid}-${startTicksOf(process.pid) ?? 0}-${Date.now() * 1000 + (this.#number++ % 1000)}.ndjson`)
     const file = await open(path, 'wx', 0o640)
     try {
       // Without its name in the folder a file is not there after a power cut, however well it was written.
@@ -182,7 +182,9 @@ export async function leftJournals(dir: string): Promise<string[]> {
   return names
     .flatMap((name) => {
       const [, pid, start, number] = NAME.exec(name) ?? []
-      return number === undefined || isRunning(Number(pid), Number(start)) ? [] : [{ path: join(dir, name), number: Number(number) }]
+      return number === undefined || isStillRunning(Number(pid), Number(start) || null)
+        ? []
+        : [{ path: join(dir, name), number: Number(number) }]
     })
     .sort((a, b) => a.number - b.number)
     .map(({ path }) => path)

@@ -2,7 +2,7 @@
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentClient, Answer } from '../core/agent-client.ts'
-import { isRunning } from './process-start.ts'
+import { isStillRunning } from '../core/process-identity.ts'
 import { readWholeLines } from './step-spool.ts'
 
 const HEAD_BYTES = 256 * 1024
@@ -25,7 +25,7 @@ export async function deliverLeftSpools(folder: string | null, link: AgentClient
     try {
       const { lines, next } = readWholeLines(file, 0, 1, HEAD_BYTES)
       const head = headOf(lines[0])
-      if (head === null || head.url !== link.url || isRunning(head.process.pid, head.process.start)) continue
+      if (head === null || head.url !== link.url || isStillRunning(head.process.pid, head.process.start || null)) continue
       const announced = await link.tryPost('/api/v1/runs', head.run)
       if (isRefused(announced)) {
         // The agent will never take it: kept for a person, but not tried again.

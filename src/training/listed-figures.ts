@@ -1,6 +1,7 @@
 /** What a list of runs shows of each one's training, and how long a run will still take. */
+
+import { numberOf } from '../core/json-text.ts'
 import type { Reading } from '../core/model.ts'
-import { numberOf } from './json-text.ts'
 import type { Progress, TrainingFigures } from './progress.ts'
 import type { RunRecord } from './run-record.ts'
 

@@ -1,6 +1,6 @@
 /** Sends what a command printed of its steps, as long as the command does not report steps itself. */
 import type { AgentClient } from '../core/agent-client.ts'
-import { toJson } from './json-text.ts'
+import { toJson } from '../core/json-text.ts'
 import { type FoundStep, OutputParser } from './output-parser.ts'
 import { ProgressBar } from './progress-bar.ts'
 

@@ -1,6 +1,6 @@
 /** A process and all that came from it, also what was orphaned since. Linux only; elsewhere the process alone. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { startOf } from './process-start.ts'
+import { startTicksOf } from '../core/process-identity.ts'
 
 /** Children are listed by the thread that made them; few programs fork from more threads than this. */
 const MOST_THREADS = 64
@@ -11,7 +11,7 @@ export class ProcessTree {
   readonly #known = new Map<number, number | null>()
 
   constructor(root: number) {
-    this.#known.set(root, startOf(root))
+    this.#known.set(root, startTicksOf(root))
   }
 
   /** Those that are there now. */
@@ -20,7 +20,7 @@ export class ProcessTree {
     const queue = [...this.#known.keys()]
     for (let pid = queue.pop(); pid !== undefined; pid = queue.pop()) {
       if (alive.has(pid) || alive.size >= MOST_PROCESSES) continue
-      const start = startOf(pid)
+      const start = startTicksOf(pid)
       if (start === null || (this.#known.get(pid) ?? start) !== start) {
         if (this.#known.size > 1) this.#known.delete(pid)
         continue

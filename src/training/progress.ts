@@ -1,7 +1,8 @@
 /** How far a run has come: what was received of each rank, the figures so far, and its curve. */
+
+import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { MOST_CUSTOM } from './curve.ts'
-import { numberOf } from './json-text.ts'
 import { RankCurves } from './rank-curves.ts'
 import { countOfRank, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
 import type { ReceivedStep } from './step-line.ts'

@@ -1,7 +1,8 @@
 /** The curves of a run's ranks, side by side: the lowest in full, its neighbours coarser, the others coarser still. */
+
+import { numberOf } from '../core/json-text.ts'
 import type { TrainingStep } from '../core/model.ts'
 import { CURVE_FIELDS, CUSTOM, Curve, MOST_PHASES, PHASE } from './curve.ts'
-import { numberOf } from './json-text.ts'
 
 export const MOST_CURVES = 64
 const POINTS_OF_LOWEST = 1024

@@ -1,4 +1,5 @@
 /** How far one rank of a run has come, and the ranks side by side. */
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { type SeqRange, SeqRanges } from './seq-ranges.ts'
 
@@ -10,7 +11,7 @@ const RECENT = 0.1
 
 export interface RankProgress {
   /** By process: one that is started again under the same run counts from 1 again. */
-  readonly received: Map<number, SeqRanges>
+  readonly received: BoundedMap<number, SeqRanges>
   lastSeq: number
   steps: number
   lastStep: number
@@ -47,7 +48,7 @@ export interface RankRow {
 }
 
 export function newRank({ step, at }: TrainingStep): RankProgress {
-  return { ...NOTHING, received: new Map(), lastStep: step, lastAt: at }
+  return { ...NOTHING, received: new BoundedMap(MOST_PROCESSES), lastStep: step, lastAt: at }
 }
 
 const NOTHING: Omit<RankProgress, 'received'> = {
@@ -69,7 +70,9 @@ export function savedRank({ received, ...rest }: RankProgress): SavedRank {
 }
 
 export function restoredRank(saved: SavedRank): RankProgress {
-  return { ...NOTHING, ...saved, received: new Map(saved.received.map(([pid, ranges]) => [pid, new SeqRanges(ranges)])) }
+  const received = new BoundedMap<number, SeqRanges>(MOST_PROCESSES)
+  for (const [pid, ranges] of saved.received) received.set(pid, new SeqRanges(ranges))
+  return { ...NOTHING, ...saved, received }
 }
 
 /** False: this number of this process was received before. */
@@ -144,10 +147,5 @@ function placeOf(ascending: readonly number[], value: number): number {
 }
 
 function rangesOf({ received }: RankProgress, pid: number): SeqRanges {
-  const known = received.get(pid)
-  if (known) return known
-  if (received.size >= MOST_PROCESSES) for (const oldest of received.keys()) if (received.delete(oldest)) break
-  const ranges = new SeqRanges()
-  received.set(pid, ranges)
-  return ranges
+  return received.get(pid) ?? received.keep(pid, new SeqRanges())
 }

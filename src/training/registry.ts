@@ -1,6 +1,6 @@
 /** The runs that are remembered: the least recently heard of is forgotten first, ended ones before others. */
 
-import { toJson } from './json-text.ts'
+import { toJson } from '../core/json-text.ts'
 import { type ListedFigures, listedFigures, restoredFigures } from './listed-figures.ts'
 import { Progress } from './progress.ts'
 import type { RunFiles } from './run-files.ts'

@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path'
 import { open, readdir, readFile, rename, rm } from '../core/disk.ts'
+import { toJson } from '../core/json-text.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
-import { toJson } from './json-text.ts'
 import { type RunRecord, UNKNOWN_PARTS } from './run-record.ts'
 
 const RUN = '.run.json'

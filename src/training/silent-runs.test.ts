@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Log } from '../core/kinds.ts'
 import type { Run } from '../core/model.ts'
-import { isAlive, startOf } from './process-start.ts'
+import { isStillRunning, startTicksOf } from '../core/process-identity.ts'
 import { runOf } from './routes.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
 import { createTraining, type Training } from './training.ts'
@@ -97,8 +97,8 @@ describe('a run that ends without a word', () => {
     await killed(first)
     clock.aheadMs = 70_000
     expect(await training.closeSilentRuns()).toBe(0)
-    const start = startOf(second.pid) ?? 0
-    expect([isAlive(second.pid, start), isAlive(second.pid, start + 1)]).toEqual([true, false])
+    const start = startTicksOf(second.pid) ?? 0
+    expect([isStillRunning(second.pid, start), isStillRunning(second.pid, start + 1)]).toEqual([true, false])
     await killed(second)
     expect(await training.closeSilentRuns()).toBe(1)
   })
@@ -107,13 +107,13 @@ describe('a run that ends without a word', () => {
     const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] })
     children.push(parent)
     const pid = Number(await new Promise((resolve) => parent.stdout.once('data', (data) => resolve(String(data)))))
-    const start = startOf(pid) ?? 0
-    expect(isAlive(pid, start)).toBe(true)
+    const start = startTicksOf(pid) ?? 0
+    expect(isStillRunning(pid, start)).toBe(true)
     // Its parent has to have become the sleep that waits for nobody.
     await expect.poll(async () => (await import('node:fs')).readFileSync(`/proc/${parent.pid}/comm`, 'utf8').trim(), PATIENT).toBe('sleep')
     process.kill(pid, 'SIGKILL')
-    await expect.poll(() => isAlive(pid, start), PATIENT).toBe(false)
-    expect(startOf(pid)).toBe(start)
+    await expect.poll(() => isStillRunning(pid, start), PATIENT).toBe(false)
+    expect(startTicksOf(pid)).toBe(start)
   })
 
   it('elsewhere is closed as failed when nothing was heard for a day', async () => {

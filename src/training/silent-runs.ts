@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import { formatDuration } from '../core/format.ts'
 import type { Reading } from '../core/model.ts'
-import { isAlive, startOf } from './process-start.ts'
+import { isStillRunning, startTicksOf } from '../core/process-identity.ts'
 import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
 
 /** A process may be gone while what it said last is still on its way, or waits in its spool for our return. */
@@ -18,7 +18,7 @@ export interface PresumedEnd {
 
 /** The process that posts a run, when it runs on this host; in another PID namespace its number says nothing. */
 export function seenProcess({ host, pid }: RunPost): RunProcess | null {
-  const start = host === hostname() && pid !== null && pid > 0 ? startOf(pid) : null
+  const start = host === hostname() && pid !== null && pid > 0 ? startTicksOf(pid) : null
   return pid === null || start === null ? null : { pid, start }
 }
 
@@ -28,7 +28,7 @@ export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: num
   const endedAt = Math.max(run.startedAt, heardAt)
   // When that was is told by the end: a moment within words would be in somebody else's time zone.
   const silence = `no sign of life for ${formatDuration(now - heardAt)}`
-  if (run.processes.length > 0 && run.processes.every(({ pid, start }) => !isAlive(pid, start))) {
+  if (run.processes.length > 0 && run.processes.every(({ pid, start }) => !isStillRunning(pid, start))) {
     const pids = run.processes.map(({ pid }) => pid)
     const shown = pids.length > 4 ? `${pids.slice(0, 4).join(', ')} …` : pids.join(', ')
     return { outcome: 'killed', message: `its process (${shown}) is gone; ${silence}`, endedAt }

@@ -1,9 +1,10 @@
 /** What one line of a batch of steps says. Pure; a line that cannot be used gives the reason instead. */
 import type { Mutable } from '../core/fields/field.ts'
+
+import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { NO_FIGURES, STEP_COLUMNS } from '../core/record.ts'
 import { parseJson } from '../core/recording/json.ts'
-import { numberOf } from './json-text.ts'
 
 export interface ReceivedStep {
   /** Per rank, from 1, increasing: what makes a retry harmless. */

@@ -18,6 +18,7 @@ import {
 } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { formatBytes } from '../core/format.ts'
 
 const FILE_LIMIT_BYTES = 64 * 1024 * 1024
 const FOLDER_LIMIT_BYTES = 1024 * 1024 * 1024
@@ -70,7 +71,7 @@ export class StepSpool {
       }
       const reason = this.#write(file, Buffer.concat(fitting))
       if (reason !== null) return { kept: linesWithin(fitting, this.#size - before), reason }
-      return { kept: fitting.length, reason: fitting.length === lines.length ? null : `the spool has reached ${this.#limit >> 20} MiB` }
+      return { kept: fitting.length, reason: fitting.length === lines.length ? null : `the spool has reached ${formatBytes(this.#limit)}` }
     } catch (error) {
       return { kept: 0, reason: (error as Error).message }
     }
@@ -138,7 +139,7 @@ function openSpool(path: string): number {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const bytes = readdirSync(folder).reduce((sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0), 0)
   if (bytes > FOLDER_LIMIT_BYTES)
-    throw new Error(`the spool folder holds more than ${FOLDER_LIMIT_BYTES >> 20} MiB; run gpuwarden import on it`)
+    throw new Error(`the spool folder holds more than ${formatBytes(FOLDER_LIMIT_BYTES)}; run gpuwarden import on it`)
   return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600)
 }
 

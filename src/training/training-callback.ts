@@ -1,9 +1,9 @@
 /** For training code in Node: tells the agent of every step, and never gets in the way of the training. */
 import { hostname, userInfo } from 'node:os'
 import { AgentClient, DEFAULT_URL, tokenFromEnvironment } from '../core/agent-client.ts'
-import { toJson } from './json-text.ts'
+import { toJson } from '../core/json-text.ts'
+import { startTicksOf } from '../core/process-identity.ts'
 import { deliverLeftSpools } from './left-spools.ts'
-import { ownStart } from './process-start.ts'
 import { newRunId } from './run-id.ts'
 import type { Outcome } from './run-record.ts'
 import { StepSpool, spoolFolder } from './step-spool.ts'
@@ -103,7 +103,7 @@ export class TrainingMonitorCallback {
       ...(env.GPUWARDEN_CORRELATION_ID ? { correlation_id: env.GPUWARDEN_CORRELATION_ID } : {}),
       started_at: Date.now(),
     }
-    const head = { run: this.#run, url: this.#link.url, format: 1, process: { pid: process.pid, start: ownStart() } }
+    const head = { run: this.#run, url: this.#link.url, format: 1, process: { pid: process.pid, start: startTicksOf(process.pid) ?? 0 } }
     this.#spool = new StepSpool(this.#spoolFolder, `${this.runId}.rank${this.#rank}.${process.pid}`, head)
   }
 

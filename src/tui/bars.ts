@@ -1,12 +1,12 @@
 /** The lines that frame the screen: status at the top, host, keys at the bottom. */
-import { formatClock, NOT_AVAILABLE, printable } from '../core/format.ts'
+import { formatAge, formatBytes, formatClock, formatPercent, formatUsed, NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { GpuInfo, SourceHealth } from '../core/model.ts'
 import { graphRows } from './graph.ts'
 import { BOLD, type Rect, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { ReplayData, ScreenData, View } from './screen-data.ts'
 import { textWidth } from './text-width.ts'
-import { percent, shortBytes, shortDuration, usedOf } from './words.ts'
+import { shortDuration } from './words.ts'
 
 /** Younger than this many intervals needs no mention in colour. */
 const OLD_INTERVALS = 3
@@ -17,7 +17,7 @@ export function drawStatus(painter: Painter, data: ScreenData, view: View, { x, 
     replaySpan(data.replay),
     ageSpan(data),
     {
-      text: data.overhead === null ? '' : `self ${(data.overhead.cpuRatio * 100).toFixed(1)}% ${shortBytes(data.overhead.residentBytes)}`,
+      text: data.overhead === null ? '' : `self ${formatPercent(data.overhead.cpuRatio)} ${formatBytes(data.overhead.residentBytes)}`,
       style: TONE.muted,
     },
     { text: formatClock(data.at, data.now), style: TONE.muted },
@@ -44,7 +44,7 @@ function ageSpan({ ageMs, intervalMs, replay }: ScreenData): Span {
   if (replay) return { text: '' }
   if (ageMs === null) return { text: 'no sample yet', style: TONE.muted }
   const isOld = ageMs > OLD_INTERVALS * intervalMs + 1000
-  return { text: `age ${ageMs < 1000 ? '<1s' : shortDuration(ageMs)}`, style: isOld ? TONE.warning | BOLD : TONE.muted }
+  return { text: `age ${ageMs < 1000 ? '<1 s' : formatAge(ageMs)}`, style: isOld ? TONE.warning | BOLD : TONE.muted }
 }
 
 function replaySpan(replay: ReplayData | null): Span {
@@ -67,7 +67,7 @@ export function troubleLines(data: ScreenData): string[] {
 
 function trouble(source: SourceHealth, now: number): string {
   const what = source.state === 'not_responding' ? `${source.source} driver not responding` : `${source.source} ${source.state}`
-  const next = source.nextStartAt === null || source.nextStartAt <= now ? '' : `; next try in ${shortDuration(source.nextStartAt - now)}`
+  const next = source.nextStartAt === null || source.nextStartAt <= now ? '' : `; next try in ${formatAge(source.nextStartAt - now)}`
   return `${what} since ${formatClock(source.since, now)}${next}: ${printable(source.message ?? '')}`
 }
 
@@ -96,15 +96,15 @@ export function drawHost(painter: Painter, data: ScreenData, { x, y, width }: Re
     }
     column += 2
   }
-  part(`CPU ${percent(sample.cpuRatio)}${sample.cpuCount === null ? '' : ` of ${sample.cpuCount}`}`, sample.cpuRatio, TONE.busy, cpu)
-  part(`RAM ${usedOf(sample.memoryUsedBytes, sample.memoryTotalBytes)}`, share, ramTone, memory)
+  part(`CPU ${formatPercent(sample.cpuRatio)}${sample.cpuCount === null ? '' : ` of ${sample.cpuCount}`}`, sample.cpuRatio, TONE.busy, cpu)
+  part(`RAM ${formatUsed(sample.memoryUsedBytes, sample.memoryTotalBytes)}`, share, ramTone, memory)
   painter.spans(column, y, x + width - column - 1, [
     { text: sample.load1 === null ? '' : `load ${sample.load1.toFixed(1)}`, style: TONE.muted },
     {
-      text: sample.swapUsedBytes === null || sample.swapTotalBytes === 0 ? '' : `swap ${shortBytes(sample.swapUsedBytes)}`,
+      text: sample.swapUsedBytes === null || sample.swapTotalBytes === 0 ? '' : `swap ${formatBytes(sample.swapUsedBytes)}`,
       style: TONE.muted,
     },
-    { text: sample.diskFreeBytes === null ? '' : `disk free ${shortBytes(sample.diskFreeBytes)}`, style: TONE.muted },
+    { text: sample.diskFreeBytes === null ? '' : `disk free ${formatBytes(sample.diskFreeBytes)}`, style: TONE.muted },
     { text: live ? '' : 'old', style: TONE.warning },
   ])
 }

@@ -1,5 +1,15 @@
 /** One GPU as a card: figures at the left, its recent past at the right. */
-import { formatClock, NOT_AVAILABLE, printable, shortModel } from '../core/format.ts'
+import {
+  formatAge,
+  formatClock,
+  formatMegahertz,
+  formatPercent,
+  formatUsed,
+  formatWhole,
+  NOT_AVAILABLE,
+  printable,
+  shortModel,
+} from '../core/format.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
 import { graphRows } from './graph.ts'
@@ -10,16 +20,13 @@ import { padEnd, padStart } from './text-width.ts'
 import {
   computeModeWords,
   memoryTone,
-  percent,
   powerCap,
   powerTone,
   severityTone,
   shortBytes,
-  shortDuration,
   temperatureTone,
   throttleReasons,
   troubleOf,
-  usedOf,
 } from './words.ts'
 
 /** Header, utilisation, memory, activity. */
@@ -79,10 +86,10 @@ function header(painter: Painter, gpu: GpuData, { x, y, width }: Rect, { now, is
     ? [
         ...throttleReasons(sample.clockEventReasons).map((reason) => ({ text: reason.words, style: reason.tone })),
         { text: clocks(sample, info), style: TONE.muted },
-        { text: `fan ${percent(sample.fanRatio)}`, style: TONE.muted },
+        { text: `fan ${formatPercent(sample.fanRatio)}`, style: TONE.muted },
         { text: sample.performanceState === null ? '' : `P${sample.performanceState}`, style: TONE.muted },
       ]
-    : [{ text: `last sample ${shortDuration(ageMs ?? 0)} ago (${formatClock(sample.at, now)})`, style: TONE.warning }]
+    : [{ text: `last sample ${formatAge(ageMs ?? 0)} ago (${formatClock(sample.at, now)})`, style: TONE.warning }]
   if (sample.state !== 'ok' && live) return
   const begin = painter.spansRight(x + width - 2, y, width - taken - 5, right)
   painter.grid.put(begin - 1, y, ' ', TONE.text)
@@ -93,7 +100,7 @@ function clocks(sample: GpuSample, info: GpuInfo): string {
   const clock = sample.smClockHertz ?? sample.graphicsClockHertz
   const most = info.smClockMaxHertz
   const now = clock === null ? NOT_AVAILABLE : String(Math.round(clock / 1e6))
-  return most === null ? `${now} MHz` : `${now}/${Math.round(most / 1e6)} MHz`
+  return most === null ? formatMegahertz(clock) : `${now}/${formatMegahertz(most)}`
 }
 
 type Line = { readonly spans: readonly Span[]; readonly bar?: Bar; readonly indent?: number }
@@ -121,9 +128,9 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
     {
       bar: { ratio: sample.utilizationRatio, style: TONE.busy, reserved: 0, forecast: 0 },
       spans: [
-        { text: `util ${padStart(percent(sample.utilizationRatio), 4)}` },
+        { text: `util ${padStart(formatPercent(sample.utilizationRatio), 4)}` },
         {
-          text: `${whole(sample.temperatureCelsius)}${limit === null ? '' : `/${Math.round(limit)}`}°C`,
+          text: `${whole(sample.temperatureCelsius)}${limit === null ? '' : `/${Math.round(limit)}`} °C`,
           style: temperatureTone(sample.temperatureCelsius, info),
         },
         {
@@ -134,15 +141,15 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
     },
     {
       bar: { ratio: share, style: memoryTone(share), reserved, forecast: forecastRatio(gpu, share) },
-      spans: [{ text: `mem  ${padStart(percent(share), 4)}` }, { text: usedOf(used, total) }, forecastSpan(gpu, at)],
+      spans: [{ text: `mem  ${padStart(formatPercent(share), 4)}` }, { text: formatUsed(used, total) }, forecastSpan(gpu, at)],
     },
     { spans: room < CARD_ROWS ? [...activity(sample), ...links(sample, info)] : activity(sample) },
     { spans: linksLine(sample, info) },
     {
       spans: [
-        { text: `mem clock ${megahertz(sample.memoryClockHertz)}`, style: TONE.muted },
-        { text: `mem temp ${whole(sample.memoryTemperatureCelsius, '°C')}`, style: TONE.muted },
-        { text: `busy memory ${percent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
+        { text: `mem clock ${formatMegahertz(sample.memoryClockHertz)}`, style: TONE.muted },
+        { text: `mem temp ${formatWhole(sample.memoryTemperatureCelsius, '°C')}`, style: TONE.muted },
+        { text: `busy memory ${formatPercent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
       ],
     },
   ]
@@ -178,7 +185,7 @@ function forecastRatio({ forecast }: GpuData, share: Reading): number {
 export function forecastSpan({ forecast }: GpuData, at: number): Span {
   if (forecast?.predictedAt == null) return { text: '' }
   const left = forecast.predictedAt - at
-  return { text: left <= 0 ? 'full any moment' : `full in ${shortDuration(left)}`, style: severityTone(forecast.severity) | BOLD }
+  return { text: left <= 0 ? 'full any moment' : `full in ${formatAge(left)}`, style: severityTone(forecast.severity) | BOLD }
 }
 
 function drawLine(painter: Painter, line: Line, x: number, y: number, room: number, live: boolean): void {
@@ -206,10 +213,6 @@ function drawGraphs(painter: Painter, gpu: GpuData, { x, y, width, height }: Rec
   if (isTwo) draw(gpu.memory, x + each + 2, TONE.memory)
 }
 
-function whole(value: Reading, unit = ''): string {
-  return value === null ? NOT_AVAILABLE : `${Math.round(value)}${unit}`
-}
-
-function megahertz(hertz: Reading): string {
-  return hertz === null ? NOT_AVAILABLE : `${Math.round(hertz / 1e6)} MHz`
+function whole(value: Reading): string {
+  return value === null ? NOT_AVAILABLE : String(Math.round(value))
 }

@@ -1,10 +1,10 @@
 /** The lines of a card below utilisation and memory: what its parts do, its links, its memory errors. */
-import { NOT_AVAILABLE } from '../core/format.ts'
+import { formatPercent, NOT_AVAILABLE } from '../core/format.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { BOLD, TONE } from './grid.ts'
 import type { Span } from './painter.ts'
 import { padStart } from './text-width.ts'
-import { percent } from './words.ts'
+import { shortBytes } from './words.ts'
 
 export function activity(sample: GpuSample): Span[] {
   const parts: [string, Reading][] = [
@@ -18,7 +18,7 @@ export function activity(sample: GpuSample): Span[] {
   const known = parts.filter(([name, ratio]) => ratio !== null && (ratio > 0 || !/enc|dec/.test(name)))
   if (!known.some(([name]) => /SM|tensor|DRAM/.test(name)))
     return [{ text: `SM, tensor, DRAM activity ${NOT_AVAILABLE}`, style: TONE.faint }]
-  return [...known.map(([name, ratio]) => ({ text: `${name} ${padStart(percent(ratio), 4)}`, style: TONE.muted }))]
+  return [...known.map(([name, ratio]) => ({ text: `${name} ${padStart(formatPercent(ratio), 4)}`, style: TONE.muted }))]
 }
 
 /** On a line of its own, where it is said when neither is known. */
@@ -32,7 +32,8 @@ export function links(sample: GpuSample, info: GpuInfo): Span[] {
   // An idle card lowers the generation to save power; lanes that are missing are a bad contact.
   const isNarrow = width !== null && info.pcieWidthMax !== null && width < info.pcieWidthMax
   const link = generation === null || width === null ? '' : ` ${generation}x${width}${isNarrow ? ` of x${info.pcieWidthMax}` : ''}`
-  const rate = (received: Reading, sent: Reading) => (received === null && sent === null ? '' : ` ↓${speed(received)} ↑${speed(sent)}/s`)
+  const rate = (received: Reading, sent: Reading) =>
+    received === null && sent === null ? '' : ` ↓${shortBytes(received)} ↑${shortBytes(sent)}/s`
   const pcie = link + rate(sample.pcieRxBytesPerSecond, sample.pcieTxBytesPerSecond)
   const nvlink = rate(sample.nvlinkRxBytesPerSecond, sample.nvlinkTxBytesPerSecond)
   return [
@@ -52,10 +53,4 @@ export function memoryErrors(sample: GpuSample): Span[] {
     { text: sample.remapFailure === 1 ? 'row remap FAILED' : '', style: TONE.critical | BOLD },
     { text: sample.remapPending === 1 ? 'row remap pending: reset' : '', style: TONE.warning },
   ]
-}
-
-/** Bytes a second, in the powers of ten that links are sold by. */
-function speed(bytesPerSecond: Reading): string {
-  if (bytesPerSecond === null) return NOT_AVAILABLE
-  return bytesPerSecond >= 1e9 ? `${(bytesPerSecond / 1e9).toFixed(1)}G` : `${Math.round(bytesPerSecond / 1e6)}M`
 }

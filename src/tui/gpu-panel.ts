@@ -1,4 +1,5 @@
 /** All GPUs: as cards while they are few and there is room, else a row each, scrolling. */
+import { formatPercent, formatUsed, formatWatts } from '../core/format.ts'
 import type { GpuSample, Reading } from '../core/model.ts'
 import { CARD_ROWS, drawCard } from './gpu-card.ts'
 import { drawGpuRow } from './gpu-row.ts'
@@ -6,7 +7,6 @@ import { type Rect, TONE } from './grid.ts'
 import type { Painter } from './painter.ts'
 import type { GpuData, GpuLayout, ScreenData, Scroll } from './screen-data.ts'
 import { follow, range } from './scroll.ts'
-import { percent, shortBytes } from './words.ts'
 
 /** From this many on, a row each is what people can still take in. */
 const MANY = 8
@@ -103,9 +103,9 @@ function together(gpus: readonly GpuData[]): string {
   const [used, total] = [known((sample) => sample.memoryUsedBytes), known((sample) => sample.memoryTotalBytes)]
   const watts = known((sample) => sample.powerWatts)
   return [
-    utilization.length === 0 ? '' : `util ${percent(sum(utilization) / utilization.length)}`,
-    used.length === 0 || used.length !== total.length ? '' : `mem ${shortBytes(sum(used))}/${shortBytes(sum(total))}`,
-    watts.length === 0 ? '' : sum(watts) >= 10_000 ? `${(sum(watts) / 1000).toFixed(1)} kW` : `${Math.round(sum(watts))} W`,
+    utilization.length === 0 ? '' : `util ${formatPercent(sum(utilization) / utilization.length)}`,
+    used.length === 0 || used.length !== total.length ? '' : `mem ${formatUsed(sum(used), sum(total))}`,
+    watts.length === 0 ? '' : formatWatts(sum(watts)),
   ]
     .filter((text) => text !== '')
     .join('  ')

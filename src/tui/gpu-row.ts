@@ -1,5 +1,5 @@
 /** One GPU in one row: for eight or more of them, and for small screens. */
-import { printable, shortModel } from '../core/format.ts'
+import { formatAge, formatMegahertz, formatPercent, printable, shortModel } from '../core/format.ts'
 import type { GpuSample, Reading } from '../core/model.ts'
 import { forecastSpan } from './gpu-card.ts'
 import { graphRows } from './graph.ts'
@@ -7,7 +7,7 @@ import { BOLD, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { GpuData } from './screen-data.ts'
 import { padEnd, padStart } from './text-width.ts'
-import { memoryTone, percent, powerTone, shortBytes, shortDuration, temperatureTone, throttleReasons, troubleOf } from './words.ts'
+import { memoryTone, powerTone, shortBytes, temperatureTone, throttleReasons, troubleOf } from './words.ts'
 
 interface RowColumns {
   readonly name: number
@@ -42,7 +42,7 @@ export function drawGpuRow(painter: Painter, gpu: GpuData, x: number, y: number,
     const tone = (style: Style): Style => (live ? style : TONE.faint)
     const total = sample.memoryTotalBytes ?? info.memoryTotalBytes
     const share = sample.memoryUsedBytes === null || !total ? null : sample.memoryUsedBytes / total
-    column += grid.put(column, y, `${padStart(percent(sample.utilizationRatio), 4)} `, tone(TONE.text))
+    column += grid.put(column, y, `${padStart(formatPercent(sample.utilizationRatio), 4)} `, tone(TONE.text))
     painter.bar(column, y, columns.bar, sample.utilizationRatio, tone(TONE.busy))
     column += columns.bar + 1
     if (columns.graph > 0) {
@@ -59,7 +59,7 @@ export function drawGpuRow(painter: Painter, gpu: GpuData, x: number, y: number,
       tone(temperatureTone(sample.temperatureCelsius, info)),
     )
     column += grid.put(column, y, padStart(whole(sample.powerWatts, 'W'), width < 44 ? 5 : 6), tone(powerTone(sample.powerWatts, info)))
-    const more: Span[] = live ? extras(gpu, sample, columns, at) : [{ text: `${shortDuration(ageMs ?? 0)} old`, style: TONE.warning }]
+    const more: Span[] = live ? extras(gpu, sample, columns, at) : [{ text: `${formatAge(ageMs ?? 0)} old`, style: TONE.warning }]
     painter.spans(column + 2, y, rest() - 2, more)
   }
   if (isSelected) grid.mark({ x, y, width, height: 1 }, SELECTED)
@@ -72,9 +72,9 @@ function memoryText(sample: GpuSample, total: Reading, width: number): string {
 
 function extras(gpu: GpuData, sample: GpuSample, columns: RowColumns, at: number): Span[] {
   const clock = sample.smClockHertz ?? sample.graphicsClockHertz
-  const activity = (name: string, ratio: Reading): Span => ({ text: `${name} ${padStart(percent(ratio), 4)}`, style: TONE.muted })
+  const activity = (name: string, ratio: Reading): Span => ({ text: `${name} ${padStart(formatPercent(ratio), 4)}`, style: TONE.muted })
   return [
-    ...(columns.hasClock ? [{ text: padStart(clock === null ? 'N/A' : `${Math.round(clock / 1e6)} MHz`, 8), style: TONE.muted }] : []),
+    ...(columns.hasClock ? [{ text: padStart(formatMegahertz(clock), 8), style: TONE.muted }] : []),
     ...(columns.hasActivity ? [activity('SM', sample.smActiveRatio), activity('tensor', sample.tensorActiveRatio)] : []),
     forecastSpan(gpu, at),
     ...throttleReasons(sample.clockEventReasons)

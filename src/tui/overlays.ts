@@ -1,5 +1,6 @@
 /** What lies over the screen for a moment: help, menus, questions, details. */
-import { formatClock, printable } from '../core/format.ts'
+import { evidenceRows } from '../core/evidence.ts'
+import { formatAge, formatBytes, formatClock, formatPercent, printable } from '../core/format.ts'
 import { alertRows } from './alert-rows.ts'
 import { drawAlerts, drawSilence } from './alerts-overlay.ts'
 import { box, menu, scrolled } from './box.ts'
@@ -11,7 +12,7 @@ import { SORT_TITLES } from './process-panel.ts'
 import { jobOf } from './process-rows.ts'
 import { type KillQuestion, type Overlay, PANELS, type ProcessDetails, type ScreenData, SORTS, type View } from './screen-data.ts'
 import { cut, padEnd, wrap } from './text-width.ts'
-import { percent, severityTone, shortBytes, shortDuration } from './words.ts'
+import { severityTone } from './words.ts'
 
 export const SIGNALS = [
   { name: 'SIGINT', words: 'interrupt, as Ctrl-C' },
@@ -74,7 +75,7 @@ function drawKill(painter: Painter, { pid, user, command, gpuLabel, memoryUsedBy
   const wide = Math.min(72, painter.grid.width - 4)
   const text = wrap(`${command}`, wide).slice(0, 4)
   const inner = box(painter, `End process ${pid}?`, wide, text.length + SIGNALS.length + 3, 'Enter sends, Esc leaves it alone')
-  painter.grid.put(inner.x, inner.y, `of ${user}, ${shortBytes(memoryUsedBytes)} on GPU ${gpuLabel}:`, TONE.muted, inner.width)
+  painter.grid.put(inner.x, inner.y, `of ${user}, ${formatBytes(memoryUsedBytes)} on GPU ${gpuLabel}:`, TONE.muted, inner.width)
   text.forEach((line, index) => {
     painter.grid.put(inner.x, inner.y + 1 + index, line, TONE.text | BOLD, inner.width)
   })
@@ -101,13 +102,15 @@ function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, of
     [
       { text: finding.severity, style: severityTone(finding.severity) | BOLD },
       { text: finding.detector.replaceAll('_', ' ') },
-      { text: `for ${shortDuration(data.at - finding.since)}, confidence ${percent(finding.confidence)}`, style: TONE.muted },
+      { text: `for ${formatAge(data.at - finding.since)}, confidence ${formatPercent(finding.confidence)}`, style: TONE.muted },
     ],
     ...wrap(finding.message, wide).map((text) => [{ text }]),
     [],
     ...finding.advice.flatMap((advice) => wrap(`- ${advice}`, wide).map((text) => [{ text, style: TONE.accent }])),
     [],
-    ...Object.entries(finding.evidence).map(([name, value]) => [{ text: printable(`${name}: ${String(value)}`), style: TONE.muted }]),
+    ...evidenceRows(finding.evidence, (at) => formatClock(at, data.now)).map(({ label, value }) => [
+      { text: printable(`${label}: ${value}`), style: TONE.muted },
+    ]),
   ]
   scrolled(painter, box(painter, 'Finding', wide, lines.length), lines, offset)
 }
@@ -133,14 +136,14 @@ function drawProcess(painter: Painter, data: ScreenData, details: ProcessDetails
   const lines: Span[][] = [
     ...(now ? [] : [[{ text: 'no longer on this GPU', style: TONE.warning | BOLD }]]),
     pair('user', `${info?.user ?? 'N/A'}${info?.uid == null ? '' : ` (${info.uid})`}`),
-    pair('GPU', `${details.gpuLabel}, ${process.type}, ${shortBytes(process.memoryUsedBytes)}, SM ${percent(process.smRatio)}`),
+    pair('GPU', `${details.gpuLabel}, ${process.type}, ${formatBytes(process.memoryUsedBytes)}, SM ${formatPercent(process.smRatio)}`),
     pair(
       'host',
-      `CPU ${percent(info?.cpuRatio ?? null)}, RAM ${shortBytes(info?.residentBytes ?? null)}, state ${info?.state ?? 'N/A'}, parent ${info?.parentPid ?? 'N/A'}`,
+      `CPU ${formatPercent(info?.cpuRatio ?? null)}, RAM ${formatBytes(info?.residentBytes ?? null)}, state ${info?.state ?? 'N/A'}, parent ${info?.parentPid ?? 'N/A'}`,
     ),
     pair(
       'started',
-      info?.startedAt == null ? 'N/A' : `${formatClock(info.startedAt, data.now)} (${shortDuration(data.at - info.startedAt)} ago)`,
+      info?.startedAt == null ? 'N/A' : `${formatClock(info.startedAt, data.now)} (${formatAge(data.at - info.startedAt)} ago)`,
     ),
     pair('job', jobOf(process) || 'none'),
     pair('program', info?.executable ?? 'N/A'),
@@ -150,7 +153,7 @@ function drawProcess(painter: Painter, data: ScreenData, details: ProcessDetails
       { text },
     ]),
     ...graph.map((text, index) => [
-      { text: padEnd(index === 0 ? 'GPU memory' : index === 2 ? `max ${shortBytes(most)}` : '', 11), style: TONE.muted },
+      { text: padEnd(index === 0 ? 'GPU memory' : index === 2 ? `max ${formatBytes(most)}` : '', 11), style: TONE.muted },
       { text, style: TONE.memory },
     ]),
     ...(details.note === null ? [] : [[{ text: details.note, style: TONE.muted }]]),

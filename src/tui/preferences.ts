@@ -1,7 +1,8 @@
 /** What the terminal UI remembers from one day to the next, in a small file of its own. */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { tryReadText } from '../core/system-file.ts'
 import { type GpuLayout, PANELS, type Panel, SORTS, type Sort, type View } from './screen-data.ts'
 import { THEME_NAMES, type ThemeName } from './theme.ts'
 
@@ -42,13 +43,9 @@ export function parsePreferences(text: string): Preferences {
 }
 
 export function readPreferences(path: string): Preferences {
-  try {
-    return parsePreferences(readFileSync(path, 'utf8'))
-  } catch (error) {
-    // Not there yet, or not ours to read: the first day.
-    if (error instanceof Error && 'code' in error) return NONE
-    throw error
-  }
+  // Not there yet, or not ours to read: the first day.
+  const text = tryReadText(path)
+  return text === null ? NONE : parsePreferences(text)
 }
 
 /** Gives why it could not be written; null when it was. */

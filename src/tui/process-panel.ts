@@ -1,11 +1,12 @@
 /** The table of processes. */
+import { formatPercent } from '../core/format.ts'
 import { BOLD, type Rect, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { ProcessRow } from './process-rows.ts'
 import { type ScreenData, type Scroll, SORTS, type Sort, type View } from './screen-data.ts'
 import { follow, range } from './scroll.ts'
 import { padEnd, padStart } from './text-width.ts'
-import { percent, shortBytes, shortDuration } from './words.ts'
+import { shortBytes, shortDuration } from './words.ts'
 
 interface Column {
   readonly sort: Sort
@@ -25,12 +26,12 @@ const COLUMNS: readonly Column[] = [
   { sort: 'gpu', title: 'GPU', width: 4, from: 0, text: (row) => row.gpuLabel },
   { sort: 'type', title: 'TYPE', width: 4, from: 72, text: (row) => TYPES[row.process.type] },
   { sort: 'memory', title: 'GPU-MEM', width: 7, right: true, from: 0, text: (row) => shortBytes(row.process.memoryUsedBytes) },
-  { sort: 'share', title: 'MEM%', width: 5, right: true, from: 126, text: (row) => percent(row.memoryShare) },
-  { sort: 'sm', title: 'SM', width: 4, right: true, from: 54, text: (row) => percent(row.process.smRatio) },
-  { sort: 'bandwidth', title: 'MBW', width: 4, right: true, from: 132, text: (row) => percent(row.process.memoryRatio) },
-  { sort: 'encoder', title: 'ENC', width: 4, right: true, from: 150, text: (row) => percent(row.process.encoderRatio) },
-  { sort: 'decoder', title: 'DEC', width: 4, right: true, from: 150, text: (row) => percent(row.process.decoderRatio) },
-  { sort: 'cpu', title: 'CPU', width: 5, right: true, from: 60, text: (row) => percent(row.process.info?.cpuRatio ?? null) },
+  { sort: 'share', title: 'MEM%', width: 5, right: true, from: 126, text: (row) => formatPercent(row.memoryShare) },
+  { sort: 'sm', title: 'SM', width: 4, right: true, from: 54, text: (row) => formatPercent(row.process.smRatio) },
+  { sort: 'bandwidth', title: 'MBW', width: 4, right: true, from: 132, text: (row) => formatPercent(row.process.memoryRatio) },
+  { sort: 'encoder', title: 'ENC', width: 4, right: true, from: 150, text: (row) => formatPercent(row.process.encoderRatio) },
+  { sort: 'decoder', title: 'DEC', width: 4, right: true, from: 150, text: (row) => formatPercent(row.process.decoderRatio) },
+  { sort: 'cpu', title: 'CPU', width: 5, right: true, from: 60, text: (row) => formatPercent(row.process.info?.cpuRatio ?? null) },
   { sort: 'ram', title: 'RAM', width: 6, right: true, from: 78, text: (row) => shortBytes(row.process.info?.residentBytes ?? null) },
   { sort: 'time', title: 'TIME', width: 6, right: true, from: 66, text: (row) => (row.ageMs === null ? 'N/A' : shortDuration(row.ageMs)) },
   { sort: 'job', title: 'JOB', width: 19, from: 118, text: (row) => row.job || '-' },

@@ -64,7 +64,7 @@ describe('keys on the screen', () => {
   })
 
   it('asks before it sends a signal, and sends to whom it asked about', () => {
-    const question = { pid: 10, user: 'zoe', command: 'x', gpuLabel: '0', memoryUsedBytes: 1, startTicks: '5' }
+    const question = { pid: 10, user: 'zoe', command: 'x', gpuLabel: '0', memoryUsedBytes: 1, startTicks: 5 }
     const asking: View = { ...FIRST_VIEW, overlay: { kind: 'kill', question, selected: 1 } }
     expect(press(asking, key('escape'))).toMatchObject({ view: { overlay: null }, effect: null })
     expect(press(asking, char('y')).effect).toBe(null)
@@ -157,8 +157,8 @@ describe('processes of this machine', () => {
   })
 
   it('get no signal when the number means another one now', () => {
-    expect(signal(process.pid, 'other', 'SIGTERM')).toEqual({ ok: false, text: `nothing sent: process ${process.pid} is another one now` })
-    expect(signal(2 ** 22 + 1, '1', 'SIGTERM').ok).toBe(false)
+    expect(signal(process.pid, -1, 'SIGTERM')).toEqual({ ok: false, text: `nothing sent: process ${process.pid} is another one now` })
+    expect(signal(2 ** 22 + 1, 1, 'SIGTERM').ok).toBe(false)
   })
 })
 

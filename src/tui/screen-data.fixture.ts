@@ -39,8 +39,6 @@ export async function recordedState(path: string, seconds: number): Promise<Live
       state.accept(event)
       for (const finding of engine.accept(event)) state.accept({ type: 'finding', finding })
     },
-    dropped: () => ({ count: 0, reason: null }),
-    close: async () => undefined,
   })
   let firstAt: number | null = null
   let last: object | null = null

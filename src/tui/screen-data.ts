@@ -129,7 +129,7 @@ export interface KillQuestion {
   readonly gpuLabel: string
   readonly memoryUsedBytes: Reading
   /** Identity: a reused PID has another. */
-  readonly startTicks: string
+  readonly startTicks: number
 }
 
 /** What is known of one process beyond its row; parts are null where they may not be read. */

@@ -1,5 +1,5 @@
 /** Training runs: where they are, where the loss goes, what their memory does. */
-import { printable } from '../core/format.ts'
+import { formatAge, formatFigure, printable } from '../core/format.ts'
 import type { Reading } from '../core/model.ts'
 import { sparkline } from './graph.ts'
 import { BOLD, type Rect, SELECTED, type Style, TONE } from './grid.ts'
@@ -7,7 +7,7 @@ import type { Painter, Span } from './painter.ts'
 import type { RunData, ScreenData, Scroll, View } from './screen-data.ts'
 import { follow, range } from './scroll.ts'
 import { cut } from './text-width.ts'
-import { figure, severityTone, shortBytes, shortDuration } from './words.ts'
+import { severityTone, shortBytes, shortDuration } from './words.ts'
 
 /** From this width on a run needs one line instead of two. */
 const ONE_LINE = 170
@@ -54,10 +54,10 @@ function progress(run: RunData, ascii: boolean, width: number): Span[] {
   return [
     { text: name, style: TONE.title | BOLD },
     { text: `step ${step.step.toLocaleString('en-US')}` },
-    { text: `loss ${figure(step.loss)}`, style: brokenTone(step.loss) },
+    { text: `loss ${formatFigure(step.loss)}`, style: brokenTone(step.loss) },
     { text: run.losses.length > 1 ? graph : '', style: TONE.busy },
-    { text: step.epoch === null ? '' : `epoch ${figure(step.epoch)}` },
-    { text: step.throughputPerSecond === null ? '' : `${figure(step.throughputPerSecond)}/s`, style: TONE.muted },
+    { text: step.epoch === null ? '' : `epoch ${formatFigure(step.epoch)}` },
+    { text: step.throughputPerSecond === null ? '' : `${formatFigure(step.throughputPerSecond)}/s`, style: TONE.muted },
     { text: run.outcome !== null ? '' : `ETA ${run.etaMs === null ? 'N/A' : shortDuration(run.etaMs)}`, style: TONE.muted },
     { text: run.ranks > 1 ? `${run.ranks} ranks` : '', style: TONE.muted },
   ]
@@ -78,15 +78,15 @@ function memory(run: RunData, at: number): Span[] {
           text: run.outcome === 'success' ? 'ended' : `ended: ${run.outcome}`,
           style: run.outcome === 'success' ? TONE.good : TONE.critical,
         },
-    { text: isQuiet ? `no step for ${shortDuration(run.quietMs)}` : '', style: TONE.warning },
+    { text: isQuiet ? `no step for ${formatAge(run.quietMs)}` : '', style: TONE.warning },
     run.leak ? { text: 'LEAK', style: severityTone(run.leak.severity) | BOLD } : { text: '' },
     oomSpan(run, at),
     { text: allocator(step.memoryAllocatedBytes, step.memoryReservedBytes), style: TONE.muted },
     { text: step.memoryPeakAllocatedBytes === null ? '' : `peak ${shortBytes(step.memoryPeakAllocatedBytes)}`, style: TONE.muted },
     { text: run.leak ? '' : 'no leak', style: TONE.muted },
     { text: run.oom ? '' : 'no OOM ahead', style: TONE.muted },
-    { text: `lr ${figure(step.learningRate)}`, style: TONE.muted },
-    { text: `grad ${figure(step.gradientNorm)}`, style: brokenTone(step.gradientNorm, TONE.muted) },
+    { text: `lr ${formatFigure(step.learningRate)}`, style: TONE.muted },
+    { text: `grad ${formatFigure(step.gradientNorm)}`, style: brokenTone(step.gradientNorm, TONE.muted) },
     { text: step.oomCount === null || step.oomCount === 0 ? '' : `${step.oomCount} OOMs`, style: TONE.critical },
     { text: step.allocRetries === null || step.allocRetries === 0 ? '' : `${step.allocRetries} alloc retries`, style: TONE.warning },
   ]
@@ -98,6 +98,6 @@ function allocator(allocated: Reading, reserved: Reading): string {
 
 function oomSpan({ oom }: RunData, at: number): Span {
   if (!oom) return { text: '' }
-  const when = oom.predictedAt === null ? '' : ` in ${shortDuration(Math.max(0, oom.predictedAt - at))}`
+  const when = oom.predictedAt === null ? '' : ` in ${formatAge(Math.max(0, oom.predictedAt - at))}`
   return { text: `OOM${when} (${oom.riskLevel ?? oom.severity})`, style: severityTone(oom.severity) | BOLD }
 }

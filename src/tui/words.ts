@@ -1,34 +1,14 @@
 /** Figures and states in as few columns as people can still read. N/A where the device cannot tell. */
-import { NOT_AVAILABLE } from '../core/format.ts'
+import { formatBytes } from '../core/format.ts'
 import type { GpuInfo, GpuSample, Reading, Severity } from '../core/model.ts'
 import { type Style, TONE } from './grid.ts'
 
-const KIBI = 1024
-
-/** `57.1G`, `812M`; six columns at most. */
+/** `57.1G`, `812M`: for columns; six of them at most, below a thousand GiB. */
 export function shortBytes(bytes: Reading): string {
-  if (bytes === null) return NOT_AVAILABLE
-  const gibibytes = bytes / KIBI ** 3
-  if (gibibytes >= 1000) return `${(gibibytes / KIBI).toFixed(1)}T`
-  if (gibibytes >= 99.95) return `${Math.round(gibibytes)}G`
-  if (gibibytes >= 1) return `${gibibytes.toFixed(1)}G`
-  return `${Math.round(bytes / KIBI ** 2)}M`
+  return formatBytes(bytes).replace(/ (?:(.)iB|B)$/, (_, unit?: string) => unit ?? 'B')
 }
 
-/** `57.1/80.0 GiB`, in the unit of the total. */
-export function usedOf(used: Reading, total: Reading): string {
-  if (total === null) return used === null ? NOT_AVAILABLE : shortBytes(used)
-  const unit = total >= KIBI ** 3 ? KIBI ** 3 : KIBI ** 2
-  const digits = total >= 1000 * KIBI ** 3 ? 0 : 1
-  const shown = used === null ? NOT_AVAILABLE : (used / unit).toFixed(digits)
-  return `${shown}/${(total / unit).toFixed(digits)} ${unit === KIBI ** 2 ? 'MiB' : 'GiB'}`
-}
-
-export function percent(ratio: Reading): string {
-  return ratio === null ? NOT_AVAILABLE : `${Math.round(ratio * 100)}%`
-}
-
-/** `4s`, `12m`, `2h10`, `3d04h` */
+/** `4s`, `12m05`, `2h10`, `3d04h`: for columns. */
 export function shortDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000))
   if (seconds < 60) return `${seconds}s`
@@ -41,16 +21,6 @@ export function shortDuration(ms: number): string {
 
 function two(value: number): string {
   return String(value).padStart(2, '0')
-}
-
-/** Three or four significant digits; NaN and Infinity by name, because that is the news. */
-export function figure(value: Reading): string {
-  if (value === null) return NOT_AVAILABLE
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Inf' : '-Inf'
-  const size = Math.abs(value)
-  if (value === 0) return '0'
-  if (size >= 1e6 || size < 1e-3) return value.toExponential(1).replace('e+', 'e')
-  return String(Number(value.toPrecision(4)))
 }
 
 /** Nearest to its own limit first: what the card says counts, a common figure only where it says nothing. */

@@ -17,7 +17,6 @@ const channel = {
     const answer = await fetch(url, { method: 'POST', body, signal })
     return answer.ok ? { ok: true, answer: String(answer.status) } : { ok: false, retry: true, reason: String(answer.status) }
   },
-  close: async () => undefined,
 }
 const quiet = () => undefined
 const log = { debug: quiet, info: quiet, warn: quiet, error: (_fields, message) => say(`fault ${message}`), child: () => log }

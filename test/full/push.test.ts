@@ -25,7 +25,7 @@ const exporter = createExporter({
   training: fixedTraining(),
 })
 
-function pushTo(url: string): Sink {
+function pushTo(url: string): Required<Sink> {
   const settings = settingsWith({ 'push.remote_write.url': url, 'push.interval': 1, 'push.instance': INSTANCE })
   const [sink] = createPush({ state: FIXED_STATE, settings, families: () => exporter.families(), log: LOG, version: '1' })
   if (sink === undefined) throw new Error('no sink was made')
@@ -46,7 +46,7 @@ describe.skipIf(missing !== '')(`remote write${missing}`, () => {
   let page: HttpServer
   let scraper: Server
   let victoria: Server
-  const sinks: Sink[] = []
+  const sinks: Required<Sink>[] = []
   let scraped: string[] = []
 
   beforeAll(async () => {

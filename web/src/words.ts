@@ -1,37 +1,26 @@
 /** Figures and states as people read them. N/A where the device cannot tell. */
-import { NOT_AVAILABLE } from '../../src/core/format.ts'
 import type { GpuInfo, GpuSample, ProcessView, Reading, Severity } from '../../src/core/model.ts'
 
-export { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, shortModel } from '../../src/core/format.ts'
+export {
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatFigure,
+  formatMegahertz,
+  formatPercent,
+  formatRate,
+  formatSeconds,
+  formatShare,
+  formatUsed,
+  formatWatts,
+  formatWhole,
+  NOT_AVAILABLE,
+  shortModel,
+} from '../../src/core/format.ts'
 
 /** What a figure means for the person: colour and sign follow from it. */
 export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'
-
-const GIBIBYTE = 1024 ** 3
-
-/** `57.1 / 80.0 GiB` */
-export function usedOf(used: Reading, total: Reading): string {
-  const figure = (bytes: Reading) => (bytes === null ? NOT_AVAILABLE : (bytes / GIBIBYTE).toFixed(bytes >= 1000 * GIBIBYTE ? 0 : 1))
-  return `${figure(used)} / ${figure(total)} GiB`
-}
-
-/** Four significant digits; NaN and Infinity by name, because that is the news. */
-export function figure(value: Reading): string {
-  if (value === null) return NOT_AVAILABLE
-  if (Number.isNaN(value)) return 'NaN'
-  if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞'
-  if (value === 0) return '0'
-  const size = Math.abs(value)
-  if (size >= 1e6 || size < 1e-3) return value.toExponential(2).replace('e+', 'e')
-  return String(Number(value.toPrecision(4)))
-}
-
-export function rate(bytesPerSecond: Reading): string {
-  if (bytesPerSecond === null) return NOT_AVAILABLE
-  if (bytesPerSecond >= GIBIBYTE) return `${(bytesPerSecond / GIBIBYTE).toFixed(1)} GiB/s`
-  if (bytesPerSecond >= 1024 ** 2) return `${Math.round(bytesPerSecond / 1024 ** 2)} MiB/s`
-  return `${Math.round(bytesPerSecond / 1024)} KiB/s`
-}
 
 const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 const DATE_AND_TIME = new Intl.DateTimeFormat(undefined, {

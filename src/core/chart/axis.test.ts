@@ -54,7 +54,7 @@ describe('time axis', () => {
 describe('units', () => {
   it('writes one value', () => {
     expect(formatValue(61.34 * GIBIBYTE, 'bytes')).toBe('61.3 GiB')
-    expect(formatValue(0.871, 'ratio')).toBe('87.1%')
+    expect(formatValue(0.871, 'ratio')).toBe('87%')
     expect(formatValue(84, 'celsius')).toBe('84 °C')
     expect(formatValue(0, 'bytes')).toBe('0 B')
   })

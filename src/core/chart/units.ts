@@ -1,4 +1,5 @@
 /** What the numbers of an axis are, and how they are written. */
+import { formatBytes, formatDuration, formatFigure, formatPercent } from '../format.ts'
 
 export type Unit =
   | 'bytes'
@@ -95,8 +96,18 @@ function largest(scales: readonly Scale[], extent: number): Scale {
 
 /** `61.3 GiB`, `87%`, `84 °C`: one number on its own. */
 export function formatValue(value: number, unit: Unit): string {
-  const { factor, suffix } = axisScale(unit, value)
-  const scaled = value / factor
-  const digits = Math.abs(scaled) >= 100 || Number.isInteger(scaled) ? 0 : Math.abs(scaled) >= 1 ? 1 : 3
-  return `${Number(scaled.toFixed(digits))}${suffix}`
+  switch (unit) {
+    case 'bytes':
+      return formatBytes(value)
+    case 'bytes_per_second':
+      return `${formatBytes(value)}/s`
+    case 'ratio':
+      return formatPercent(value)
+    case 'seconds':
+      return formatDuration(value * 1000)
+    default: {
+      const { factor, suffix } = axisScale(unit, value)
+      return `${formatFigure(value / factor)}${suffix}`
+    }
+  }
 }

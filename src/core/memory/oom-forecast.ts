@@ -30,7 +30,7 @@ export const FORECAST_DEFAULTS: ForecastOptions = {
 }
 
 export interface Forecast {
-  /** Where on the axis memory is full, with a 90 % interval; `latest` may be Infinity. */
+  /** Where on the axis memory is full, with a 90% interval; `latest` may be Infinity. */
   readonly fullAt: number
   readonly earliest: number
   readonly latest: number

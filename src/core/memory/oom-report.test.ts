@@ -1,17 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  growthText,
-  ledgerBySize,
-  ledgerLabel,
-  ledgerTotal,
-  type OomReport,
-  ownPlace,
-  placeText,
-  readOomReport,
-  shareText,
-  sizeText,
-} from './oom-report.ts'
+import { growthText, ledgerBySize, ledgerLabel, ledgerTotal, type OomReport, ownPlace, placeText, readOomReport } from './oom-report.ts'
 
 const GIB = 1024 ** 3
 
@@ -134,8 +123,6 @@ describe('a report of memory that ran out', () => {
   })
 
   it('writes small sizes as they are', () => {
-    expect([sizeText(12), sizeText(4096), sizeText(5 * 1024 ** 2), sizeText(3 * GIB)]).toEqual(['12 bytes', '4 KiB', '5 MiB', '3.0 GiB'])
-    expect([shareText(0, 9), shareText(1, 1e6), shareText(948, 1000), shareText(0, 0)]).toEqual(['0.0 %', '< 0.1 %', '94.8 %', '0.0 %'])
-    expect(growthText({ bytes: 4096, steps: null, bytesPerStep: null, seconds: 2 })).toBe('by 4 KiB in 2.0 s')
+    expect(growthText({ bytes: 4096, steps: null, bytesPerStep: null, seconds: 2 })).toBe('by 4.0 KiB in 2 s')
   })
 })

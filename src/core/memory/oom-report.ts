@@ -1,5 +1,5 @@
 /** What an SDK wrote down when memory ran out. It comes from outside: what does not fit is left out, and the rest is kept. */
-import { formatBytes } from '../format.ts'
+import { formatBytes, formatDuration } from '../format.ts'
 import type { Reading } from '../model.ts'
 
 const CAUSES = {
@@ -161,22 +161,10 @@ export function placeText({ file, line, function: name }: CodePlace): string {
 
 /** `by 48.8 GiB in 96 steps (520 MiB per step) and 18 s` */
 export function growthText({ bytes, steps, bytesPerStep, seconds }: OomGrowth): string {
-  const perStep = bytesPerStep === null ? '' : ` (${sizeText(bytesPerStep)} per step)`
-  const time = seconds === null ? '' : `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
+  const perStep = bytesPerStep === null ? '' : ` (${formatBytes(bytesPerStep)} per step)`
+  const time = seconds === null ? '' : formatDuration(seconds * 1000)
   const span = [steps === null ? '' : `${steps} steps${perStep}`, time].filter((part) => part !== '').join(' and ')
-  return `by ${sizeText(bytes)}${span === '' ? '' : ` in ${span}`}`
-}
-
-/** Also of what is far below a mebibyte: one leaked tensor a step may be. */
-export function sizeText(bytes: number): string {
-  if (bytes >= 1024 ** 2) return formatBytes(bytes)
-  return bytes >= 1024 ? `${Math.round(bytes / 1024)} KiB` : `${Math.round(bytes)} bytes`
-}
-
-/** `94.8 %`; what is there is never 0.0 %. */
-export function shareText(bytes: number, total: number): string {
-  const percent = total > 0 ? (100 * bytes) / total : 0
-  return percent > 0 && percent < 0.05 ? '< 0.1 %' : `${percent.toFixed(1)} %`
+  return `by ${formatBytes(bytes)}${span === '' ? '' : ` in ${span}`}`
 }
 
 function causeOf(value: unknown): OomReport['cause'] {

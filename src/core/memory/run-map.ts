@@ -1,4 +1,5 @@
 /** Which GPU a training run's allocator figures belong to, and how much of that GPU the run can have. */
+import { BoundedMap } from '../bounded-map.ts'
 import type { GpuInfo, GpuSample, Reading, Run, TrainingStep } from '../model.ts'
 import { median } from './statistics.ts'
 
@@ -55,9 +56,9 @@ export function rankKey(run: string, rank: number): string {
 }
 
 export class RunMap {
-  private gpus = new Map<string, Gpu>()
-  private ranks = new Map<string, Rank>()
-  private runs = new Map<string, RunFacts>()
+  private readonly gpus = new BoundedMap<string, Gpu>(GPU_CAP)
+  private readonly ranks = new BoundedMap<string, Rank>(RANK_CAP)
+  private readonly runs = new BoundedMap<string, RunFacts>(RANK_CAP)
 
   noteDevice(device: GpuInfo): void {
     const gpu = this.gpu(device.id)
@@ -80,7 +81,7 @@ export class RunMap {
     if (run.endedAt !== null) {
       this.runs.delete(run.id)
       for (const key of [...this.ranks.keys()]) if (key.endsWith(`@${run.id}`)) this.ranks.delete(key)
-    } else put(this.runs, run.id, { gpus: [...run.gpus], pid: run.pid }, RANK_CAP)
+    } else this.runs.set(run.id, { gpus: [...run.gpus], pid: run.pid })
   }
 
   /** Notes a step with allocator figures; gives its GPU, or null where that cannot be told. */
@@ -96,7 +97,7 @@ export class RunMap {
       if (rank.outside.length > OUTSIDE_KEPT) rank.outside.shift()
       this.noteOthers(rank, used - step.memoryReservedBytes)
     }
-    put(this.ranks, key, rank, RANK_CAP)
+    this.ranks.set(key, rank)
     return rank.gpu
   }
 
@@ -146,23 +147,20 @@ export class RunMap {
   }
 
   snapshot(): RunMapState {
-    return structuredClone({ gpus: [...this.gpus], ranks: [...this.ranks], runs: [...this.runs] })
+    return { gpus: this.gpus.saved(), ranks: this.ranks.saved(), runs: this.runs.saved() }
   }
 
   restore(state: RunMapState): void {
-    const copy = structuredClone(state)
     // What an older version saved has not all of it.
-    this.gpus = new Map(copy.gpus.map(([id, gpu]) => [id, { ...gpu, samples: gpu.samples ?? 0 }]))
-    this.ranks = new Map(copy.ranks.map(([key, rank]) => [key, { ...newRank(rank.lastAt), ...rank }]))
-    this.runs = new Map(copy.runs)
+    this.gpus.load(state.gpus.map(([id, gpu]) => [id, { ...gpu, samples: gpu.samples ?? 0 }]))
+    this.ranks.load(state.ranks.map(([key, rank]) => [key, { ...newRank(rank.lastAt), ...rank }]))
+    this.runs.load(state.runs)
   }
 
   private gpu(id: string): Gpu {
     const known = this.gpus.get(id)
     if (known !== undefined) return known
-    const made: Gpu = { label: '', index: -1, total: null, used: null, pids: [], samples: 0 }
-    put(this.gpus, id, made, GPU_CAP)
-    return made
+    return this.gpus.keep(id, { label: '', index: -1, total: null, used: null, pids: [], samples: 0 })
   }
 
   /** A step may be younger than the sample, and the difference off by what moved in between: the median of some samples is looked at. */
@@ -214,12 +212,4 @@ function newRank(at: number): Rank {
 
 function isFresh(rank: Rank, at: number): boolean {
   return Math.abs(at - rank.lastAt) <= Math.max(FRESH_MS, FRESH_STEPS * rank.every)
-}
-
-function put<V>(map: Map<string, V>, key: string, value: V, cap: number): void {
-  if (!map.has(key) && map.size >= cap) {
-    const oldest = map.keys().next()
-    if (!oldest.done) map.delete(oldest.value)
-  }
-  map.set(key, value)
 }

@@ -1,7 +1,9 @@
 /** Which files an awake card has, found once. `pcie_bw` is never among them: the kernel sleeps a second in it. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Attribute, tryList, tryReadSmallFile } from './files.ts'
+import { tryList } from '../../core/system-file.ts'
+import { tryReadSmallFile } from '../small-file.ts'
+import { Attribute } from './files.ts'
 import { parseInteger } from './parse.ts'
 
 export interface CardFiles {

@@ -1,9 +1,9 @@
 /** What a card is, apart from what it does. */
 import { join } from 'node:path'
 import type { GpuInfo, Reading } from '../../core/model.ts'
+import { tryReadSmallFile } from '../small-file.ts'
 import type { CardLimits } from './card-files.ts'
 import type { CardPlace } from './discover.ts'
-import { tryReadSmallFile } from './files.ts'
 import type { KfdGpu } from './kfd.ts'
 import { modelOf } from './names.ts'
 import { parseHex, parseInteger, parseName, parsePcieGeneration, parsePcieWidth, parseUniqueId, pciBusId } from './parse.ts'

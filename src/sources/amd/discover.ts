@@ -1,7 +1,8 @@
 /** Finds the AMD cards below sys/class/drm. */
 import { readdirSync, readlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { errorCode, tryReadSmallFile } from './files.ts'
+import { errorCode } from '../../core/system-file.ts'
+import { tryReadSmallFile } from '../small-file.ts'
 import { parseHex, parsePciAddress } from './parse.ts'
 
 const AMD_VENDOR = 0x1002

@@ -1,44 +1,6 @@
-/** Reading the small files of sysfs and procfs. */
-import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
-
-const buffer = Buffer.allocUnsafe(64 * 1024)
-
-/** `ENOENT`, `EACCES` …; what is not a system error is a fault of ours and goes on. */
-export function errorCode(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (typeof code !== 'string') throw error
-  return code
-}
-
-/** The whole of a small file; throws the system's error. */
-export function readSmallFile(path: string): string {
-  const fd = openSync(path, 'r')
-  try {
-    return buffer.toString('utf8', 0, readSync(fd, buffer, 0, buffer.length, 0))
-  } finally {
-    closeSync(fd)
-  }
-}
-
-/** The text, or null when the file cannot be read, for facts that a card may simply not have. */
-export function tryReadSmallFile(path: string): string | null {
-  try {
-    return readSmallFile(path)
-  } catch (error) {
-    errorCode(error)
-    return null
-  }
-}
-
-/** The entries, or null when there is no such folder (or it is not ours to list). */
-export function tryList(path: string): string[] | null {
-  try {
-    return readdirSync(path)
-  } catch (error) {
-    errorCode(error)
-    return null
-  }
-}
+import { closeSync, openSync, readSync } from 'node:fs'
+import { errorCode } from '../../core/system-file.ts'
+import { smallBuffer as buffer } from '../small-file.ts'
 
 /** Failures cost an exception each: a file that failed is asked again only after this long. */
 const RETRY_MS = 5000

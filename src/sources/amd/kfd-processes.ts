@@ -1,7 +1,8 @@
 /** The processes that the compute driver lists, with the memory each holds on a card. Readable for everyone. */
 import { join } from 'node:path'
 import type { Reading } from '../../core/model.ts'
-import { Attribute, tryList } from './files.ts'
+import { tryList } from '../../core/system-file.ts'
+import { Attribute } from './files.ts'
 import { parseInteger } from './parse.ts'
 
 const MAX_PIDS = 4096

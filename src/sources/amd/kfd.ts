@@ -1,6 +1,7 @@
 /** The compute side of the driver: which kfd GPU number belongs to which card, and who uses it. */
 import { join } from 'node:path'
-import { tryList, tryReadSmallFile } from './files.ts'
+import { tryList } from '../../core/system-file.ts'
+import { tryReadSmallFile } from '../small-file.ts'
 import { addressOfLocation, parseInteger, parseTarget } from './parse.ts'
 
 export interface KfdGpu {

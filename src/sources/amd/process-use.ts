@@ -1,7 +1,7 @@
 /** What one process does on one card, added up over its open device files. */
 import type { GpuProcess, GpuProcessType, Reading } from '../../core/model.ts'
+import { tryReadSmallFile } from '../small-file.ts'
 import { type DrmClient, parseFdinfo } from './fdinfo.ts'
-import { tryReadSmallFile } from './files.ts'
 
 interface Ratios {
   readonly sm: Reading

@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Reading } from '../../core/model.ts'
-import { errorCode } from './proc-files.ts'
+import { errorCode } from '../../core/system-file.ts'
 
 export interface DiskSpace {
   readonly diskTotalBytes: Reading

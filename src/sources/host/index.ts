@@ -4,18 +4,12 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/kinds.ts'
 import type { GpuInfo, HostSample } from '../../core/model.ts'
+import { parseBootTime } from '../../core/process-identity.ts'
+import { errorCode, tryReadBytes } from '../../core/system-file.ts'
+import { tryReadSmallFile } from '../small-file.ts'
 import { DiskWatch, NO_DISK, readDiskSpace } from './disk.ts'
-import {
-  type CpuTimes,
-  countCpus,
-  cpuRatioBetween,
-  parseBootTime,
-  parseCpuTimes,
-  parseKernelUnits,
-  parseLoad,
-  parseMemory,
-} from './parse.ts'
-import { errorCode, isProc, KeptFile, readProcBytes, readProcFile } from './proc-files.ts'
+import { type CpuTimes, countCpus, cpuRatioBetween, parseCpuTimes, parseKernelUnits, parseLoad, parseMemory } from './parse.ts'
+import { isProc, KeptFile } from './proc-files.ts'
 import { ProcessLookup } from './process-lookup.ts'
 
 /** A log folder on a network costs a question to the server. */
@@ -50,7 +44,7 @@ class HostReader implements Source {
   constructor(env: SourceEnv, stat: string, disk: DiskWatch | null) {
     this.#proc = join(env.root, 'proc')
     this.#disk = disk
-    const units = parseKernelUnits(readProcBytes(join(this.#proc, 'self/auxv')) ?? Buffer.alloc(0))
+    const units = parseKernelUnits(tryReadBytes(join(this.#proc, 'self/auxv')) ?? Buffer.alloc(0))
     this.#processes = new ProcessLookup(env.root, units, parseBootTime(stat))
     this.#stat = keptFile(`${this.#proc}/stat`)
     this.#load = keptFile(`${this.#proc}/loadavg`)
@@ -97,7 +91,7 @@ class HostReader implements Source {
 
   #readName(nowMs: number): string {
     if (nowMs >= this.#hostnameDueMs) {
-      this.#hostname = (readProcFile(`${this.#proc}/sys/kernel/hostname`) ?? '').trim() || hostname()
+      this.#hostname = (tryReadSmallFile(`${this.#proc}/sys/kernel/hostname`) ?? '').trim() || hostname()
       this.#hostnameDueMs = nowMs + NAME_INTERVAL_MS
     }
     return this.#hostname

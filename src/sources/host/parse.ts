@@ -27,12 +27,6 @@ export function countCpus(stat: string): Reading {
   return count === 0 ? null : count
 }
 
-/** Epoch seconds of the machine's start. */
-export function parseBootTime(stat: string): Reading {
-  const match = /^btime (\d{1,12})$/m.exec(stat)
-  return match === null ? null : Number(match[1])
-}
-
 /** Busy share between two readings; null when no time passed. */
 export function cpuRatioBetween(before: CpuTimes, now: CpuTimes): Reading {
   const total = now.total - before.total
@@ -76,43 +70,6 @@ export function parseMemory(meminfo: string): HostMemory {
     swapTotalBytes,
     swapUsedBytes: difference(swapTotalBytes, kibibytes(meminfo, 'SwapFree')),
   }
-}
-
-export interface ProcessStat {
-  readonly name: string
-  readonly state: string
-  readonly parentPid: number
-  /** User and system time, in clock ticks. */
-  readonly cpuTicks: number
-  /** Since the machine's start, in clock ticks. */
-  readonly startTicks: number
-  readonly residentPages: number
-}
-
-/** /proc/PID/stat. The name stands in parentheses and may hold spaces and parentheses itself, so the last one ends it. */
-export function parseProcessStat(stat: string): ProcessStat | null {
-  const open = stat.indexOf('(')
-  const close = stat.lastIndexOf(')')
-  if (open < 0 || close < open) return null
-  const fields = stat.slice(close + 2).split(' ', 22)
-  const state = fields[0]
-  const parentPid = numberOf(fields[1])
-  const cpuTicks = numberOf(fields[11]) + numberOf(fields[12])
-  const startTicks = numberOf(fields[19])
-  const residentPages = numberOf(fields[21])
-  if (!state || !Number.isFinite(parentPid + cpuTicks + startTicks + residentPages)) return null
-  return {
-    name: stat.slice(open + 1, close),
-    state,
-    parentPid,
-    cpuTicks,
-    startTicks,
-    residentPages: Math.max(0, residentPages),
-  }
-}
-
-function numberOf(field: string | undefined): number {
-  return field === undefined || field === '' ? Number.NaN : Number(field)
 }
 
 /** The real user of /proc/PID/status. */

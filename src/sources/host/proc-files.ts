@@ -1,25 +1,7 @@
-/** Reading the small files of /proc, into one buffer and without exceptions for what is simply not there. */
-import { closeSync, openSync, readdirSync, readlinkSync, readSync, statfsSync } from 'node:fs'
-
-const buffer = Buffer.allocUnsafe(64 * 1024)
-
-/** `ENOENT`, `EACCES` …; what is not a system error is a fault of ours and goes on. */
-export function errorCode(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (typeof code !== 'string') throw error
-  return code
-}
-
-/** The first `limit` bytes; null when the file cannot be read, for whatever reason the system has. */
-export function readProcFile(path: string, limit = buffer.length): string | null {
-  const length = fill(path, limit)
-  return length === null ? null : buffer.toString('utf8', 0, length)
-}
-
-export function readProcBytes(path: string): Buffer | null {
-  const length = fill(path, buffer.length)
-  return length === null ? null : Buffer.from(buffer.subarray(0, length))
-}
+/** Files of /proc that are read again and again. */
+import { closeSync, openSync, readSync, statfsSync } from 'node:fs'
+import { errorCode } from '../../core/system-file.ts'
+import { smallBuffer as buffer, tryReadSmallFile } from '../small-file.ts'
 
 /** The kernel writes such a file anew for every reading from its beginning, so it need not be opened every time. */
 export class KeptFile {
@@ -34,7 +16,7 @@ export class KeptFile {
   }
 
   read(): string | null {
-    if (!this.#isKept) return readProcFile(this.#path)
+    if (!this.#isKept) return tryReadSmallFile(this.#path)
     if (this.#fd < 0) return this.#open() ? this.#read() : null
     // What is gone may be there anew: a process of the same number.
     return this.#read() ?? (this.#open() ? this.#read() : null)
@@ -75,36 +57,5 @@ export function isProc(path: string): boolean {
   } catch (error) {
     errorCode(error)
     return false
-  }
-}
-
-export function readProcLink(path: string): string | null {
-  try {
-    return readlinkSync(path)
-  } catch (error) {
-    errorCode(error)
-    return null
-  }
-}
-
-export function listProcFolder(path: string): readonly string[] {
-  try {
-    return readdirSync(path)
-  } catch (error) {
-    errorCode(error)
-    return []
-  }
-}
-
-function fill(path: string, limit: number): number | null {
-  let fd = -1
-  try {
-    fd = openSync(path, 'r')
-    return readSync(fd, buffer, 0, limit, 0)
-  } catch (error) {
-    errorCode(error)
-    return null
-  } finally {
-    if (fd >= 0) closeSync(fd)
   }
 }

@@ -2,10 +2,13 @@
 import { join } from 'node:path'
 import type { SourceTick } from '../../core/kinds.ts'
 import type { ProcessInfo, Reading } from '../../core/model.ts'
+import { type ProcessStat, parseProcessStat } from '../../core/process-identity.ts'
+import { tryList, tryReadLink } from '../../core/system-file.ts'
+import { tryReadSmallFile } from '../small-file.ts'
 import { VENDORS } from '../vendors.ts'
 import { type Membership, NO_MEMBERSHIP, parseCgroup } from './cgroup.ts'
-import { type KernelUnits, type ProcessStat, parseCommand, parseProcessStat, parseUid } from './parse.ts'
-import { isProc, KeptFile, listProcFolder, readProcFile, readProcLink } from './proc-files.ts'
+import { type KernelUnits, parseCommand, parseUid } from './parse.ts'
+import { isProc, KeptFile } from './proc-files.ts'
 import { Users } from './users.ts'
 
 /** A program may change its command line, user or cgroup while it runs, but does so seldom. */
@@ -59,7 +62,7 @@ export class ProcessLookup {
     this.#bootAt = bootSeconds === null ? null : bootSeconds * 1000
     this.#users = new Users({ root })
     this.#isKept = isProc(this.#proc)
-    const namespace = readProcLink(join(this.#proc, 'self/ns/pid'))
+    const namespace = tryReadLink(join(this.#proc, 'self/ns/pid'))
     this.#foreign = namespace !== null && namespace !== INITIAL_PID_NAMESPACE
   }
 
@@ -129,14 +132,14 @@ export class ProcessLookup {
   }
 
   #readStatic(folder: string, nowMs: number): StaticPart {
-    const uid = parseUid(readProcFile(`${folder}/status`) ?? '')
-    const cmdline = readProcFile(`${folder}/cmdline`, MAX_COMMAND_BYTES)
+    const uid = parseUid(tryReadSmallFile(`${folder}/status`) ?? '')
+    const cmdline = tryReadSmallFile(`${folder}/cmdline`, MAX_COMMAND_BYTES)
     return {
       uid,
       user: uid === null ? null : this.#users.nameOf(uid, nowMs),
-      executable: readProcLink(`${folder}/exe`),
+      executable: tryReadLink(`${folder}/exe`),
       command: cmdline === null ? null : parseCommand(cmdline),
-      ...parseCgroup(readProcFile(`${folder}/cgroup`) ?? ''),
+      ...parseCgroup(tryReadSmallFile(`${folder}/cgroup`) ?? ''),
     }
   }
 
@@ -165,8 +168,8 @@ export class ProcessLookup {
 
 /** The proof that a number which the driver gave means this process. */
 function hasGpuOpen(folder: string): boolean {
-  for (const descriptor of listProcFolder(`${folder}/fd`).slice(0, MAX_DESCRIPTORS))
-    if (isGpuDevice(readProcLink(`${folder}/fd/${descriptor}`) ?? '')) return true
+  for (const descriptor of (tryList(`${folder}/fd`) ?? []).slice(0, MAX_DESCRIPTORS))
+    if (isGpuDevice(tryReadLink(`${folder}/fd/${descriptor}`) ?? '')) return true
   return false
 }
 

@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { errorCode } from '../../core/system-file.ts'
 import { parsePasswd } from './parse.ts'
-import { errorCode } from './proc-files.ts'
 
 /** Directory services rewrite the file seldom: there is no need to look more often. */
 const CHECK_INTERVAL_MS = 5000

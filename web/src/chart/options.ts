@@ -1,7 +1,7 @@
 /** What uPlot needs to know, from what a page wants to show. */
 import uPlot from 'uplot'
 import type { Reading } from '../../../src/core/model.ts'
-import { formatBytes, rate } from '../words.ts'
+import { formatBytes, formatRate } from '../words.ts'
 import { bridged, lonePoints, longestHole } from './holes.ts'
 import { overlayPlugin } from './overlay.ts'
 import { type ChartColors, seriesColor, translucent } from './palette.ts'
@@ -196,7 +196,7 @@ function valueRange({ least, most, limits, log }: TimeChartProps, min: number | 
 
 /** Round figures of bytes are powers of two, not of ten. */
 function isInBytes({ format }: TimeChartProps): boolean {
-  return format === formatBytes || format === rate
+  return format === formatBytes || format === formatRate
 }
 
 /** The lines between them are too many to look at. */

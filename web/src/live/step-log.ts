@@ -1,4 +1,5 @@
 /** The training steps that went by while this page listened. The agent keeps no curve of simulated and replayed runs: this is theirs. */
+import { BoundedMap } from '../../../src/core/bounded-map.ts'
 import type { TrainingStep } from '../../../src/core/model.ts'
 import { onEvent } from './store.ts'
 
@@ -17,15 +18,13 @@ export function rankKey(run: string, rank: number): string {
 
 /** Bounded: every step at first, then every second, fourth … of them; what is not finite stays. */
 export class StepLog {
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new BoundedMap<string, Kept>(MOST_RANKS, { isRenewed: true })
 
   add(step: TrainingStep): void {
     const key = rankKey(step.run, step.rank)
     const kept = this.#kept.get(key) ?? { steps: [], stride: 1, seen: 0 }
     // Heard of most recently: last to be forgotten.
-    this.#kept.delete(key)
     this.#kept.set(key, kept)
-    if (this.#kept.size > MOST_RANKS) for (const oldest of this.#kept.keys()) if (this.#kept.delete(oldest)) break
     if (kept.seen++ % kept.stride !== 0 && !isOdd(step)) return
     kept.steps.push(step)
     if (kept.steps.length < MOST_STEPS) return

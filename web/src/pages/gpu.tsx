@@ -16,14 +16,14 @@ import {
   clockTime,
   formatBytes,
   formatPercent,
+  formatRate,
+  formatUsed,
   memoryTone,
   NOT_AVAILABLE,
   placeOf,
   powerTone,
-  rate,
   shortModel,
   temperatureTone,
-  usedOf,
 } from '../words.ts'
 import { GpuCharts } from './gpu/charts.tsx'
 
@@ -84,7 +84,7 @@ function Now({ cell }: { readonly cell: GpuCell }) {
       <div class={`facts gpu-now ${isLive ? '' : 'stale'}`}>
         <Fact label="Utilisation">{formatPercent(sample.utilizationRatio)}</Fact>
         <Fact label="Memory" tone={memoryTone(memory)}>
-          {usedOf(sample.memoryUsedBytes, info.memoryTotalBytes)}
+          {formatUsed(sample.memoryUsedBytes, info.memoryTotalBytes)}
         </Fact>
         <Fact label="Temperature" tone={temperatureTone(sample.temperatureCelsius, info)}>
           {sample.temperatureCelsius === null ? NOT_AVAILABLE : `${Math.round(sample.temperatureCelsius)} °C`}
@@ -102,7 +102,7 @@ function Now({ cell }: { readonly cell: GpuCell }) {
         <Fact label="NVLink">
           {sample.nvlinkRxBytesPerSecond === null
             ? NOT_AVAILABLE
-            : rate((sample.nvlinkRxBytesPerSecond ?? 0) + (sample.nvlinkTxBytesPerSecond ?? 0))}
+            : formatRate((sample.nvlinkRxBytesPerSecond ?? 0) + (sample.nvlinkTxBytesPerSecond ?? 0))}
         </Fact>
         <Fact label="Clocks held back by">
           {sample.clockEventReasons === null

@@ -5,6 +5,7 @@ import { session } from '../api.ts'
 import { findings, gpus, host, link, runs } from '../live/store.ts'
 import { place, setQuery } from '../location.ts'
 import { Empty, Panel } from '../parts/parts.tsx'
+import { formatCount } from '../words.ts'
 import { KillDialog } from './processes/kill-dialog.tsx'
 import { findingsByPid, marksOf } from './processes/process-marks.ts'
 import { filterRows, type ProcessRow, parseOrder, rowOf, sortRows } from './processes/process-rows.ts'
@@ -55,7 +56,7 @@ function allRows(): readonly ProcessRow[] {
 }
 
 function count(number: number): string {
-  return number === 1 ? '1 process' : `${number} processes`
+  return formatCount(number, 'process', 'processes')
 }
 
 function Filters({ q, gpu }: { readonly q: string; readonly gpu: string }) {

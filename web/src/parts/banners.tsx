@@ -1,7 +1,7 @@
 /** What nobody may overlook: that figures are simulated or recorded, that the agent is away, that a driver does not answer. */
 import { now } from '../live/agent-clock.ts'
 import { health, isReplay, isSimulated, link } from '../live/store.ts'
-import { clockTime, formatDuration } from '../words.ts'
+import { clockTime, formatAge } from '../words.ts'
 
 export function Banners() {
   const { state, since } = link.value
@@ -19,7 +19,7 @@ export function Banners() {
             {one.source}: {one.state === 'not_responding' ? 'driver not responding' : one.state}
           </strong>
           <span>
-            since {clockTime(one.since, now.value)} ({formatDuration(now.value - one.since)}).{' '}
+            since {clockTime(one.since, now.value)} ({formatAge(now.value - one.since)}).{' '}
             {one.state === 'not_responding' ? 'It is asked again until it answers.' : one.message}
           </span>
         </p>

@@ -3,7 +3,7 @@ import type { Finding } from '../../../src/core/model.ts'
 import { present } from '../live/present.ts'
 import { gpus, runs } from '../live/store.ts'
 import { placeHash } from '../place.ts'
-import { clockTime, formatDuration, severityTone } from '../words.ts'
+import { clockTime, formatAge, formatPercent, severityTone } from '../words.ts'
 import { Badge } from './parts.tsx'
 
 /** A finding in plain words, with what to do about it. */
@@ -15,8 +15,8 @@ export function FindingItem({ finding, isShort = false }: { readonly finding: Fi
       <div class="body">
         <span>{finding.message}</span>
         <span class="tiny faint">
-          {finding.detector} · since {clockTime(finding.since, at)} ({formatDuration(at - finding.since)}) ·{' '}
-          {Math.round(finding.confidence * 100)} % sure
+          {finding.detector} · since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · {formatPercent(finding.confidence)}{' '}
+          sure
           {finding.provenance === 'simulated' ? ' · SIMULATED' : ''}
           <SubjectLinks finding={finding} />
         </span>

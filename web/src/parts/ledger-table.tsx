@@ -59,7 +59,7 @@ export function LedgerTable({ label, words, lines, total, note }: LedgerTablePro
             <tr>
               <td>All of it</td>
               <td class="number">{total}</td>
-              <td class="number">100 %</td>
+              <td class="number">100%</td>
               <td class="small faint">{note}</td>
             </tr>
           </tfoot>

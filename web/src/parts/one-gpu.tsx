@@ -1,7 +1,7 @@
 /** For pages about one GPU: choosing another, and what is to be said before its figures. */
 import type { GpuCell } from '../live/gpu-cell.ts'
 import { gpus } from '../live/store.ts'
-import { formatDuration, shortModel } from '../words.ts'
+import { formatAge, shortModel } from '../words.ts'
 
 export function GpuChoice({ current, onChoose }: { readonly current: string; readonly onChoose: (label: string) => void }) {
   if (gpus.value.length < 2) return null
@@ -34,5 +34,5 @@ export function GpuNotice({ cell }: { readonly cell: GpuCell }) {
 
 function Age({ cell }: { readonly cell: GpuCell }) {
   const age = cell.view.value.ageMs
-  return <span>{age === null ? 'No readings at all.' : `The last readings are ${formatDuration(age)} old.`}</span>
+  return <span>{age === null ? 'No readings at all.' : `The last readings are ${formatAge(age)} old.`}</span>
 }

@@ -9,7 +9,7 @@ import { reconnect } from '../live/connection.ts'
 import { alerts, gpus, hostname, link, version } from '../live/store.ts'
 import { place } from '../location.ts'
 import { PAGE_LINKS, PAGES } from '../page-list.ts'
-import { formatDuration, zoneName } from '../words.ts'
+import { formatAge, zoneName } from '../words.ts'
 
 /** Younger readings count as of this moment. */
 const LIVE_MS = 3000
@@ -78,14 +78,14 @@ function Link() {
         class={`linkstate ${oldest === null ? '' : oldest < LIVE_MS ? 'live' : 'old'}`}
         title={oldest === null ? 'No reading has come yet' : 'Age of the oldest reading shown'}
       >
-        <i /> {oldest === null ? 'waiting' : oldest < LIVE_MS ? 'live' : `${formatDuration(oldest)} old`}
+        <i /> {oldest === null ? 'waiting' : oldest < LIVE_MS ? 'live' : `${formatAge(oldest)} old`}
       </span>
     )
   }
   if (state === 'lost')
     return (
       <span class="linkstate lost" role="status">
-        <i /> no connection for {formatDuration(now.value - since)}
+        <i /> no connection for {formatAge(now.value - since)}
         <button type="button" class="quiet" onClick={reconnect}>
           Retry
         </button>

@@ -4,8 +4,7 @@ import type { Reading } from '../../../src/core/model.ts'
 import type { ChartUnit, ReportChart, ReportMark, ReportPageData } from '../../../src/core/report-page.ts'
 import { bandsOfStretches, marksOfStretches, stretchesOf } from '../chart/not-finite.ts'
 import type { ChartSeries, TimeChartProps } from '../chart/time-chart.tsx'
-import { secondsText } from '../pages/training/step-time.ts'
-import { figure, formatBytes, formatPercent, severityTone } from '../words.ts'
+import { formatBytes, formatFigure, formatPercent, formatSeconds, severityTone } from '../words.ts'
 
 type Figure = (value: Reading) => string
 
@@ -14,8 +13,8 @@ const FORMATS: Readonly<Record<ChartUnit, Figure>> = {
   ratio: formatPercent,
   celsius: (value) => formatWhole(value, '°C'),
   watts: (value) => formatWhole(value, ' W'),
-  seconds: secondsText,
-  number: figure,
+  seconds: formatSeconds,
+  number: formatFigure,
 }
 
 /** Where axes begin; figures without a unit follow the data. */

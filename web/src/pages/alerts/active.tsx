@@ -6,7 +6,7 @@ import { present } from '../../live/present.ts'
 import { gpus } from '../../live/store.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Badge, Fault } from '../../parts/parts.tsx'
-import { clockTime, formatDuration, severityTone } from '../../words.ts'
+import { clockTime, formatAge, formatPercent, severityTone } from '../../words.ts'
 import { DURATIONS, DurationField } from './duration-field.tsx'
 
 const MUTED: Readonly<Record<NonNullable<AlertView['mutedBy']>, string>> = {
@@ -79,7 +79,7 @@ function Alert({
       </div>
       <p>{finding.message}</p>
       <p class="tiny faint">
-        since {clockTime(finding.since, at)} ({formatDuration(at - finding.since)}) · {Math.round(finding.confidence * 100)} % sure
+        since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · {formatPercent(finding.confidence)} sure
         {alert.told.length > 0 && ` · told: ${alert.told.join(', ')}`}
         {alert.waiting.length > 0 && ` · on its way to ${alert.waiting.join(', ')}`}
         {alert.unconfirmed && ' · from before the agent was started, not seen again since'}

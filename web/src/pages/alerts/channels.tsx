@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ask, inWords } from '../../api.ts'
 import { Badge, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { useAnswer } from '../../poll.ts'
-import { formatDuration } from '../../words.ts'
+import { formatAge } from '../../words.ts'
 
 interface ChannelView {
   readonly channel: string
@@ -82,7 +82,7 @@ function Channel({ channel, onTested }: { readonly channel: ChannelView; readonl
       <td class="number">{(results.refused ?? 0) + (results.expired ?? 0)}</td>
       <td class="number">
         {depth}
-        {oldestAgeMs !== null && <span class="faint"> ({formatDuration(oldestAgeMs)})</span>}
+        {oldestAgeMs !== null && <span class="faint"> ({formatAge(oldestAgeMs)})</span>}
       </td>
       <td class="channel-state">
         {problem !== null && channel.channel === 'webpush' ? (

@@ -3,7 +3,7 @@ import { now } from '../../live/agent-clock.ts'
 import { place, setQuery } from '../../location.ts'
 import { Badge, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { useAnswer } from '../../poll.ts'
-import { clockTime, formatDuration, severityTone } from '../../words.ts'
+import { clockTime, formatAge, severityTone } from '../../words.ts'
 import { matchesText } from './past-filter.ts'
 import { SAFETY_MS, useAlertsEvent } from './use-alerts.ts'
 
@@ -43,7 +43,7 @@ export function PastAlerts() {
               {shown.map((alert) => (
                 <tr key={`${alert.fingerprint}${alert.firedAt}`}>
                   <td class="nowrap">{clockTime(alert.since, now.value)}</td>
-                  <td class="number">{formatDuration(alert.resolvedAt - alert.since)}</td>
+                  <td class="number">{formatAge(alert.resolvedAt - alert.since)}</td>
                   <td>
                     <Badge tone={severityTone(alert.severity)}>{alert.severity}</Badge>
                   </td>

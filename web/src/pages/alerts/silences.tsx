@@ -3,7 +3,7 @@ import { ask, inWords } from '../../api.ts'
 import { now } from '../../live/agent-clock.ts'
 import { Empty, Fault, Panel } from '../../parts/parts.tsx'
 import { useAnswer } from '../../poll.ts'
-import { clockTime, formatDuration } from '../../words.ts'
+import { clockTime, formatAge } from '../../words.ts'
 import { SAFETY_MS, useAlertsEvent } from './use-alerts.ts'
 
 export interface SilenceView {
@@ -31,7 +31,7 @@ export function Silences() {
             <div>
               <code>{silence.matchers.map(({ name, operator, value }) => `${name}${operator}${value}`).join(', ')}</code>
               <p class="tiny faint">
-                until {clockTime(silence.until, now.value)} ({formatDuration(silence.until - now.value)} left)
+                until {clockTime(silence.until, now.value)} ({formatAge(silence.until - now.value)} left)
                 {silence.by !== '' && ` · by ${silence.by}`}
                 {silence.comment !== '' && ` · ${silence.comment}`}
               </p>

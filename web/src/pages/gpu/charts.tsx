@@ -10,7 +10,16 @@ import type { GpuCell } from '../../live/gpu-cell.ts'
 import { epoch } from '../../live/store.ts'
 import { Badge, Fault, Panel } from '../../parts/parts.tsx'
 import { boundsOf, type TimeRange, zoomOut, zoomTo } from '../../time-range.ts'
-import { clockTime, formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, rate } from '../../words.ts'
+import {
+  clockTime,
+  formatBytes,
+  formatDuration,
+  formatMegahertz,
+  formatPercent,
+  formatRate,
+  formatWatts,
+  formatWhole,
+} from '../../words.ts'
 import { ledgerLayers } from './ledger-layers.ts'
 import { marksOf, useHappenings } from './marks.ts'
 import { throttleBands, totals } from './throttle-bands.ts'
@@ -38,9 +47,7 @@ const FIELDS: readonly GpuField[] = [
 const MOST_MARKS = 8
 const PROCESS_REFRESH_MS = 10_000
 
-const celsius = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value)} °C`)
-const watts = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value)} W`)
-const megahertz = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value / 1e6)} MHz`)
+const celsius = (value: Reading) => formatWhole(value, '°C')
 
 export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly range: TimeRange }) {
   const track = useHistory(cell, FIELDS, range).value
@@ -124,7 +131,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
             {...shared}
             title="Power"
             series={known(track, [['powerWatts', 'draw', true]])}
-            format={watts}
+            format={formatWatts}
             least={0}
             limits={limit(info.powerLimitWatts, 'cap', 'warning')}
           />
@@ -137,7 +144,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
               ['smClockHertz', 'SM'],
               ['memoryClockHertz', 'memory'],
             ])}
-            format={megahertz}
+            format={formatMegahertz}
             least={0}
             bands={bands}
           />
@@ -160,7 +167,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
               ['nvlinkTxBytesPerSecond', 'NVLink sent'],
               ['nvlinkRxBytesPerSecond', 'NVLink received'],
             ])}
-            format={rate}
+            format={formatRate}
             least={0}
           />
         </Panel>

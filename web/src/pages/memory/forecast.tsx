@@ -9,7 +9,7 @@ import { findings } from '../../live/store.ts'
 import { FindingItem } from '../../parts/finding-item.tsx'
 import { Badge, Fact, Fault, Panel } from '../../parts/parts.tsx'
 import { boundsOf, type TimeRange, zoomOut, zoomTo } from '../../time-range.ts'
-import { clockTime, formatBytes, formatDuration, formatPercent, NOT_AVAILABLE, type Tone } from '../../words.ts'
+import { clockTime, formatAge, formatBytes, formatPercent, NOT_AVAILABLE, type Tone } from '../../words.ts'
 import { type Allocator, isFresh } from './allocators.ts'
 import { fanOf, forecastsOf } from './forecast-fan.ts'
 import { type Reason, whyNoForecast } from './no-forecast.ts'
@@ -71,7 +71,7 @@ function Statement({ finding }: { readonly finding: Finding }) {
         <Fact label="Full at" tone={RISK_TONES[finding.riskLevel ?? 'low']}>
           {moment(predictedAt)}
         </Fact>
-        <Fact label="That is in">{predictedAt === null ? NOT_AVAILABLE : formatDuration(predictedAt - at)}</Fact>
+        <Fact label="That is in">{predictedAt === null ? NOT_AVAILABLE : formatAge(predictedAt - at)}</Fact>
         <Fact label="At the earliest – at the latest">
           {moment(predictedEarliestAt)} – {moment(predictedLatestAt)}
         </Fact>

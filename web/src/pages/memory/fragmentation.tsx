@@ -3,7 +3,7 @@ import type { ReadonlySignal } from '@preact/signals'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
 import { Badge, Empty, Meter, Panel } from '../../parts/parts.tsx'
-import { formatBytes, formatDuration, formatPercent } from '../../words.ts'
+import { formatAge, formatBytes, formatPercent, formatShare } from '../../words.ts'
 import { type Allocator, isFresh, judge, reserveOf } from './allocators.ts'
 import { PARTS } from './ledger-now.tsx'
 
@@ -66,7 +66,7 @@ function OneAllocator({ allocator: { step, run, isGuess } }: { readonly allocato
                     <i class={`swatch ${PARTS[name].fill}`} /> {PARTS[name].label}
                   </th>
                   <td class="number">{formatBytes(bytes)}</td>
-                  <td class="number faint">{formatPercent(bytes / reserve.reservedBytes)}</td>
+                  <td class="number faint">{formatShare(bytes, reserve.reservedBytes)}</td>
                 </tr>
               ))}
               <tr>
@@ -80,7 +80,7 @@ function OneAllocator({ allocator: { step, run, isGuess } }: { readonly allocato
       )}
       <p class="small breakable">{words}</p>
       <p class="tiny faint">
-        Step {step.step}, {formatDuration(at - step.at)} ago
+        Step {step.step}, {formatAge(at - step.at)} ago
         {step.memoryPeakAllocatedBytes !== null && ` · tensors at most ${formatBytes(step.memoryPeakAllocatedBytes)}`}
         {step.allocRetries !== null && step.allocRetries > 0 && ` · had to empty its cache ${step.allocRetries} times`}
         {isGuess && ' · taken to be on this GPU because what it reserved fits'}

@@ -1,16 +1,17 @@
 /** What grows and does not come back: of the device, its processes, their host memory, and the runs on it. */
+import { evidenceRows } from '../../../../src/core/evidence.ts'
 import type { Finding } from '../../../../src/core/model.ts'
 import type { FindingsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
-import { evidenceRows, guiltyLine } from '../../evidence.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
 import { findings } from '../../live/store.ts'
 import { Badge, Empty, Fact, Panel } from '../../parts/parts.tsx'
 import { PastFindings } from '../../parts/past-findings.tsx'
 import { usePolled } from '../../poll.ts'
-import { clockTime, formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../words.ts'
+import { clockTime, formatAge, formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../words.ts'
 import { isAbout } from './forecast-fan.ts'
+import { guiltyLine, isPlace } from './guilty-line.ts'
 import { pace } from './pace.ts'
 
 const PAST_REFRESH_MS = 60_000
@@ -67,8 +68,9 @@ function Leak({ finding, cell }: { readonly finding: Finding; readonly cell: Gpu
   const perSecond = known('bytesPerSecond')
   const perStep = known('bytesPerStep')
   const full = known('secondsToFull')
-  const line = guiltyLine(evidence)
   const at = present()
+  const rows = evidenceRows(evidence, (moment) => clockTime(moment, at))
+  const line = guiltyLine(rows)
   return (
     <li class="leak">
       <div class="leak-head">
@@ -84,7 +86,7 @@ function Leak({ finding, cell }: { readonly finding: Finding; readonly cell: Gpu
           {perStep !== null && <small class="faint"> ({formatBytes(perStep)} per step)</small>}
         </Fact>
         <Fact label="Since">
-          {clockTime(finding.since, at)} <small class="faint">({formatDuration(at - finding.since)})</small>
+          {clockTime(finding.since, at)} <small class="faint">({formatAge(at - finding.since)})</small>
         </Fact>
         <Fact label="Grown in all">{formatBytes(known('riseBytes'))}</Fact>
         <Fact label="Full in">{full === null ? NOT_AVAILABLE : `about ${formatDuration(full * 1000)}`}</Fact>
@@ -101,12 +103,14 @@ function Leak({ finding, cell }: { readonly finding: Finding; readonly cell: Gpu
         <summary>Evidence</summary>
         <table>
           <tbody>
-            {evidenceRows(evidence, at).map(({ label, value }) => (
-              <tr key={`${label} ${value}`}>
-                <th scope="row">{label}</th>
-                <td class="number">{value}</td>
-              </tr>
-            ))}
+            {rows
+              .filter((row) => !isPlace(row))
+              .map(({ label, value }) => (
+                <tr key={`${label} ${value}`}>
+                  <th scope="row">{label}</th>
+                  <td class="number">{value}</td>
+                </tr>
+              ))}
           </tbody>
         </table>
       </details>

@@ -7,7 +7,7 @@ import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
 import { LedgerTable } from '../../parts/ledger-table.tsx'
 import { Empty, Panel } from '../../parts/parts.tsx'
-import { formatBytes } from '../../words.ts'
+import { formatBytes, formatShare } from '../../words.ts'
 import { type Allocator, ledgerNow } from './allocators.ts'
 
 export const PARTS: Readonly<Record<LedgerName, { readonly label: string; readonly fill: string }>> = {
@@ -41,7 +41,6 @@ export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; read
     )
   const isLive = cell.freshness.value.kind === 'live'
   const share = (bytes: number) => bytes / ledger.totalBytes
-  const percent = (bytes: number) => `${(100 * share(bytes)).toFixed(1)} %`
   return (
     <Panel title="Where it is now" aside={<span class="small faint">{isLive ? '' : 'not current'}</span>}>
       <div class={isLive ? 'ledger' : 'ledger stale'}>
@@ -52,7 +51,7 @@ export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; read
             name,
             ...PARTS[name],
             size: formatBytes(bytes),
-            share: percent(bytes),
+            share: formatShare(bytes, ledger.totalBytes),
             ratio: share(bytes),
             explanation: name === 'other_processes' ? <Holders processes={cell.processes.value} /> : explanation,
           }))}

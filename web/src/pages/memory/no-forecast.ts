@@ -39,7 +39,7 @@ export function whyNoForecast({ at, used, totalBytes, isLive, hasAllocator }: Co
   const followed = hasAllocator ? ' What the training needs is followed, not what its cache keeps.' : ''
   const change = bytes - before
   if (Math.abs(change) < STEADY * totalBytes)
-    return { title: 'Memory is steady', text: `It changed by less than 1 % of the card in the last ${span}.${followed}`, isJudged: true }
+    return { title: 'Memory is steady', text: `It changed by less than 1% of the card in the last ${span}.${followed}`, isJudged: true }
   if (change < 0) return { title: 'Memory is falling', text: `${formatBytes(-change)} less than ${span} ago.${followed}`, isJudged: true }
   return {
     title: 'Memory rose, but not towards its end',

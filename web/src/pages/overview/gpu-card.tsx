@@ -10,6 +10,7 @@ import { Badge, Meter } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
 import {
   clockReasons,
+  formatCount,
   formatPercent,
   NOT_AVAILABLE,
   ownersOf,
@@ -93,7 +94,7 @@ export function FindingCount({ cell }: { readonly cell: GpuCell }) {
   if (!worst) return null
   return (
     <Badge tone={severityTone(worst.severity)} title={own.map(({ message }) => message).join('\n')}>
-      {own.length} {own.length === 1 ? 'finding' : 'findings'}
+      {formatCount(own.length, 'finding')}
     </Badge>
   )
 }
@@ -219,10 +220,7 @@ export function Owners({ cell }: { readonly cell: GpuCell }) {
   if (owners === null) return <span class="faint">nobody</span>
   const count = cell.processes.value.length
   return (
-    <a
-      href={placeHash(['processes'], { gpu: cell.info.value.label })}
-      title={`${owners}: ${count} ${count === 1 ? 'process' : 'processes'}`}
-    >
+    <a href={placeHash(['processes'], { gpu: cell.info.value.label })} title={`${owners}: ${formatCount(count, 'process', 'processes')}`}>
       {owners}
     </a>
   )

@@ -2,7 +2,7 @@
 import { Sparkline } from '../../chart/sparkline.tsx'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { placeHash } from '../../place.ts'
-import { formatPercent, memoryTone, NOT_AVAILABLE, powerTone, temperatureTone, usedOf } from '../../words.ts'
+import { formatPercent, formatUsed, memoryTone, NOT_AVAILABLE, powerTone, temperatureTone } from '../../words.ts'
 import { Clocks, cardName, FindingCount, Owners } from './gpu-card.tsx'
 import { Forecast, MemoryMeter } from './memory-bar.tsx'
 import { holdingOf } from './memory-holders.ts'
@@ -69,7 +69,7 @@ function GpuRow({ cell }: { readonly cell: GpuCell }) {
       <td class="row-memory">
         <MemoryMeter holding={holding} />
         <span class={`tone-${memoryTone(holding?.usedRatio ?? null)}`}>
-          {holding ? usedOf(sample?.memoryUsedBytes ?? null, holding.totalBytes).replace(' GiB', '') : NOT_AVAILABLE}
+          {holding ? formatUsed(sample?.memoryUsedBytes ?? null, holding.totalBytes).replace(' GiB', '') : NOT_AVAILABLE}
         </span>
       </td>
       <td class={`number tone-${temperatureTone(temperature, info)}`} title={limit === null ? undefined : `slows down at ${limit} °C`}>

@@ -6,7 +6,7 @@ import { present } from '../../live/present.ts'
 import { findings, runs } from '../../live/store.ts'
 import { Meter } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
-import { formatBytes, formatPercent, memoryTone, NOT_AVAILABLE, usedOf } from '../../words.ts'
+import { formatBytes, formatPercent, formatUsed, memoryTone, NOT_AVAILABLE } from '../../words.ts'
 import { forecastTone, forecastWords } from './forecast.ts'
 import { type Holder, type Holding, holdingOf } from './memory-holders.ts'
 
@@ -26,7 +26,7 @@ export function MemoryBlock({ sample, processes }: MemoryProps) {
         <span class="label">Memory</span>
         <span class={`tone-${memoryTone(ratio)}`}>{formatPercent(ratio)}</span>
         <span class="grow" />
-        <span>{holding ? usedOf(sample?.memoryUsedBytes ?? null, holding.totalBytes) : NOT_AVAILABLE}</span>
+        <span>{holding ? formatUsed(sample?.memoryUsedBytes ?? null, holding.totalBytes) : NOT_AVAILABLE}</span>
       </div>
       <MemoryMeter holding={holding} />
       <ul class="holders">{holding && inLegend(holding).map((holder) => <HolderItem key={holder.key} holder={holder} />)}</ul>

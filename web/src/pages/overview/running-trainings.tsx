@@ -8,7 +8,7 @@ import { allRuns, findings, link } from '../../live/store.ts'
 import { Badge, Empty, Meter, Panel } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
 import { usePolled } from '../../poll.ts'
-import { figure, formatDuration, formatPercent, NOT_AVAILABLE, severityTone } from '../../words.ts'
+import { formatAge, formatFigure, formatPercent, NOT_AVAILABLE, severityTone } from '../../words.ts'
 import { type TrainingRow, trainingRows } from './training-rows.ts'
 
 const REFRESH_MS = 15_000
@@ -62,11 +62,11 @@ function TrainingItem({ row }: { readonly row: TrainingRow }) {
       )}
       <dl class="training-figures">
         <Figure label="step">{steps}</Figure>
-        <Figure label="left">{etaSeconds === null ? NOT_AVAILABLE : formatDuration(etaSeconds * 1000)}</Figure>
+        <Figure label="left">{etaSeconds === null ? NOT_AVAILABLE : formatAge(etaSeconds * 1000)}</Figure>
         <Figure label="loss">
-          <span class={isBroken ? 'tone-critical' : ''}>{figure(loss)}</span>
+          <span class={isBroken ? 'tone-critical' : ''}>{formatFigure(loss)}</span>
         </Figure>
-        <Figure label="per second">{figure(throughputPerSecond)}</Figure>
+        <Figure label="per second">{formatFigure(throughputPerSecond)}</Figure>
       </dl>
       <p class="tiny faint cut">
         {[user, gpus.length === 0 ? null : `GPU ${gpus.join(', ')}`].filter(Boolean).join(' · ')}
@@ -87,5 +87,5 @@ function Figure({ label, children }: { readonly label: string; readonly children
 
 function Silence({ lastStepAt }: { readonly lastStepAt: number | null }) {
   const age = lastStepAt === null ? null : present() - lastStepAt
-  return age === null || age < QUIET_MS ? null : <span class="tone-warning"> · no step for {formatDuration(age)}</span>
+  return age === null || age < QUIET_MS ? null : <span class="tone-warning"> · no step for {formatAge(age)}</span>
 }

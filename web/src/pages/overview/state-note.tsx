@@ -1,7 +1,7 @@
 /** Says in so many words when what a card shows is not the present. */
 import type { Freshness } from '../../live/freshness.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
-import { formatDuration, type Tone } from '../../words.ts'
+import { formatAge, type Tone } from '../../words.ts'
 
 const NAMES: Readonly<Record<Freshness['kind'], { readonly name: string; readonly tone: Tone }>> = {
   live: { name: 'live', tone: 'good' },
@@ -43,5 +43,5 @@ export function StateBadge({ cell, freshness }: { readonly cell: GpuCell; readon
 /** By itself, so that only it is drawn again each second. */
 function Age({ cell }: { readonly cell: GpuCell }) {
   const age = cell.view.value.ageMs
-  return age === null || age < FRESH_MS ? null : <span class="nowrap">{formatDuration(age)} old</span>
+  return age === null || age < FRESH_MS ? null : <span class="nowrap">{formatAge(age)} old</span>
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { countBySeverity } from '../../../../src/core/known/findings.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import { findings, gpus, host, isHostLive, link } from '../../live/store.ts'
-import { formatPercent, memoryTone, NOT_AVAILABLE, type Tone, usedOf } from '../../words.ts'
+import { formatCount, formatPercent, formatUsed, formatWatts, memoryTone, NOT_AVAILABLE, type Tone } from '../../words.ts'
 import { totalsOf } from './totals.ts'
 
 export function TotalsBar() {
@@ -16,7 +16,7 @@ export function TotalsBar() {
     })),
   )
   const memory = ratioOf(totals.memoryUsedBytes, totals.memoryTotalBytes)
-  const power = totals.powerWatts === null ? NOT_AVAILABLE : watts(totals.powerWatts)
+  const power = totals.powerWatts === null ? NOT_AVAILABLE : formatWatts(totals.powerWatts)
   return (
     <section class="panel totals" aria-label="The whole machine">
       <Total label="GPUs" aside={totals.migInstances > 0 ? `${totals.migInstances} MIG instances` : null}>
@@ -27,10 +27,10 @@ export function TotalsBar() {
       <Total label="GPU memory" tone={memoryTone(memory)} aside={memory === null ? null : formatPercent(memory)}>
         {bytesOf(totals.memoryUsedBytes, totals.memoryTotalBytes)}
       </Total>
-      <Total label="Power" aside={totals.powerCapWatts === null ? null : `cap ${watts(totals.powerCapWatts)}`}>
+      <Total label="Power" aside={totals.powerCapWatts === null ? null : `cap ${formatWatts(totals.powerCapWatts)}`}>
         {power}
       </Total>
-      <Total label="GPU processes" aside={totals.users > 0 ? `${totals.users} ${totals.users === 1 ? 'user' : 'users'}` : null}>
+      <Total label="GPU processes" aside={totals.users > 0 ? formatCount(totals.users, 'user') : null}>
         <a href="#/processes">{totals.processes ?? NOT_AVAILABLE}</a>
       </Total>
       <HostTotals />
@@ -63,7 +63,7 @@ function FindingTotal() {
   return (
     <Total
       label="Findings"
-      aside={critical > 0 ? `${critical} critical` : warning > 0 ? `${warning} ${warning === 1 ? 'warning' : 'warnings'}` : null}
+      aside={critical > 0 ? `${critical} critical` : warning > 0 ? formatCount(warning, 'warning') : null}
       tone={tone}
     >
       <a href="#/alerts" class={`tone-${tone}`}>
@@ -91,13 +91,9 @@ function Total({ label, aside = null, tone = 'plain', children }: TotalProps) {
 }
 
 function bytesOf(used: Reading, total: Reading): string {
-  return used === null && total === null ? NOT_AVAILABLE : usedOf(used, total)
+  return used === null && total === null ? NOT_AVAILABLE : formatUsed(used, total)
 }
 
 function ratioOf(used: Reading, total: Reading): Reading {
   return used === null || !total ? null : used / total
-}
-
-function watts(value: number): string {
-  return value >= 10_000 ? `${(value / 1000).toFixed(1)} kW` : `${Math.round(value)} W`
 }

@@ -6,7 +6,7 @@ import { now } from '../../live/agent-clock.ts'
 import { gpus } from '../../live/store.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Fault } from '../../parts/parts.tsx'
-import { clockTime, formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import { clockTime, formatAge, formatBytes, NOT_AVAILABLE } from '../../words.ts'
 import type { ProcessRow } from './process-rows.ts'
 
 const SIGNALS = [
@@ -96,7 +96,7 @@ function Outcome({ answer, startedAt }: { readonly answer: SignalAnswer; readonl
     <p class="small" role="status">
       {answer.signal} was sent at {clockTime(answer.sentAt, now.value)}.{' '}
       {isThere ? (
-        <span class="tone-warning">The process is still on the GPU, {formatDuration(now.value - answer.sentAt)} later.</span>
+        <span class="tone-warning">The process is still on the GPU, {formatAge(now.value - answer.sentAt)} later.</span>
       ) : (
         <span class="tone-good">The process has left the GPU.</span>
       )}

@@ -10,7 +10,7 @@ import { CopyButton, Fault } from '../../parts/parts.tsx'
 import { RangePicker } from '../../parts/range-picker.tsx'
 import { usePolled } from '../../poll.ts'
 import { boundsOf, currentRange, zoomOut, zoomTo } from '../../time-range.ts'
-import { clockTime, formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import { clockTime, formatAge, formatBytes, NOT_AVAILABLE } from '../../words.ts'
 import { allowEntries, policyOf } from './allow-list.ts'
 import type { ProcessRow } from './process-rows.ts'
 
@@ -50,7 +50,7 @@ function Facts({ row }: { readonly row: ProcessRow }) {
     ['Parent', info.parentPid === null ? null : `PID ${info.parentPid}`],
     [
       'Running since',
-      info.startedAt === null ? null : `${clockTime(info.startedAt, present())} (${formatDuration(present() - info.startedAt)})`,
+      info.startedAt === null ? null : `${clockTime(info.startedAt, present())} (${formatAge(present() - info.startedAt)})`,
     ],
     ['User', info.user === null ? null : `${info.user}${info.uid === null ? '' : ` (uid ${info.uid})`}`],
     ['State', info.state === null ? null : (STATES[info.state] ?? info.state)],

@@ -5,7 +5,7 @@ import { present } from '../../live/present.ts'
 import { setQuery } from '../../location.ts'
 import { Badge } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
-import { formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../words.ts'
+import { formatAge, formatBytes, formatPercent, NOT_AVAILABLE } from '../../words.ts'
 import { ProcessDetails } from './process-details.tsx'
 import { COLUMNS, type Column, keepOrder, nextOrder, type Order, orderText, type ProcessRow, USUAL_ORDER } from './process-rows.ts'
 
@@ -180,7 +180,7 @@ function Since({ at }: { readonly at: Reading }) {
   const isToday = new Date(at).toDateString() === new Date(now).toDateString()
   return (
     <time dateTime={new Date(at).toISOString()} title={new Date(at).toLocaleString()}>
-      {(isToday ? TIME : DAY_AND_TIME).format(at)} <span class="faint">{formatDuration(now - at)}</span>
+      {(isToday ? TIME : DAY_AND_TIME).format(at)} <span class="faint">{formatAge(now - at)}</span>
     </time>
   )
 }

@@ -4,7 +4,7 @@ import type { DoctorAnswer } from '../../answers.ts'
 import { ask, inWords } from '../../api.ts'
 import { now } from '../../live/agent-clock.ts'
 import { Badge, CopyButton, Empty, Fault, Panel } from '../../parts/parts.tsx'
-import { clockTime, type Tone } from '../../words.ts'
+import { clockTime, formatDuration, type Tone } from '../../words.ts'
 
 const STATES: Readonly<
   Record<DoctorAnswer['checks'][number]['state'], { readonly words: string; readonly tone: Tone; readonly order: number }>
@@ -65,7 +65,7 @@ export function DoctorPanel() {
       </ul>
       {answer && (
         <p class="tiny faint" role="status">
-          Looked at {clockTime(answer.at, now.peek())}, in {(answer.tookMs / 1000).toFixed(1)} s. The same in a terminal:{' '}
+          Looked at {clockTime(answer.at, now.peek())}, in {formatDuration(answer.tookMs)}. The same in a terminal:{' '}
           <code>gpuwarden doctor</code>
         </p>
       )}

@@ -4,8 +4,8 @@ import type { HealthAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { Badge, Empty, Fact, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { usePolled } from '../../poll.ts'
-import { formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
-import { corePercent, costsOf, totalOf } from './overhead.ts'
+import { formatAge, formatBytes, formatDuration, formatPercent, NOT_AVAILABLE } from '../../words.ts'
+import { costsOf, totalOf } from './overhead.ts'
 import { roomFacts } from './room-facts.ts'
 
 const EVERY_MS = 5000
@@ -32,7 +32,7 @@ export function OverheadPanel() {
         title="What watching costs"
         aside={
           <span class="small faint">
-            {before === null ? 'being measured…' : `of one core, over the last ${formatDuration(answer.at - before.at)}`}
+            {before === null ? 'being measured…' : `of one core, over the last ${formatAge(answer.at - before.at)}`}
           </span>
         }
       >
@@ -55,9 +55,9 @@ function Costs({ before, now }: { readonly before: HealthAnswer | null; readonly
   return (
     <>
       <div class="facts">
-        <Fact label="CPU, all together">{corePercent(total.cpuRatio)}</Fact>
+        <Fact label="CPU, all together">{total.cpuRatio === null ? '…' : formatPercent(total.cpuRatio)}</Fact>
         <Fact label="Memory, all together">{formatBytes(total.residentBytes)}</Fact>
-        <Fact label="Running for">{formatDuration(now.at - now.self.startedAt)}</Fact>
+        <Fact label="Running for">{formatAge(now.at - now.self.startedAt)}</Fact>
         <Fact label="Pages and other listeners">
           {now.stream.clients} <small class="faint">of {now.stream.maxClients}</small>
         </Fact>
@@ -79,8 +79,8 @@ function Costs({ before, now }: { readonly before: HealthAnswer | null; readonly
               <tr key={name}>
                 <td>{name}</td>
                 <td class="number mono">{pid ?? NOT_AVAILABLE}</td>
-                <td class="number">{corePercent(cpuRatio)}</td>
-                <td class="number">{meanCpuRatio === null ? <span class="faint">–</span> : corePercent(meanCpuRatio)}</td>
+                <td class="number">{cpuRatio === null ? '…' : formatPercent(cpuRatio)}</td>
+                <td class="number">{meanCpuRatio === null ? <span class="faint">–</span> : formatPercent(meanCpuRatio)}</td>
                 <td class="number">{formatBytes(residentBytes)}</td>
               </tr>
             ))}
@@ -123,7 +123,7 @@ function Parts({ answer }: { readonly answer: HealthAnswer }) {
                 <td class="number">{source.samples}</td>
                 <td class="number">{source.skippedTicks}</td>
                 <td class="number">{source.restarts}</td>
-                <td class="number">{source.readMs === null ? NOT_AVAILABLE : `${source.readMs.toFixed(1)} ms`}</td>
+                <td class="number">{source.readMs === null ? NOT_AVAILABLE : formatDuration(source.readMs)}</td>
                 <td class="number">{source.intervalMs / 1000} s</td>
               </tr>
             ))}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { HealthAnswer } from '../../answers.ts'
-import { corePercent, costsOf, totalOf } from './overhead.ts'
+import { costsOf, totalOf } from './overhead.ts'
 
 interface Parts {
   readonly at: number
@@ -38,8 +38,4 @@ describe('costsOf', () => {
     expect(costsOf(before, health({ at: 110_000, agent: 1.2, sampler: 0.9, pid: 3 }))[1]?.cpuRatio).toBeNull()
     expect(totalOf(costsOf(before, health({ at: 110_000, agent: 1.2, sampler: null }))).cpuRatio).toBeNull()
   })
-})
-
-it('writes small shares with a decimal', () => {
-  expect([0.0123, 0.25, null].map(corePercent)).toEqual(['1.2 %', '25 %', '…'])
 })

@@ -47,8 +47,3 @@ export function totalOf(costs: readonly Cost[]): { readonly cpuRatio: Reading; r
   }
   return { cpuRatio: sum(({ cpuRatio }) => cpuRatio), residentBytes: sum(({ residentBytes }) => residentBytes) }
 }
-
-/** `0.8 %`: of one core. */
-export function corePercent(ratio: Reading): string {
-  return ratio === null ? '…' : `${(ratio * 100).toFixed(ratio >= 0.1 ? 0 : 1)} %`
-}

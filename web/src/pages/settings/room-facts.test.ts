@@ -16,9 +16,9 @@ it('makes lines of whatever a part says of itself', () => {
   expect(roomFacts(room, 0).map(({ label, value }) => `${label}: ${value}`)).toEqual([
     'state: ok',
     'reason: none',
-    'bytes written: 3 MiB',
-    'pending: 2 MiB',
-    'oldest age: 1 min',
+    'bytes written: 3.0 MiB',
+    'pending: 2.0 MiB',
+    'oldest age: 1 min 30 s',
     'sole writer: yes',
     'current files: a.jsonl, b.jsonl',
     'alerts firing: 2',

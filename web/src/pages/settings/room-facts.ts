@@ -1,6 +1,6 @@
 /** What a part of the agent says of its health, as lines for people, whatever the part is. */
 import { NOT_AVAILABLE } from '../../../../src/core/format.ts'
-import { clockTime, formatBytes, formatDuration } from '../../words.ts'
+import { clockTime, formatAge, formatBytes } from '../../words.ts'
 
 export interface RoomFact {
   readonly label: string
@@ -32,7 +32,7 @@ function valueText(name: string, value: unknown, now: number): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value !== 'number') return String(value)
   if (/bytes/i.test(name)) return formatBytes(value)
-  if (/Ms$/.test(name)) return formatDuration(value)
+  if (/Ms$/.test(name)) return formatAge(value)
   if (/(At|since)$/.test(name)) return clockTime(value, now)
   return String(value)
 }

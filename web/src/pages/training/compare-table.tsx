@@ -3,13 +3,12 @@ import { numberOf } from '../../answers.ts'
 import { now } from '../../live/agent-clock.ts'
 import { setQuery } from '../../location.ts'
 import { ScrollBox } from '../../parts/parts.tsx'
-import { figure, formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import { formatAge, formatBytes, formatFigure, formatSeconds, NOT_AVAILABLE } from '../../words.ts'
 import { type Compared, nameOf } from './compared-run.ts'
 import { columnOf } from './curve.ts'
 import { metricFormat, metricName } from './metric-names.ts'
 import { keptRow } from './run-rows.ts'
 import { StateBadge } from './run-state.tsx'
-import { secondsText } from './step-time.ts'
 
 export function FinalFigures({
   list,
@@ -79,15 +78,15 @@ function FinalRow({ one, index, metric, ids }: FinalRowProps) {
       <td>{run ? <StateBadge state={keptRow(run, undefined, now.peek()).state} /> : <span class="faint">only seen</span>}</td>
       <td class="number">{(run ? told('lastStep') : curve.steps.at(-1)) ?? NOT_AVAILABLE}</td>
       {metric !== 'loss' && <td class="number">{metricFormat(metric)(last(metric))}</td>}
-      <td class={`number ${loss !== null && !Number.isFinite(loss) ? 'tone-critical' : ''}`}>{figure(loss)}</td>
+      <td class={`number ${loss !== null && !Number.isFinite(loss) ? 'tone-critical' : ''}`}>{formatFigure(loss)}</td>
       <td class="number">
-        {figure(told('bestLoss') ?? best ?? null)}
+        {formatFigure(told('bestLoss') ?? best ?? null)}
         {told('bestLossStep') !== null && <small class="faint"> at {told('bestLossStep')}</small>}
       </td>
-      <td class="number">{figure(told('meanThroughputPerSecond'))}</td>
-      <td class="number">{secondsText(told('meanStepSeconds'))}</td>
+      <td class="number">{formatFigure(told('meanThroughputPerSecond'))}</td>
+      <td class="number">{formatSeconds(told('meanStepSeconds'))}</td>
       <td class="number">{formatBytes(told('memoryPeakAllocatedBytes') ?? last('memoryPeakAllocatedBytes'))}</td>
-      <td class="number">{run ? formatDuration((run.endedAt ?? now.value) - run.startedAt) : NOT_AVAILABLE}</td>
+      <td class="number">{run ? formatAge((run.endedAt ?? now.value) - run.startedAt) : NOT_AVAILABLE}</td>
       <td>
         <button type="button" class="quiet" onClick={remove} aria-label={`Remove ${nameOf(one)}`}>
           Remove

@@ -1,6 +1,7 @@
 /** How curves are shown: kept in the address, so that a link shows the same. */
 import { useState } from 'preact/hooks'
 import { setQuery } from '../../location.ts'
+import { formatPercent } from '../../words.ts'
 import { MOST_SMOOTHING } from './smoothing.ts'
 
 /** The address changes when the handle is let go: browsers do not like it changed sixty times a second. */
@@ -16,7 +17,7 @@ export function SmoothingSlider({ value, onMove }: { readonly value: number; rea
         max={MOST_SMOOTHING}
         step={0.01}
         value={shown}
-        aria-valuetext={`${Math.round(shown * 100)} %`}
+        aria-valuetext={formatPercent(shown)}
         onInput={(event) => {
           const weight = Number(event.currentTarget.value)
           setMoving(weight)

@@ -1,9 +1,8 @@
 /** What can be compared, in words and with its unit. */
 import { CUSTOM, PHASE } from '../../../../src/core/curve-fields.ts'
 import type { Reading } from '../../../../src/core/model.ts'
-import { figure, formatBytes } from '../../words.ts'
+import { formatBytes, formatFigure, formatSeconds } from '../../words.ts'
 import { columnOf, type RunCurve } from './curve.ts'
-import { secondsText } from './step-time.ts'
 
 const NAMES: Readonly<Record<string, string>> = {
   loss: 'Loss',
@@ -29,7 +28,7 @@ export function metricName(field: string): string {
 
 export function metricFormat(field: string): (value: Reading) => string {
   if (field.endsWith('Bytes')) return formatBytes
-  return field === 'stepSeconds' || field.startsWith(PHASE) ? secondsText : figure
+  return field === 'stepSeconds' || field.startsWith(PHASE) ? formatSeconds : formatFigure
 }
 
 /** Those that at least one of the runs tells: the usual ones first, then by name. */

@@ -1,5 +1,6 @@
 /** The ledger of a report of memory that ran out, as a bar and a table show it. */
-import { ledgerBySize, ledgerLabel, ledgerTotal, type OomReport, shareText, sizeText } from '../../../../src/core/memory/oom-report.ts'
+import { ledgerBySize, ledgerLabel, ledgerTotal, type OomReport } from '../../../../src/core/memory/oom-report.ts'
+import { formatBytes, formatShare } from '../../words.ts'
 
 export interface OomPart {
   readonly name: string
@@ -25,10 +26,10 @@ export function oomParts(report: OomReport): OomParts | null {
   const parts = ledgerBySize(report).map(({ name, bytes, explanation }) => ({
     name,
     label: ledgerLabel(name),
-    size: sizeText(bytes),
+    size: formatBytes(bytes),
     ratio: bytes / total,
-    share: shareText(bytes, total),
+    share: formatShare(bytes, total),
     explanation: explanation ?? '',
   }))
-  return { parts, total: sizeText(total), words: parts.map(({ label, size }) => `${label} ${size}`).join(', ') }
+  return { parts, total: formatBytes(total), words: parts.map(({ label, size }) => `${label} ${size}`).join(', ') }
 }

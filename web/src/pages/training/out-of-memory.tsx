@@ -7,12 +7,11 @@ import {
   type OomReport,
   ownPlace,
   placeText,
-  sizeText,
 } from '../../../../src/core/memory/oom-report.ts'
 import { now } from '../../live/agent-clock.ts'
 import { LedgerTable } from '../../parts/ledger-table.tsx'
 import { CopyButton, Fact, Panel, ScrollBox } from '../../parts/parts.tsx'
-import { clockTime } from '../../words.ts'
+import { clockTime, formatBytes } from '../../words.ts'
 import { PARTS } from '../memory/ledger-now.tsx'
 import { oomParts } from './oom-parts.ts'
 
@@ -58,7 +57,7 @@ function Circumstances({ report }: { readonly report: OomReport }) {
         </p>
       )}
       <div class="facts">
-        {requestedBytes !== null && <Fact label="Asked for">{sizeText(requestedBytes)}</Fact>}
+        {requestedBytes !== null && <Fact label="Asked for">{formatBytes(requestedBytes)}</Fact>}
         {growth && <Fact label="Tensors grew">{growthText(growth)}</Fact>}
         <Fact label="Allocator settings" title="PYTORCH_ALLOC_CONF">
           {allocatorSettings === null ? 'none' : <code class="breakable">{allocatorSettings}</code>}
@@ -120,7 +119,7 @@ function Holders({ list }: { readonly list: readonly OomHolder[] }) {
           <tbody>
             {list.map((holder) => (
               <tr key={placeText(holder)}>
-                <td class="number">{sizeText(holder.bytes)}</td>
+                <td class="number">{formatBytes(holder.bytes)}</td>
                 <td class="number faint">{holder.blocks ?? ''}</td>
                 <td class="small">
                   <Place place={holder} />

@@ -19,7 +19,7 @@ const row = (rank: number, seconds: number | null, relativeSpeed: number | null 
 describe('judgedRanks', () => {
   it('marks who is slow by its speed', () => {
     const ranks = judgedRanks([row(0, 1), row(1, 2, 0.5), row(2, null, null)], [])
-    expect(ranks.map(({ straggles }) => straggles)).toEqual([null, '100 % slower than the others', null])
+    expect(ranks.map(({ straggles }) => straggles)).toEqual([null, '100% slower than the others', null])
     expect(ranks.map(({ share }) => share)).toEqual([0.5, 1, 0])
   })
 

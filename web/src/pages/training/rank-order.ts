@@ -1,6 +1,7 @@
 /** Ranks side by side: which of them hold the others up. */
 import type { Finding, Reading } from '../../../../src/core/model.ts'
 import type { RankRow } from '../../answers.ts'
+import { formatPercent } from '../../words.ts'
 
 export interface JudgedRank extends RankRow {
   /** Of about the last twenty steps where the agent tells, else of all. */
@@ -27,7 +28,7 @@ export function judgedRanks(ranks: readonly RankRow[], findings: readonly Findin
     const stepSeconds = seconds[index] ?? null
     const isSlow = rank.relativeSpeed !== null && rank.relativeSpeed < SLOW
     const straggles =
-      found.get(rank.rank)?.message ?? (isSlow ? `${Math.round((1 / (rank.relativeSpeed || 1) - 1) * 100)} % slower than the others` : null)
+      found.get(rank.rank)?.message ?? (isSlow ? `${formatPercent(1 / (rank.relativeSpeed || 1) - 1)} slower than the others` : null)
     return { ...rank, stepSeconds, share: stepSeconds === null || slowest === 0 ? 0 : stepSeconds / slowest, straggles }
   })
 }

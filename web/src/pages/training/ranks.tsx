@@ -6,9 +6,8 @@ import { now } from '../../live/agent-clock.ts'
 import { place, setQuery } from '../../location.ts'
 import { Badge, Choices, Fault, Panel } from '../../parts/parts.tsx'
 import { usePolled } from '../../poll.ts'
-import { formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import { formatAge, formatBytes, formatCount, formatSeconds, NOT_AVAILABLE } from '../../words.ts'
 import { type JudgedRank, judgedRanks, type RankOrder, shownRanks } from './rank-order.ts'
-import { secondsText } from './step-time.ts'
 import { runPath } from './use-run.ts'
 
 const REFRESH_MS = 5000
@@ -42,11 +41,7 @@ export function RanksPanel({
       title={`Ranks (${ranks.length})`}
       aside={
         <>
-          {slow > 0 ? (
-            <Badge tone="warning">{slow === 1 ? '1 straggler' : `${slow} stragglers`}</Badge>
-          ) : (
-            <Badge tone="good">all keep up</Badge>
-          )}
+          {slow > 0 ? <Badge tone="warning">{formatCount(slow, 'straggler')}</Badge> : <Badge tone="good">all keep up</Badge>}
           <Choices<RankOrder>
             label="Order of ranks"
             options={ORDERS}
@@ -96,7 +91,7 @@ function Row({ rank }: { readonly rank: JudgedRank }) {
       <td>
         <span class="rank-bar">
           <i class={rank.straggles === null ? 'fill-1' : 'fill-warning'} style={{ width: `${Math.round(rank.share * 100)}%` }} />
-          <span>{secondsText(rank.stepSeconds)}</span>
+          <span>{formatSeconds(rank.stepSeconds)}</span>
         </span>
       </td>
       <td class="number">{speed === null ? NOT_AVAILABLE : `${speed.toFixed(2)} ×`}</td>
@@ -104,7 +99,7 @@ function Row({ rank }: { readonly rank: JudgedRank }) {
       <td class="number">{rank.behindSteps === 0 ? <span class="faint">0</span> : rank.behindSteps}</td>
       <td class="number">{formatBytes(rank.memoryAllocatedBytes)}</td>
       <td class="number mono">{rank.pid ?? NOT_AVAILABLE}</td>
-      <td class="number">{formatDuration(now.value - rank.lastAt)}</td>
+      <td class="number">{formatAge(now.value - rank.lastAt)}</td>
       <td class="rank-mark">
         {rank.straggles !== null && (
           <Badge tone="warning" title={rank.straggles}>

@@ -6,11 +6,11 @@ import { bandsOfStretches, drawable, marksOfStretches, stretchesOf } from '../..
 import { TimeChart, type TimeChartProps } from '../../chart/time-chart.tsx'
 import { setQuery } from '../../location.ts'
 import { Panel } from '../../parts/parts.tsx'
-import { figure, formatBytes } from '../../words.ts'
+import { formatBytes, formatFigure, formatSeconds } from '../../words.ts'
 import { byStep, columnOf, namesOf, type RunCurve } from './curve.ts'
 import { marksOfFindings, type RunAxis } from './run-marks.ts'
 import { smoothed } from './smoothing.ts'
-import { phaseLayers, secondsText } from './step-time.ts'
+import { phaseLayers } from './step-time.ts'
 
 interface ChartsProps {
   readonly curve: RunCurve
@@ -135,7 +135,7 @@ function Smoothed({ curve, shared, field, title, smoothing, isLog, limits = [], 
         limits={limits}
         least={least}
         log={isLog}
-        format={figure}
+        format={formatFigure}
       />
     </Panel>
   )
@@ -155,7 +155,7 @@ interface PlainProps {
   readonly format?: (value: Reading) => string
 }
 
-function Plain({ shared, curve, title, lines, isStepped = false, format = figure }: PlainProps) {
+function Plain({ shared, curve, title, lines, isStepped = false, format = formatFigure }: PlainProps) {
   const series = lines.flatMap(([field, label], color) => {
     const values = columnOf(curve, field)
     return values === null ? [] : [{ label, values, color, stepped: isStepped, spanned: isSparse(values) }]
@@ -178,10 +178,10 @@ function Plain({ shared, curve, title, lines, isStepped = false, format = figure
 function StepTime({ shared, curve }: { readonly shared: Shared; readonly curve: RunCurve }) {
   const layers = useMemo(() => phaseLayers(curve), [curve])
   if (layers === null)
-    return <Plain shared={shared} curve={curve} title="Time of a step" lines={[['stepSeconds', 'step']]} format={secondsText} />
+    return <Plain shared={shared} curve={curve} title="Time of a step" lines={[['stepSeconds', 'step']]} format={formatSeconds} />
   return (
     <Panel>
-      <TimeChart {...shared} title="Time of a step, by phase" series={layers} stacked least={0} format={secondsText} />
+      <TimeChart {...shared} title="Time of a step, by phase" series={layers} stacked least={0} format={formatSeconds} />
     </Panel>
   )
 }

@@ -6,9 +6,8 @@ import { now } from '../../live/agent-clock.ts'
 import { present } from '../../live/present.ts'
 import { gpus } from '../../live/store.ts'
 import { CopyButton, Fact, Panel } from '../../parts/parts.tsx'
-import { clockTime, figure, formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import { clockTime, formatAge, formatBytes, formatFigure, formatPercent, formatSeconds, NOT_AVAILABLE } from '../../words.ts'
 import type { RunRow } from './run-rows.ts'
-import { secondsText } from './step-time.ts'
 
 /** `isCauseShown`: why memory ran out is on the page, and PyTorch's message with it. */
 export function RunFacts({
@@ -30,21 +29,21 @@ export function RunFacts({
         <Fact label="Step">
           {row.step ?? NOT_AVAILABLE}
           {row.totalSteps !== null && <small class="faint"> of {row.totalSteps}</small>}
-          {row.progress !== null && <progress value={row.progress} max={1} aria-label={`${Math.round(row.progress * 100)} % done`} />}
+          {row.progress !== null && <progress value={row.progress} max={1} aria-label={`${formatPercent(row.progress)} done`} />}
         </Fact>
         <Fact label="Time left" title="Steps left × mean time of a step">
-          {row.etaMs === null ? NOT_AVAILABLE : formatDuration(row.etaMs)}
+          {row.etaMs === null ? NOT_AVAILABLE : formatAge(row.etaMs)}
         </Fact>
         <Fact label="Loss" tone={isOdd ? 'critical' : 'plain'}>
-          {figure(row.loss)}
+          {formatFigure(row.loss)}
         </Fact>
         {told('bestLoss') !== null && (
           <Fact label="Best loss">
-            {figure(told('bestLoss'))} <small class="faint">at step {told('bestLossStep')}</small>
+            {formatFigure(told('bestLoss'))} <small class="faint">at step {told('bestLossStep')}</small>
           </Fact>
         )}
-        <Fact label="Samples/s">{figure(row.throughputPerSecond)}</Fact>
-        {run && <Fact label="Mean time of a step">{secondsText(told('meanStepSeconds'))}</Fact>}
+        <Fact label="Samples/s">{formatFigure(row.throughputPerSecond)}</Fact>
+        {run && <Fact label="Mean time of a step">{formatSeconds(told('meanStepSeconds'))}</Fact>}
         {told('memoryPeakAllocatedBytes') !== null && <Fact label="Tensors at most">{formatBytes(told('memoryPeakAllocatedBytes'))}</Fact>}
         {odd !== null && odd > 0 && (
           <Fact label="Not finite" tone="critical">
@@ -53,12 +52,12 @@ export function RunFacts({
         )}
         {row.lastStepAt !== null && (
           <Fact label={row.state === 'silent' ? 'No step for' : 'Last step'} tone={row.state === 'silent' ? 'warning' : 'plain'}>
-            {row.state === 'silent' ? formatDuration(at - row.lastStepAt) : clockTime(row.lastStepAt, at)}
+            {row.state === 'silent' ? formatAge(at - row.lastStepAt) : clockTime(row.lastStepAt, at)}
           </Fact>
         )}
         {row.startedAt !== null && <Fact label="Started">{clockTime(row.startedAt, at)}</Fact>}
         {run?.endedAt != null && <Fact label={run.endIsPresumed ? 'Ended (nobody said so)' : 'Ended'}>{clockTime(run.endedAt, at)}</Fact>}
-        {row.durationMs !== null && <Fact label="Duration">{formatDuration(row.durationMs)}</Fact>}
+        {row.durationMs !== null && <Fact label="Duration">{formatAge(row.durationMs)}</Fact>}
         {run && (
           <>
             <Fact label="User">{run.user ?? NOT_AVAILABLE}</Fact>

@@ -4,7 +4,7 @@ import { now } from '../../live/agent-clock.ts'
 import { isReplay } from '../../live/store.ts'
 import { go, place, setQuery } from '../../location.ts'
 import { Badge, Choices, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
-import { clockTime, figure, formatDuration, NOT_AVAILABLE } from '../../words.ts'
+import { clockTime, formatAge, formatFigure, formatPercent, NOT_AVAILABLE } from '../../words.ts'
 import { filteredRows, MOST_COMPARED, parseRuns, type RunRow, type StateFilter } from './run-rows.ts'
 import { StateBadge } from './run-state.tsx'
 import { useRuns } from './use-runs.ts'
@@ -125,7 +125,7 @@ function Row({ row, at, chosen }: { readonly row: RunRow; readonly at: number; r
   const isChosen = chosen.includes(row.id)
   const isOdd = row.loss !== null && !Number.isFinite(row.loss)
   const choose = () => setQuery({ runs: (isChosen ? chosen.filter((id) => id !== row.id) : [...chosen, row.id]).join() || null })
-  const silence = row.state === 'silent' && row.lastStepAt !== null ? `no step for ${formatDuration(at - row.lastStepAt)}` : undefined
+  const silence = row.state === 'silent' && row.lastStepAt !== null ? `no step for ${formatAge(at - row.lastStepAt)}` : undefined
   return (
     <tr>
       <td>
@@ -149,16 +149,16 @@ function Row({ row, at, chosen }: { readonly row: RunRow; readonly at: number; r
       <td class="number" data-label="Step">
         {row.step ?? NOT_AVAILABLE}
         {row.totalSteps !== null && <span class="faint"> / {row.totalSteps}</span>}
-        {row.progress !== null && <progress value={row.progress} max={1} aria-label={`${Math.round(row.progress * 100)} % done`} />}
+        {row.progress !== null && <progress value={row.progress} max={1} aria-label={`${formatPercent(row.progress)} done`} />}
       </td>
       <td class="number" data-label="Left">
-        {row.etaMs === null ? <span class="faint">{NOT_AVAILABLE}</span> : formatDuration(row.etaMs)}
+        {row.etaMs === null ? <span class="faint">{NOT_AVAILABLE}</span> : formatAge(row.etaMs)}
       </td>
       <td class={`number ${isOdd ? 'tone-critical' : ''}`} data-label="Loss">
-        {figure(row.loss)}
+        {formatFigure(row.loss)}
       </td>
       <td class="number" data-label="Samples/s">
-        {figure(row.throughputPerSecond)}
+        {formatFigure(row.throughputPerSecond)}
       </td>
       <td class="nowrap" data-label="GPUs">
         {row.gpus.length === 0 ? <span class="faint">{NOT_AVAILABLE}</span> : <Gpus names={row.gpus} />}
@@ -169,7 +169,7 @@ function Row({ row, at, chosen }: { readonly row: RunRow; readonly at: number; r
         {row.startedAt === null ? <span class="faint">{NOT_AVAILABLE}</span> : clockTime(row.startedAt, at)}
       </td>
       <td class="number" data-label="Duration">
-        {row.durationMs === null ? <span class="faint">{NOT_AVAILABLE}</span> : formatDuration(row.durationMs)}
+        {row.durationMs === null ? <span class="faint">{NOT_AVAILABLE}</span> : formatAge(row.durationMs)}
       </td>
     </tr>
   )

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { curveOfSteps } from './curve.ts'
 import { stepWith } from './step.fixture.ts'
-import { phaseLayers, secondsText } from './step-time.ts'
+import { phaseLayers } from './step-time.ts'
 
 describe('phaseLayers', () => {
   it('adds up to the step, with what no phase names as the rest', () => {
@@ -27,11 +27,5 @@ describe('phaseLayers', () => {
     const layers = phaseLayers(curveOfSteps([stepWith({ at: 1, phaseSeconds })]))
     expect(layers).toHaveLength(8)
     expect(layers?.at(-1)).toEqual({ label: 'rest', values: [3] })
-  })
-})
-
-describe('secondsText', () => {
-  it('chooses a unit that can be read', () => {
-    expect([0.0123, 1.239, 720, null].map(secondsText)).toEqual(['12.3 ms', '1.24 s', '12 min', 'N/A'])
   })
 })

@@ -34,11 +34,3 @@ export function phaseLayers(curve: RunCurve): readonly TimeLayer[] | null {
 function finite(value: Reading | undefined): Reading {
   return value === undefined || value === null || !Number.isFinite(value) ? null : value
 }
-
-/** `12.3 ms`, `1.24 s`, `3 min` */
-export function secondsText(value: Reading): string {
-  if (value === null) return 'N/A'
-  if (value >= 600) return `${Math.round(value / 60)} min`
-  if (value >= 1) return `${Number(value.toPrecision(3))} s`
-  return `${Number((value * 1000).toPrecision(3))} ms`
-}

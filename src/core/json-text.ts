@@ -1,6 +1,6 @@
-/** JSON that keeps NaN and ±Infinity, as strings. */
-import { textNumber } from '../core/recording/json.ts'
+import { textNumber } from './recording/json.ts'
 
+/** JSON with NaN and ±Infinity as strings: a loss that is NaN must not arrive as "unknown". */
 export function toJson(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (typeof item === 'number' && !Number.isFinite(item) ? String(item) : item))
 }

@@ -1,0 +1,61 @@
+/** The folder of the journal: two agents must not keep their alerts in the same one, or each would undo what the other wrote. */
+import { join } from 'node:path'
+import { FolderLock, HEARTBEAT_MS, type LockOutcome } from '../core/folder-lock.ts'
+import { makeFolder, makeFolderSync } from '../core/make-folder.ts'
+
+export class JournalFolder {
+  readonly dir: string
+  readonly #lock: FolderLock
+  readonly #heartbeatMs: number
+  #hasEntered = false
+  #isLockedOut = false
+  #beatAt = 0
+
+  constructor(dir: string, heartbeatMs = HEARTBEAT_MS) {
+    this.dir = dir
+    this.#lock = new FolderLock(join(dir, 'alerts.lock'), 0o600)
+    this.#heartbeatMs = heartbeatMs
+  }
+
+  /** Another agent had it when it was asked for last. */
+  get isLockedOut(): boolean {
+    return this.#isLockedOut
+  }
+
+  get isBeatDue(): boolean {
+    return this.#hasEntered && performance.now() - this.#beatAt >= this.#heartbeatMs
+  }
+
+  /** For the start: it waits for the disk. Throws when another agent has the folder. */
+  enterNow(): void {
+    makeFolderSync(this.dir, 0o700)
+    this.#take(this.#lock.acquireNow())
+  }
+
+  /** Why what is found there was never read; null when it was. Rejects when another agent has the folder. */
+  async enter(): Promise<string | null> {
+    if (this.#hasEntered) return null
+    const reason = this.#isLockedOut ? 'another agent wrote it' : 'it could not be read when the agent started'
+    await makeFolder(this.dir, 0o700)
+    this.#take(await this.#lock.acquire())
+    return reason
+  }
+
+  /** Says from time to time that we live. Rejects when another agent has taken the folder for abandoned. */
+  async showLife(): Promise<void> {
+    if (!this.isBeatDue) return
+    if (await this.#lock.heartbeat()) this.#beatAt = performance.now()
+    else this.#take(await this.#lock.acquire())
+  }
+
+  leave(): Promise<void> {
+    return this.#lock.release()
+  }
+
+  #take(outcome: LockOutcome): void {
+    this.#isLockedOut = !outcome.held
+    this.#hasEntered = outcome.held
+    this.#beatAt = performance.now()
+    if (!outcome.held) throw new Error(`${outcome.owner} keeps its alerts in ${this.dir} already: give each agent its own alerts.dir`)
+  }
+}
