@@ -2,10 +2,11 @@
 // Run by `npm ci` (prepare), `npm start` and the tests; --clean begins with an empty folder.
 //   dist/            each module compiled by itself, with its types: what the library exports
 //   dist/web/        the web UI that the agent serves
+//   dist/web-report/ the script and the style that every HTML report carries
 //   dist/program/    the same as a few files, dependencies included: what the command line starts, quickly
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -30,6 +31,14 @@ const STEPS = [
     from: ['web', 'src/core', 'package-lock.json'],
     run: webUi,
     isWhole: () => true,
+    finish: () => undefined,
+  },
+  {
+    makes: 'dist/web-report/report.js',
+    stamp: 'dist/web-report/MADE-FROM',
+    from: ['web', 'src/core', 'package-lock.json'],
+    run: reportPage,
+    isWhole: () => existsSync(inside('dist/web-report/report.css')),
     finish: () => undefined,
   },
 ]
@@ -134,6 +143,32 @@ async function bundle() {
 async function webUi() {
   const { build: viteBuild } = await import('vite')
   await viteBuild({ configFile: inside('web/vite.config.ts'), logLevel: 'warn' })
+  return true
+}
+
+/** One script that needs nothing else, and one style; what is of others says so, as their terms ask for it. */
+async function reportPage() {
+  const { build: viteBuild } = await import('vite')
+  const [{ output }] = await viteBuild({
+    configFile: false,
+    root: inside('web'),
+    publicDir: false,
+    logLevel: 'warn',
+    build: {
+      write: false,
+      target: 'es2022',
+      lib: {
+        entry: inside('web/src/report/main.ts'),
+        formats: ['iife'],
+        name: 'report',
+        fileName: () => 'report.js',
+        cssFileName: 'report',
+      },
+    },
+  })
+  mkdirSync(inside('dist/web-report'), { recursive: true })
+  for (const { fileName, code, source } of output)
+    writeFileSync(inside('dist/web-report', fileName), code === undefined ? source : `/*\n${licenses(output)}*/\n${code}`)
   return true
 }
 

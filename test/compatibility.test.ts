@@ -5,7 +5,7 @@ import type { GpuProcess, ProcessView, TrainingStep } from '../src/core/model.ts
 import { CATALOGUE } from '../src/exporter/catalogue.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
 import { readExposition, type Series } from '../src/exporter/exposition.contract.ts'
-import { FIXED_STATE, fixedTraining, fixedXids, NOW } from '../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, fixedXids, hasSet, NOW } from '../src/exporter/fixed-state.contract.ts'
 import type { Family } from '../src/exporter/metric.ts'
 import { TrainingMetrics } from '../src/exporter/training-metrics.ts'
 import { metricNames } from './promql.ts'
@@ -134,6 +134,7 @@ const READERS: readonly Reader[] = [
 
 const families = new Map(CATALOGUE.flatMap(({ metrics }) => metrics.map((family) => [family.name, family] as const)))
 const exporter = createExporter({
+  hasSet,
   state: FIXED_STATE,
   sets: ['native', 'dcgm', 'nvidia_smi'],
   maxProcesses: 64,
@@ -253,7 +254,15 @@ describe('size of the page', () => {
   }
 
   const render = (sets: ('native' | 'dcgm' | 'nvidia_smi')[]) =>
-    createExporter({ state: bigState(), sets, maxProcesses: PROCESSES, training: trainings(), xids: fixedXids(), monotonicMs: later() })
+    createExporter({
+      hasSet,
+      state: bigState(),
+      sets,
+      maxProcesses: PROCESSES,
+      training: trainings(),
+      xids: fixedXids(),
+      monotonicMs: later(),
+    })
 
   it('stays under 2,000 series for 8 GPUs, 64 processes and 4 runs, with all three sets', () => {
     const count = (sets: ('native' | 'dcgm' | 'nvidia_smi')[]) => readExposition(render(sets).render()).series.length

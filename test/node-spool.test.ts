@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { AgentLink } from '../src/training/agent-link.ts'
+import { AgentClient } from '../src/core/agent-client.ts'
 import { deliverLeftSpools } from '../src/training/left-spools.ts'
 import { StepSpool } from '../src/training/step-spool.ts'
 import { TrainingMonitorCallback } from '../src/training/training-callback.ts'
@@ -94,7 +94,7 @@ describe('TrainingMonitorCallback', () => {
     }
     expect(readdirSync(spool).length).toBe(2)
     const next = await startAgent(port, agent.logDir)
-    expect(await deliverLeftSpools(spool, new AgentLink(next.url, null))).toBe(40)
+    expect(await deliverLeftSpools(spool, new AgentClient({ url: next.url, token: null }))).toBe(40)
     expect(readdirSync(spool)).toEqual([])
     expect(await next.get('/api/v1/runs/ended')).toMatchObject({ outcome: 'success', training: { steps: 20 } })
     expect(await next.get('/api/v1/runs/failed')).toMatchObject({ outcome: null, training: { steps: 20 } })
@@ -162,7 +162,7 @@ describe('a spool', () => {
     const dir = folder()
     const spool = new StepSpool(dir, 'own', head)
     spool.append(['{"seq":1,"step":1}'])
-    expect(await deliverLeftSpools(dir, new AgentLink('http://a', null))).toBe(0)
+    expect(await deliverLeftSpools(dir, new AgentClient({ url: 'http://a', token: null }))).toBe(0)
     expect(readdirSync(dir)).toEqual(['own.jsonl'])
   })
 

@@ -38,6 +38,10 @@ describe('the package', () => {
     for (const path of ['dist/web/index.html', ...asked]) expect(files, path).toContain(path)
   })
 
+  it('has what every HTML report carries', () => {
+    for (const path of ['dist/web-report/report.js', 'dist/web-report/report.css']) expect(files, path).toContain(path)
+  })
+
   it('has what the export commands write', () => {
     expect([...files].some((path) => /^grafana\/dashboards\/.*\.json$/.test(path))).toBe(true)
     expect([...files].some((path) => /^prometheus\/rules\/.*\.ya?ml$/.test(path))).toBe(true)

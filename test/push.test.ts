@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { HubEvent, Log, Sink } from '../src/core/kinds.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
-import { FIXED_STATE, fixedTraining } from '../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, hasSet } from '../src/exporter/fixed-state.contract.ts'
 import { readWriteRequest } from '../src/push/protobuf.fixture.ts'
 import { createPush } from '../src/push/push.ts'
 import { type PushSettings, pushSettings } from '../src/push/settings.ts'
@@ -25,11 +25,11 @@ async function stand(answer: Parameters<typeof PushStand.open>[0]): Promise<Push
 }
 
 function push(settings: Partial<PushSettings>): Sink {
-  const exporter = createExporter({ state: FIXED_STATE, sets: ['native', 'dcgm'], maxProcesses: 8, training: fixedTraining() })
+  const exporter = createExporter({ hasSet, state: FIXED_STATE, sets: ['native', 'dcgm'], maxProcesses: 8, training: fixedTraining() })
   const [sink] = createPush({
     state: FIXED_STATE,
     settings: settingsWith({ 'push.interval': 0.05, 'push.mlflow.interval': 0.05, ...settings }),
-    render: () => exporter.render(),
+    families: () => exporter.families(),
     log: LOG,
     version: '1.2.3',
   })
@@ -54,7 +54,7 @@ const TICK: HubEvent = {
 
 describe('createPush', () => {
   it('makes no sink when no receiver is named', () => {
-    expect(createPush({ state: FIXED_STATE, settings: settingsWith({}), render: () => '', log: LOG, version: '1' })).toEqual([])
+    expect(createPush({ state: FIXED_STATE, settings: settingsWith({}), families: () => [], log: LOG, version: '1' })).toEqual([])
   })
 
   it('reads pairs from text and refuses what is no address or no label', () => {

@@ -1,14 +1,14 @@
 /** `gpuwarden report`: from a log folder to text, JSON and one HTML file. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import vm from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ledgerOf } from '../src/core/memory/ledger.ts'
 import type { GpuInfo, GpuSample, TrainingStep } from '../src/core/model.ts'
 import { deviceRecord, gpuRecord, NO_READINGS, stepRecord } from '../src/core/record.ts'
-import { REPORT_SCRIPT } from '../src/report/html-script.ts'
+import type { ReportPageData } from '../src/core/report-page.ts'
 import { BUCKETS, TimeBuckets } from '../src/report/training-buckets.ts'
 import { costOf, listPrice } from '../src/report/training-cost.ts'
 import { GpuUse } from '../src/report/training-gpu-use.ts'
@@ -85,6 +85,8 @@ const step = (rank: number, number: number, loss: number): TrainingStep => ({
   custom: null,
 })
 
+const MEAN = '<!--</script><img src=x onerror=alert(1)>'
+
 /** Ten minutes, two GPUs, a run of two ranks that becomes NaN once, and a finding with a mean message. */
 function recording(): string {
   const dir = temporaryFolder()
@@ -118,7 +120,7 @@ function recording(): string {
       at: new Date(T + 100_000).toISOString(),
       since: new Date(T + 90_000).toISOString(),
       state: 'active',
-      message: '</script><img src=x onerror=alert(1)>',
+      message: MEAN,
     },
     {
       ...finding,
@@ -157,13 +159,8 @@ function recording(): string {
 
 const request = (path: string) => ({ path, run: null, pricePerGpuHour: 2, ledgerOf, pidOf: (_: string, rank: number) => 100 + rank })
 
-interface PageData {
-  times: number[]
-  findings: { at: number; severity: string }[]
-  charts: { title: string; stacked?: boolean; series: { name: string; values: (number | null)[]; odd?: number[] }[] }[]
-}
-function dataOf(html: string): PageData {
-  return JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(html)?.[1] ?? '') as PageData
+function dataOf(html: string): ReportPageData {
+  return JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(html)?.[1] ?? '') as ReportPageData
 }
 
 describe('a report', () => {
@@ -196,7 +193,7 @@ describe('a report', () => {
   it('as HTML holds the charts, the ledger, the findings and no way to the network', async () => {
     const page = (await buildReport(request(recording()))).html('0', T)
     expect(/<(?:img|link|iframe|object|embed)|<script[^>]+src|https?:\/\/|@import|url\(/.exec(page)).toBe(null)
-    const { charts, findings, times } = dataOf(page)
+    const { charts, marks, times } = dataOf(page)
     expect(charts.map(({ title }) => title)).toEqual([
       'Loss',
       'Learning rate',
@@ -211,11 +208,14 @@ describe('a report', () => {
       'Temperature',
       'Power',
     ])
-    expect(findings).toMatchObject([{ at: T + 90_000, severity: 'critical' }])
+    expect(marks).toEqual([{ at: T + 90_000, severity: 'critical', detector: 'thermal', gpuIndex: 1, message: MEAN }])
+    charts.forEach((_, position) => {
+      expect(page.split(`<div data-chart="${position}"></div>`).length).toBe(2)
+    })
     const loss = charts[0]?.series ?? []
     expect(loss.map(({ name }) => name)).toEqual(['rank 0', 'rank 1'])
-    expect(times[loss[0]?.odd?.[0] ?? -1]).toBeGreaterThan(T + 298_000)
-    for (const { series } of charts) for (const { values } of series) expect(values.length).toBe(times.length)
+    expect(Math.abs(times.firstAt + (loss[0]?.odd?.[0] ?? 0) * times.stepMs - (T + 300_000))).toBeLessThanOrEqual(times.stepMs)
+    for (const { series } of charts) for (const { values } of series) expect(values.length).toBe(times.count)
     const ledger = charts.find(({ title }) => title.endsWith('GPU 1 is'))
     const parts = Object.fromEntries((ledger?.series ?? []).map(({ name, values }) => [name, values.find((value) => value !== null)]))
     expect(Object.keys(parts)).toEqual([
@@ -231,9 +231,23 @@ describe('a report', () => {
     expect(Object.values(parts).reduce<number>((sum, value) => sum + (value ?? 0), 0)).toBeCloseTo(62 * GIB, -7)
   })
 
-  it('has a script that is valid, and no backquote or end tag in it', () => {
-    expect(() => new vm.Script(REPORT_SCRIPT)).not.toThrow()
-    expect(REPORT_SCRIPT).not.toMatch(/<\/script|`/)
+  it('is one file: the built style, the data and the built script, none of which can end early', async () => {
+    const page = (await buildReport(request(recording()))).html('0', T)
+    const built = (name: string) => readFileSync(join(dirname(BIN), '../dist/web-report', name), 'utf8').trim()
+    expect(() => new vm.Script(built('report.js'))).not.toThrow()
+    expect(built('report.js')).not.toMatch(/<\/?script|<!--/i)
+    expect(built('report.css')).not.toMatch(/<\/style/i)
+    expect(page.split(`<style>${built('report.css')}</style>`).length).toBe(2)
+    expect(page.endsWith(`<script>${built('report.js')}</script>\n</body>\n</html>\n`)).toBe(true)
+    expect([page.match(/<script/g)?.length, page.match(/<\/script/g)?.length, page.match(/<!--/g)]).toEqual([2, 2, null])
+    expect(built('report.js')).toContain('Leon Sorokin')
+    expect(Buffer.byteLength(built('report.js') + built('report.css'))).toBeLessThan(82_000)
+  })
+
+  it('says times in UTC for readers without a script, which says them in their own zone', async () => {
+    const page = (await buildReport(request(recording()))).html('0', T)
+    expect(page).toContain(`<time data-from="${T + 90_000}" data-to="${T + 200_000}">2026-01-05 00:01:30 – 00:03:20 UTC</time>`)
+    expect(page).toContain('<span id="zone">Times are UTC.</span>')
   })
 
   it('on the command line: text, JSON, a page; a folder, a run by name, a file of another tool', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { nameOf } from '../src/commands/run.ts'
-import { AgentLink } from '../src/training/agent-link.ts'
+import { AgentClient } from '../src/core/agent-client.ts'
 import { OutputParser } from '../src/training/output-parser.ts'
 import { PrintedSteps } from '../src/training/printed-steps.ts'
 import { ProcessTree } from '../src/training/process-tree.ts'
@@ -305,16 +305,16 @@ describe('what a command prints', () => {
     const posted: { step: number; loss: number; epoch: number; isByBar?: boolean }[] = []
     let plan: number | null = null
     const link = {
-      get: async () => ({ status: 200, body: { training: { steps: posted.length } } }),
-      post: async (_: string, body: { total_steps: number }) => {
+      tryGet: async () => ({ status: 200, body: { training: { steps: posted.length } } }),
+      tryPost: async (_: string, body: { total_steps: number }) => {
         plan = body.total_steps
         return { status: 200, body: {} }
       },
-      postLines: async (_: string, lines: readonly string[]) => {
+      tryPostLines: async (_: string, lines: readonly string[]) => {
         posted.push(...lines.map((line) => JSON.parse(line)))
         return { status: 200, body: { accepted: lines.length } }
       },
-    } as unknown as AgentLink
+    } as unknown as AgentClient
     const printed = new PrintedSteps(link, { id: 'r', name: 'r', started_at: 1 })
     // As the Trainer of Hugging Face prints it: dicts to standard output, the bar below them to standard error, drawn late.
     printed.feed('stderr', '  0%|          | 0/40 [00:00<?, ?it/s]\r')
@@ -409,7 +409,7 @@ describe('following a command from outside', () => {
     const server = createServer((request, response) => void response.end(JSON.stringify(answers[request.url ?? ''])))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     stops.push(() => new Promise((resolve) => server.close(resolve)))
-    const link = new AgentLink(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, null)
+    const link = new AgentClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: null })
     const samples: string[] = []
     const used: (readonly string[])[] = []
     const follower = new RunFollower({

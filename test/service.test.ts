@@ -6,11 +6,18 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { quoted, type Scope, unitText } from '../src/service/unit.ts'
 import { startWatchdog, watchdogMs } from '../src/service/watchdog.ts'
+import { VENDORS } from '../src/sources/vendors.ts'
 import { pretendSystemd } from './pretend-systemd.ts'
 import { run, temporaryFolder, until } from './program.ts'
 
 const DEPLOY = fileURLToPath(new URL('../deploy/', import.meta.url))
-const PLACES = { node: '/usr/bin/node', program: '/usr/lib/node_modules/gpuwarden/bin/gpuwarden.js', runAs: null, config: null }
+const PLACES = {
+  node: '/usr/bin/node',
+  program: '/usr/lib/node_modules/gpuwarden/bin/gpuwarden.js',
+  runAs: null,
+  config: null,
+  drivers: VENDORS.map(({ unit }) => unit),
+}
 const has = (program: string) => spawnSync(program, ['--version']).error === undefined
 
 describe('the unit', () => {

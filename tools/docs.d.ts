@@ -1,7 +1,7 @@
 export interface Part {
   readonly file: string
   readonly part: string | null
-  readonly make: () => string
+  readonly make: () => string | Promise<string>
 }
 export const PARTS: readonly Part[]
-export function made(part: Part, text?: string): string
+export function made(part: Part): Promise<string>

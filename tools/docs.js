@@ -2,12 +2,21 @@
 // test/generated-docs.test.ts says when one is out of date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { runnerImport } from 'vite'
 import { LAYERS, layerOf, roomGraph } from './rooms.js'
 
 const inDocs = (name) => fileURLToPath(new URL(`../docs/${name}`, import.meta.url))
 
 /** One row per generated part: the file, the name of the part (null: the whole file), and what makes its text. */
-export const PARTS = [{ file: 'architecture.md', part: 'rooms', make: roomTable }]
+export const PARTS = [
+  { file: 'architecture.md', part: 'rooms', make: roomTable },
+  { file: 'detectors.md', part: null, make: detectorsPage },
+]
+
+async function detectorsPage() {
+  const { module } = await runnerImport(fileURLToPath(new URL('detectors-page.ts', import.meta.url)))
+  return module.detectorsPage()
+}
 
 /** A row per room, from the top of the house down: what it imports besides core. */
 function roomTable() {
@@ -23,9 +32,10 @@ function roomTable() {
 }
 
 /** The text that the file should have. */
-export function made({ file, part, make }, text = readFileSync(inDocs(file), 'utf8')) {
-  const content = make()
+export async function made({ file, part, make }) {
+  const content = await make()
   if (part === null) return content
+  const text = readFileSync(inDocs(file), 'utf8')
   const [open, close] = [`<!-- made: ${part} -->`, '<!-- /made -->']
   const from = text.indexOf(open)
   const to = text.indexOf(close, from)
@@ -33,4 +43,4 @@ export function made({ file, part, make }, text = readFileSync(inDocs(file), 'ut
   return `${text.slice(0, from + open.length)}\n${content}\n${text.slice(to)}`
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) for (const one of PARTS) writeFileSync(inDocs(one.file), made(one))
+if (process.argv[1] === fileURLToPath(import.meta.url)) for (const one of PARTS) writeFileSync(inDocs(one.file), await made(one))

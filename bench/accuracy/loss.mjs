@@ -1,4 +1,5 @@
 // Training curves with known truth: long clean ones, on which nothing may be said, and ones that jump or drift at a known step.
+import { diverged } from '../../dist/detectors/diverged.js'
 import { gradExplosion } from '../../dist/detectors/grad-explosion.js'
 import { lossNan } from '../../dist/detectors/loss-nan.js'
 import { lossSpike } from '../../dist/detectors/loss-spike.js'
@@ -116,7 +117,7 @@ export function clean(seeds, steps) {
     for (const seed of seeds) {
       const draw = random(seed)
       const curve = make(draw, steps)
-      const ours = detectorAlarms([lossSpike, gradExplosion, lossNan])
+      const ours = detectorAlarms([lossSpike, gradExplosion, lossNan, diverged])
       const plain = Object.entries(PLAIN).map(([plainName, plainMake]) => [plainName, plainMake()])
       for (let i = 0; i < steps; i++) {
         const at = curve(i)

@@ -1,6 +1,6 @@
 /** Draws a day at one sample a second with the web UI's own chart, and says how long it took from the data to the picture. */
 import '../../web/src/style/tokens.css'
-import '../../web/src/style/parts.css'
+import '../../web/src/style/chart.css'
 import { render } from 'preact'
 import { type ChartSeries, TimeChart } from '../../web/src/chart/time-chart.tsx'
 

@@ -3,7 +3,7 @@ import { THRESHOLDS } from '../../src/detectors/thresholds.ts'
 import { type AlertRule, agent, duration, type RuleGroup, run } from './rule.ts'
 import { ABSENCE, PLATEAU_HALF_SECONDS, SHORTEST_STALL_SECONDS, STRAGGLER_HOLD_SECONDS, TRAINING_HOLD_SECONDS } from './rule-parameters.ts'
 
-const { gradExplosion, lossPlateau, stall, straggler, driverStuck, gpuLost } = THRESHOLDS
+const { gradExplosion, lossPlateau, stall, straggler, driverStuck, sourceStale } = THRESHOLDS
 
 const RUN =
   '{{ if $labels.simulated }}SIMULATED {{ end }}run {{ $labels.run }}{{ if ne $labels.rank "0" }} rank {{ $labels.rank }}{{ end }} on {{ $labels.instance }}'
@@ -133,8 +133,8 @@ const watcher: readonly AlertRule[] = [
   {
     name: 'GpuwardenStale',
     severity: 'warning',
-    detector: 'gpu_lost',
-    expr: `gpuwarden_sample_age_seconds > ${gpuLost.missingSeconds}`,
+    detector: 'source_stale',
+    expr: `gpuwarden_sample_age_seconds > ${sourceStale.staleSeconds}`,
     forSeconds: 0,
     summary: 'The last sample of {{ $labels.source }} on {{ $labels.instance }} is {{ $value | humanizeDuration }} old',
     description: 'The agent answers, but what it knows is old: a driver call may be stuck.',

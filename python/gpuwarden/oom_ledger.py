@@ -19,6 +19,8 @@ _IN_MESSAGE = {
 }
 #: Less than this share of the device did not decide anything.
 _COUNTS = 0.1
+#: A step that needs this many times the most that any step needed is another kind of step.
+_LARGER = 1.1
 
 
 class Held(NamedTuple):
@@ -79,16 +81,26 @@ def ledger(held: Held, said: Mapping[str, int], free: Optional[int], total: Opti
 
 
 def cause(
-    requested: Optional[int], entries: List[Dict[str, Any]], growth: Optional[Mapping[str, float]], allowed: Optional[int] = None
+    requested: Optional[int],
+    entries: List[Dict[str, Any]],
+    growth: Optional[Mapping[str, float]],
+    allowed: Optional[int] = None,
+    needs: Optional[Mapping[str, float]] = None,
+    evaluation: Optional[str] = None,
 ) -> Dict[str, str]:
+    """`needs`: what steps needed while they ran (growth.Growth.step_needs). `evaluation`: the function that evaluates, where one was running."""
     held = {entry["name"]: entry["bytes"] for entry in entries}
+    if requested is None and held.get("free", 0) > _COUNTS * sum(held.values()):
+        message = "the GPU had %s free: the host could not give what the driver asked for (pinned memory, or the host is full)" % size(held["free"])
+        return {"kind": "host_memory", "message": message}
     if requested is None or not held:
         return {"kind": "unknown", "message": "the allocator's figures are not known"}
     total = sum(held.values())
     unused = held["torch_inactive_split"] + held["torch_releasable_cache"]
     others = held.get("other_processes", 0)
     beside = "; other processes held %s of this GPU" % size(others) if others > _COUNTS * total else ""
-    if growth is not None:
+    # Without the rise the request would have fitted, or most of what was held came from it.
+    if growth is not None and growth["bytes"] >= min(requested, 0.25 * held["torch_allocated"]):
         return {
             "kind": "leak",
             "message": "tensors at the end of steps grew by %s a step, %s over the last %d steps, and did not fall back: something keeps what each step makes "
@@ -108,12 +120,34 @@ def cause(
     pending = held["torch_pending_free"]
     if pending >= requested and pending > _COUNTS * total:
         return {"kind": "pending_free", "message": "%s was freed but still awaited by a stream: look at record_stream" % size(pending)}
+    larger = _larger_step(requested, held["torch_allocated"], needs, evaluation)
+    if larger is not None:
+        return larger
     pieces = "; another %s lay unused in pieces too small for it" % size(unused) if unused >= requested else ""
     return {
         "kind": "capacity",
         "message": "tensors took %s and %s more was asked for: smaller batches, shorter sequences, checkpointing, or a larger GPU%s"
         % (size(held["torch_allocated"]), size(requested), pieces),
     }
+
+
+def _larger_step(requested: int, allocated: int, needs: Optional[Mapping[str, float]], evaluation: Optional[str]) -> Optional[Dict[str, str]]:
+    """Where this step needed clearly more than all before it: what was different about it."""
+    if needs is None:
+        return None
+    needed = allocated + requested - needs["held"]
+    if needed <= _LARGER * needs["bytes"]:
+        return None
+    usual = "steps before it needed %s at most beyond the %s that stay between steps" % (size(needs["bytes"]), size(needs["held"]))
+    if evaluation is not None:
+        hint = "evaluate without gradients (torch.no_grad), in smaller batches, and move results to the host"
+        return {"kind": "evaluation", "message": "evaluation (%s) needed %s; %s: %s" % (evaluation, size(needed), usual, hint)}
+    if needs["grew"]:
+        hint = "batches or sequences grow: bound their length, or sort them so that the largest comes first"
+        text = "each step needed more than the one before: %s more over the last %d steps, %s in the last: %s"
+        return {"kind": "growing_steps", "message": text % (size(needs["grew"]), needs["steps"], size(needed), hint)}
+    what = "one request of %s" % size(requested) if requested >= 0.5 * (needed - needs["bytes"]) else "%s" % size(needed)
+    return {"kind": "sudden", "message": "this step needed %s; %s: look for an unusually large batch or sequence" % (what, usual)}
 
 
 def size(amount: float) -> str:

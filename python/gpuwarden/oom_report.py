@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 import traceback
 from typing import Any, Dict, List, Mapping, Optional
 
 from . import allocator, oom_ledger, oom_moment, snapshots
+from .growth import Growth
 
 _MESSAGE_LIMIT = 4000
 _FRAME_LIMIT = 40
@@ -35,8 +37,13 @@ def _is_oom(error: BaseException) -> bool:
     return "out of memory" in text and ("cuda" in text or "hip" in text)
 
 
-def build(error: BaseException, run_id: str, rank: int, snapshot_folder: str, growth: Optional[Mapping[str, float]] = None) -> Dict[str, Any]:
-    """`growth`: how tensors at the end of steps had grown, where they did so steadily."""
+#: A function with such a name evaluates; what it calls needs memory beside the training's.
+_EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|predict|prediction|test)(_|$)", re.IGNORECASE)
+
+
+def build(error: BaseException, run_id: str, rank: int, snapshot_folder: str, history: Optional[Growth] = None) -> Dict[str, Any]:
+    """`history`: the memory at the end of the run's steps."""
+    growth = history.steady_rise() if history is not None else None
     error = _find(error) or error
     message = str(error)
     said = oom_ledger.read_message(message)
@@ -47,6 +54,8 @@ def build(error: BaseException, run_id: str, rank: int, snapshot_folder: str, gr
     total = now[1] if now is not None else said.get("device_total")
     entries = oom_ledger.ledger(oom_ledger.held_by_torch(stats, said, moment is not None), said, free, total) if stats else []
     snapshot, reason = _snapshot(moment)
+    stack = _stack(error)
+    needs = history.step_needs() if history is not None else None
     return {
         "kind": "oom",
         "at": int(time.time() * 1000),
@@ -58,11 +67,11 @@ def build(error: BaseException, run_id: str, rank: int, snapshot_folder: str, gr
         "gpus": allocator.device_ids(),
         "allocator": allocator.figures(stats) if stats else None,
         "allocator_settings": os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF"),
-        "stack": _stack(error),
+        "stack": stack,
         "ledger": entries,
-        "growth": dict(growth) if growth is not None else None,
+        "growth": growth,
         "holders": snapshots.holders(snapshot) if snapshot is not None else [],
-        "cause": oom_ledger.cause(said.get("requested"), entries, growth, said.get("allowed")),
+        "cause": oom_ledger.cause(said.get("requested"), entries, growth, said.get("allowed"), needs, _evaluation(stack)),
         "snapshot": _write(snapshot, reason, snapshot_folder, "oom-%s-rank%d-%d.pickle" % (run_id, rank, int(time.time()))),
     }
 
@@ -101,6 +110,10 @@ def _write(snapshot: Optional[Dict[str, Any]], reason: Optional[str], folder: st
         return snapshots.write_snapshot(snapshot, folder, name)
     except Exception as error:  # No room, no right to write, something in it that cannot be written.
         return {"path": None, "reason": "%s: %s" % (type(error).__name__, error)}
+
+
+def _evaluation(stack: List[Dict[str, Any]]) -> Optional[str]:
+    return next((frame["function"] for frame in stack if _EVALUATES.search(frame["function"])), None)
 
 
 def _stack(error: BaseException) -> List[Dict[str, Any]]:

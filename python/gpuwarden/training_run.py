@@ -171,8 +171,7 @@ class Run:
         try:
             is_oom = oom_report.is_out_of_memory(error)
             if is_oom and self._sender is not None:
-                growth = self._growth.steady_rise()
-                report = oom_report.build(error, self.id, self.rank, read_settings().snapshot_folder, growth)
+                report = oom_report.build(error, self.id, self.rank, read_settings().snapshot_folder, self._growth)
                 self._sender.report(report)
                 log.error("%s", oom_report.in_words(report))
             if isinstance(error, SystemExit):
@@ -251,7 +250,7 @@ class Run:
     def _on_allocator(self, now: float, step: int, figures: Mapping[str, int]) -> None:
         """PyTorch uses CUDA, and has told what it holds at the end of this step."""
         oom_moment.attach()
-        self._growth.add(now, step, figures.get("allocated", 0))
+        self._growth.add(now, step, figures.get("allocated", 0), figures.get("peak_allocated"))
         if self._gpu_known:
             return
         self._gpu_known = True

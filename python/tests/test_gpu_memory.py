@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import pickle
+import random
 import subprocess
 import sys
 import tempfile
@@ -177,6 +178,26 @@ class OomReportTest(unittest.TestCase):
         grown = {"bytes": 40, "steps": 20, "bytes_per_step": 2.0, "seconds": 10.0}
         self.assertEqual(cause(10, growth=grown, torch_inactive_split=12), "leak")
         self.assertEqual(oom_ledger.cause(10, [], None)["kind"], "unknown")
+        self.assertEqual(cause(60, growth={**grown, "bytes": 3}), "capacity", "a rise that made no difference")
+
+    def test_causes_of_a_step_that_needed_more(self) -> None:
+        def cause(requested: Optional[int], needs: Any, evaluation: Optional[str] = None, free: int = 1) -> str:
+            held = {"torch_allocated": 50, "torch_inactive_split": 0, "torch_releasable_cache": 0, "torch_pending_free": 0, "free": free}
+            entries = [{"name": name, "bytes": amount} for name, amount in held.items()]
+            return oom_ledger.cause(requested, entries, None, None, needs, evaluation)["kind"]
+
+        usual = {"bytes": 35, "held": 20, "grew": 0, "steps": 0}
+        self.assertEqual(cause(5, usual), "capacity", "it needed no more than steps do")
+        self.assertEqual(cause(40, usual), "sudden")
+        self.assertEqual(cause(40, usual, "validation_step"), "evaluation")
+        self.assertEqual(cause(40, {**usual, "grew": 12, "steps": 30}), "growing_steps")
+        self.assertEqual(cause(None, usual, free=40), "host_memory", "the driver said so, with memory left on the GPU")
+
+    def test_the_function_that_evaluates(self) -> None:
+        frames = lambda *names: [{"file": "a.py", "line": 1, "function": name} for name in names]  # noqa: E731
+        self.assertEqual(oom_report._evaluation(frames("main", "evaluate", "forward")), "evaluate")
+        self.assertEqual(oom_report._evaluation(frames("fit", "validation_step")), "validation_step")
+        self.assertIsNone(oom_report._evaluation(frames("main", "retrieval", "invalidate_cache", "contest")))
 
     #: As PyTorch 2.11 says it.
     MESSAGE = (
@@ -253,6 +274,123 @@ class OomReportTest(unittest.TestCase):
         self.assertIsNone(refused["path"])
 
 
+def _noise(dice: random.Random, base: float) -> float:
+    return dice.choice([0.0, 0.0, 0.001, 0.02]) * base
+
+
+def _flat(dice: random.Random, level: float, steps: int, noise: float) -> List[float]:
+    return [level + dice.uniform(0, noise) for _ in range(steps)]
+
+
+def _climb(dice: random.Random, level: float, rise: float, steps: int, noise: float) -> List[float]:
+    return [level + rise * (step + 1) / steps + dice.uniform(0, noise) for step in range(steps)]
+
+
+def leak_that_begins_late(dice: random.Random) -> List[float]:
+    base = dice.uniform(1, 80)
+    noise = _noise(dice, base)
+    rise = max(dice.uniform(0.1, 3) * base, 6 * noise)
+    return _flat(dice, base, dice.randint(0, 2000), noise) + _climb(dice, base, rise, dice.randint(10, 1500), noise)
+
+
+def leak_with_pauses(dice: random.Random) -> List[float]:
+    level = dice.uniform(1, 80)
+    noise = _noise(dice, level)
+    parts = dice.randint(2, 6)
+    rise = max(dice.uniform(0.3, 3) * level, 6 * noise) / parts
+    levels: List[float] = []
+    for part in range(parts):
+        levels += _climb(dice, level, rise, dice.randint(10, 200), noise)
+        level += rise
+        levels += _flat(dice, level, dice.randint(0, len(levels) // 4 if part == parts - 1 else 300), noise)
+    return levels
+
+
+def leak_in_few_large_steps(dice: random.Random) -> List[float]:
+    level = dice.uniform(1, 80)
+    noise = _noise(dice, level)
+    count, every = dice.randint(5, 20), dice.randint(3, 200)
+    rise = max(dice.uniform(0.3, 3) * level, 8 * noise) / count
+    levels = _flat(dice, level, dice.randint(3, 200), noise)
+    for _ in range(count):
+        level += rise
+        levels += _flat(dice, level, every, noise)
+    return levels
+
+
+def leak_of_many_small_blocks(dice: random.Random) -> List[float]:
+    base = dice.uniform(1, 80)
+    noise = _noise(dice, base)
+    return _climb(dice, base, max(dice.uniform(0.3, 2) * base, 6 * noise), dice.randint(2000, 8000), noise)
+
+
+def leak_after_a_start(dice: random.Random) -> List[float]:
+    base = dice.uniform(1, 20)
+    level = base * dice.uniform(2, 8)
+    noise = _noise(dice, base)
+    rise = max(dice.uniform(0.1, 1) * level, 6 * noise)
+    return [base] * dice.randint(1, 2) + _flat(dice, level, dice.randint(0, 500), noise) + _climb(dice, level, rise, dice.randint(10, 1500), noise)
+
+
+def leak_that_fills_the_gpu_in_seconds(dice: random.Random) -> List[float]:
+    base = dice.uniform(1, 80)
+    return _flat(dice, base, dice.randint(20, 800), 0) + _climb(dice, base, 2 * base, dice.randint(7, 12), 0)
+
+
+def level(dice: random.Random) -> List[float]:
+    base = dice.uniform(1, 80)
+    return _flat(dice, base, dice.randint(1, 3000), _noise(dice, base))
+
+
+def jumps(dice: random.Random) -> List[float]:
+    held = dice.uniform(1, 30)
+    noise = _noise(dice, held)
+    levels: List[float] = []
+    for _ in range(dice.randint(2, 4)):
+        levels += _flat(dice, held, dice.randint(5, 300), noise)
+        held *= 1.6
+    return levels
+
+
+def swings(dice: random.Random) -> List[float]:
+    base = dice.uniform(1, 80)
+    return [base * (1 + dice.lognormvariate(-1, 1)) for _ in range(dice.randint(30, 3000))]
+
+
+def saw_teeth(dice: random.Random) -> List[float]:
+    base, period = dice.uniform(1, 80), dice.randint(3, 100)
+    height = base * dice.uniform(0.05, 2)
+    return [base + height * (step % period) / period for step in range(dice.randint(2 * period, 40 * period))]
+
+
+def a_rise_that_settled(dice: random.Random) -> List[float]:
+    base, steps = dice.uniform(1, 80), dice.randint(5, 100)
+    noise, rise = _noise(dice, base), base * dice.uniform(0.5, 3)
+    return _climb(dice, base, rise, steps, noise) + _flat(dice, base + rise, dice.randint(2 * steps + 8, 20 * steps + 20), noise)
+
+
+def given_back_before_the_end(dice: random.Random) -> List[float]:
+    base = dice.uniform(1, 80)
+    noise = _noise(dice, base)
+    return _climb(dice, base, base * dice.uniform(0.5, 3), dice.randint(20, 200), noise) + _flat(dice, base, dice.randint(4, 50), noise)
+
+
+HISTORIES = {
+    leak_that_begins_late: True,
+    leak_with_pauses: True,
+    leak_in_few_large_steps: True,
+    leak_of_many_small_blocks: True,
+    leak_after_a_start: True,
+    leak_that_fills_the_gpu_in_seconds: True,
+    level: False,
+    jumps: False,
+    swings: False,
+    saw_teeth: False,
+    a_rise_that_settled: False,
+    given_back_before_the_end: False,
+}
+
+
 class GrowthTest(unittest.TestCase):
     def rise(self, levels: List[float]) -> Optional[Dict[str, float]]:
         growth = Growth()
@@ -282,3 +420,32 @@ class GrowthTest(unittest.TestCase):
         self.assertIsNone(self.rise([10.0] * 50 + [60.0] * 50), "one jump")
         self.assertIsNone(self.rise([30 + 10 * (step % 5) for step in range(100)]), "up and down")
         self.assertIsNone(self.rise([10 + 0.5 * step for step in range(100)] + [10.0] * 20), "given back before the end")
+
+    def test_every_kind_of_history(self) -> None:
+        """Made-up histories of each kind, with flat parts and noise anywhere; each kind many times."""
+        for kind, is_leak in HISTORIES.items():
+            for seed in range(60):
+                levels = kind(random.Random("%s %d" % (kind.__name__, seed)))
+                with self.subTest(kind=kind.__name__, seed=seed):
+                    self.assertEqual(self.rise(levels) is not None, is_leak)
+
+    def test_the_rate_is_of_the_rise_and_not_of_the_flat_part_before_it(self) -> None:
+        rise = self.rise([10.0] * 4000 + [10 + 1.4 * step for step in range(1, 90)])
+        assert rise is not None
+        self.assertAlmostEqual(rise["bytes_per_step"] / GIB, 1.4, places=1)
+        self.assertLess(rise["steps"], 95)
+
+    def test_what_steps_need(self) -> None:
+        def needs(peaks: List[float], held: float = 10.0) -> Dict[str, float]:
+            growth = Growth()
+            for step, peak in enumerate(peaks):
+                growth.add(step, step, int(held * GIB), int(max(peaks[: step + 1]) * GIB))
+            found = growth.step_needs()
+            assert found is not None
+            return found
+
+        self.assertEqual(needs([30.0] * 50), {"bytes": 20 * GIB, "held": 10 * GIB, "grew": 0, "steps": 0})
+        growing = needs([30 + 0.5 * step for step in range(100)])
+        self.assertGreater(growing["grew"], 40 * GIB)
+        self.assertEqual(needs([30.0] * 50 + [60.0])["grew"], 0, "one large step")
+        self.assertIsNone(Growth().step_needs())

@@ -6,7 +6,7 @@ import { alertRoutes } from '../alerts/http-routes.ts'
 import { openChannels } from '../channels/index.ts'
 import { pushRoutes } from '../channels/push-routes.ts'
 import { PushSubscriptions } from '../channels/push-subscriptions.ts'
-import type { AgentState, History, Log } from '../core/kinds.ts'
+import type { AgentState, DetectorDeclaration, History, Log } from '../core/kinds.ts'
 import type { Route } from '../core/route.ts'
 import type { ConfigValues } from './config.ts'
 import { webUiUrl } from './web-ui-url.ts'
@@ -17,8 +17,8 @@ export interface AlertingOptions {
   readonly logDir: string | null
   readonly state: AgentState
   readonly history: History
-  /** Names of those that run. */
-  readonly detectors: readonly string[]
+  /** Those that run. */
+  readonly detectors: readonly DetectorDeclaration[]
   readonly log: Log
   readonly env?: NodeJS.ProcessEnv
 }
@@ -43,10 +43,7 @@ export function createAlerting({ values, logDir, state, history, detectors, log,
   const dir = alertsFolder(values, logDir)
   const push = dir === null ? null : new PushSubscriptions(dir)
   const stateDir = dir ?? join(values['log.dir'], 'alerts')
-  const { channels, disabled, problems, ...opened } = openChannels(values, { env, stateDir, ...(push ? { push } : {}) })
-  const unusable = new Map(opened.unusable)
-  if (!push && !channels.some(({ name }) => name === 'webpush'))
-    unusable.set('webpush', 'it needs a folder for its keys: set alerts.dir, or switch the log on')
+  const { channels, unusable, disabled, problems } = openChannels(values, { env, stateDir, push })
   const alerts = createAlerts({
     dir,
     channels: new Map(channels.map((channel) => [channel.name, channel])),
@@ -57,7 +54,6 @@ export function createAlerting({ values, logDir, state, history, detectors, log,
     log: log.child({ room: 'alerts' }),
     now,
     history,
-    memoryThresholdRatio: values['anomaly.threshold'],
     detectors,
   })
   return { alerts, routes: [...alertRoutes({ alerts, unusable, now }), ...pushRoutes(push)], problems }

@@ -14,6 +14,7 @@ import { TrainingMetrics } from '../exporter/training-metrics.ts'
 import { XidCounts } from '../exporter/xid-counts.ts'
 import { createPush } from '../push/push.ts'
 import { createServer, type GpuwardenServer } from '../server/server.ts'
+import { hasMetricSet } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
@@ -104,7 +105,7 @@ export class Agent {
     const xids = new XidCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would have to be ended again.
-    this.#watching = new Watching({ values, logDir: answers ? logDir : null, hostname: state.hostname, hub, log, now: Date.now })
+    this.#watching = new Watching({ values, logDir: answers ? logDir : null, state, hub, log })
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
       : { values, logDir }
@@ -136,6 +137,7 @@ export class Agent {
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
+      hasSet: hasMetricSet,
       maxProcesses: values['metrics.max_processes'],
       training: trainingMetrics,
       xids,
@@ -149,7 +151,7 @@ export class Agent {
     const push = createPush({
       state,
       settings: values,
-      render: () => exporter.render(),
+      families: () => exporter.families(),
       log: log.child({ room: 'push' }),
       version: VERSION,
     })

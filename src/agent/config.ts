@@ -10,13 +10,15 @@ import type { Setting, Settings, ValuesOf } from '../core/setting.ts'
 import { detectorSettings } from '../detectors/settings.ts'
 import { exporterSettings } from '../exporter/settings.ts'
 import { pushSettings } from '../push/settings.ts'
-import { samplerSettings } from '../sampler/settings.ts'
+import { samplerSettings, sourceSetting } from '../sampler/settings.ts'
 import { serverSettings } from '../server/settings.ts'
+import { VENDOR_NAMES } from '../sources/vendors.ts'
 import { storeSettings } from '../store/settings.ts'
 import { trainingSettings } from '../training/settings.ts'
 import { logSettings } from './log-settings.ts'
 
 export const SETTINGS = {
+  source: sourceSetting(VENDOR_NAMES),
   ...samplerSettings,
   ...serverSettings,
   ...exporterSettings,

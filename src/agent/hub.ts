@@ -66,7 +66,6 @@ export class Hub {
   }
 
   receiveFinding(finding: Finding): void {
-    this.#options.state.keepFinding(finding)
     this.#publish({ type: 'finding', finding })
   }
 
@@ -119,14 +118,14 @@ export class Hub {
     }
     const provenance = this.#provenanceOf(report, gpus[0])
     if (host) state.keepProcesses(host.processes)
-    if (gpus.length > 0) state.addUnlisted(report.source, at, gpus)
+    const isReading = gpus.length > 0
+    if (isReading || events.some(({ event }) => event === 'lost')) state.addUnlisted(report.source, at, gpus)
     if (gpus.length > 0 || host || events.length > 0) {
       const processes: ProcessView[] = []
       for (const sample of gpus) state.join(sample, processes)
       const tick: Tick = { seq: ++this.#seq, at, source: report.source, provenance, gpus, processes, host, events }
-      state.keepTick(tick)
       this.#publish({ type: 'tick', tick })
-      if (gpus.length > 0) this.#follow(report.source, gpus)
+      if (isReading) this.#follow(report.source, gpus)
     }
     this.receiveSteps(steps, provenance)
   }
@@ -154,6 +153,7 @@ export class Hub {
   }
 
   #publish(event: HubEvent): void {
+    this.#options.state.accept(event)
     for (const entry of this.#sinks) {
       try {
         entry.sink.accept(event)

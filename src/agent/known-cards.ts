@@ -13,7 +13,7 @@ const VERSION = 1
 
 const card = z.object({
   id: z.string().min(1).max(200),
-  vendor: z.enum(['nvidia', 'amd']),
+  vendor: z.string(),
   index: z.number().int().min(0),
   pciBusId: z.string().nullable(),
   minor: z.number().nullable(),

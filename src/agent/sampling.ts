@@ -4,7 +4,7 @@ import { EXIT, Failure } from '../core/failure.ts'
 import type { Log, SelfUsage, SourceOptions } from '../core/kinds.ts'
 import { VERSION } from '../core/version.ts'
 import { type Opening, Supervisor } from '../sampler/supervisor.ts'
-import { VENDOR_SOURCES } from '../sources/index.ts'
+import { VENDOR_NAMES } from '../sources/vendors.ts'
 import type { ConfigValues } from './config.ts'
 import { Hub } from './hub.ts'
 import { KnownCards } from './known-cards.ts'
@@ -107,7 +107,7 @@ export class Sampling {
 
   /** `host` goes with real GPUs; simulated ones stand in only where there is none at all. */
   async #openAuto(): Promise<Omit<Opened, 'missing'>> {
-    const openings = await Promise.all(VENDOR_SOURCES.map((name) => this.supervisor.open(name)))
+    const openings = await Promise.all(VENDOR_NAMES.map((name) => this.supervisor.open(name)))
     if (openings.some((opening) => opening.result !== 'absent')) {
       await this.supervisor.open('host')
       return { openings, simulatedInstead: false }
@@ -129,7 +129,7 @@ export class Sampling {
 }
 
 function isVendor(name: string): boolean {
-  return VENDOR_SOURCES.includes(name)
+  return VENDOR_NAMES.includes(name)
 }
 
 function sourceOptions(values: ConfigValues): SourceOptions {

@@ -227,6 +227,23 @@ describe('state and hub', () => {
     expect(events.flatMap((event) => (event.type === 'tick' ? event.tick.gpus.map((one) => one.gpu) : []))).toEqual(['n1'])
   })
 
+  it('says that a card is lost in the tick that tells of it, and says nothing of a lost card that is not shown', () => {
+    for (const [devices, told] of [
+      [null, ['n1']],
+      [[0], []],
+    ] as const) {
+      const { hub, events, tick } = house(devices && [...devices])
+      hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n1', 1)])
+      tick('nvidia', [sample('n0', NOW), sample('n1', NOW)])
+      hub.receiveDevices('nvidia', [gpu('n0', 0)])
+      tick('nvidia', [sample('n0', NOW + 1000)])
+      const lost = events.flatMap((event) =>
+        event.type === 'tick' ? [event.tick.gpus.filter(({ state }) => state === 'lost').map((one) => one.gpu)] : [],
+      )
+      expect(lost).toEqual([[], told, told])
+    }
+  })
+
   it('publishes the moments of a fast replay one by one, in order', () => {
     const { hub, events, tick } = house()
     hub.receiveDevices('replay', [gpu('r0', 0)])

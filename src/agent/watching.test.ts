@@ -2,9 +2,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { createAlerts } from '../alerts/alerts.ts'
+import { sourceHealth } from '../alerts/pretend-world.contract.ts'
 import { Failure } from '../core/failure.ts'
-import type { DetectorKind, Log } from '../core/kinds.ts'
-import type { Finding } from '../core/model.ts'
+import type { DetectorKind, HubEvent, Log } from '../core/kinds.ts'
+import type { Finding, SourceHealth } from '../core/model.ts'
+import { detectors } from '../detectors/index.ts'
+import { PRETEND_DETECTOR } from '../detectors/inputs.fixture.ts'
 import { type ConfigValues, loadConfig } from './config.ts'
 import { Hub } from './hub.ts'
 import { State } from './state.ts'
@@ -33,6 +37,7 @@ const finding = (count: number): Finding => ({
 
 /** Counts what it is shown, and says so each time. */
 const counter: DetectorKind = {
+  ...PRETEND_DETECTOR,
   name: 'counter',
   defaults: {},
   create() {
@@ -50,22 +55,30 @@ const counter: DetectorKind = {
 
 const folder = () => mkdtempSync(join(tmpdir(), 'gpuwarden-watching-'))
 
-function watch(logDir: string | null, { more = {}, kinds = [counter] }: { more?: Partial<ConfigValues>; kinds?: DetectorKind[] } = {}) {
+interface Wanted {
+  more?: Partial<ConfigValues>
+  kinds?: readonly DetectorKind[]
+  sources?: readonly SourceHealth[]
+  now?: () => number
+  lookEveryMs?: number
+}
+
+function watch(logDir: string | null, { more = {}, kinds = [counter], sources = [], now = () => AT, lookEveryMs = 60_000 }: Wanted = {}) {
   const logged: string[] = []
   const say = (_fields: object, message: string) => void logged.push(message)
   const log: Log = { debug: say, info: say, warn: say, error: say, child: () => log }
-  const state = new State({ now: () => AT, health: () => [], sinks: () => [], self: () => ({}) as never, devices: null })
+  const state = new State({ now, health: () => sources, sinks: () => [], self: () => ({}) as never, devices: null })
   const hub = new Hub({ state, log, onProcesses: () => undefined })
   const values = { ...loadConfig({ env: { XDG_CONFIG_HOME: '/nonexistent' } }).values, ...more }
-  const watching = new Watching({ values, logDir, hostname: 'box', hub, log, now: () => AT, kinds })
+  const watching = new Watching({ values, logDir, state, hub, log, kinds, lookEveryMs })
   onTestFinished(() => watching.close())
   hub.addSink(watching)
   const run = () =>
     hub.receiveRun({
       ...{ id: 'r', name: 'r', host: 'box', user: null, pid: null, gpus: [], worldSize: 1, totalSteps: null },
-      ...{ startedAt: AT, endedAt: null, outcome: null },
+      ...{ startedAt: AT, endedAt: null, outcome: null, ending: null },
     })
-  return { watching, state, logged, run }
+  return { watching, state, hub, logged, run, values }
 }
 
 describe('what the detectors have learned', () => {
@@ -179,4 +192,45 @@ describe('what the detectors have learned', () => {
 
 it('a detector to switch off that does not exist is a wrong configuration', () => {
   expect(() => watch(null, { more: { 'detectors.disabled': ['crystal_ball'] } })).toThrow(Failure)
+})
+
+describe('a source that says that it is well and sends nothing', () => {
+  const silent = sourceHealth({ since: AT - 600_000, lastSampleAt: AT - 300_000 })
+
+  it('is a finding for everybody, and an alert of the same name', async () => {
+    // Each look is 15 s after the one before, as the agent looks.
+    let looks = 0
+    const now = () => AT + 15_000 * Math.min(looks++, 2)
+    const { watching, state, hub, values } = watch(null, { kinds: detectors, sources: [silent], now, lookEveryMs: 10 })
+    const published: HubEvent[] = []
+    const log: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => log }
+    const settings = { ...values, 'alerts.rules.source_stale': { for_seconds: 0 } }
+    const alerts = createAlerts({
+      ...{ dir: null, channels: new Map(), settings, state, log },
+      ...{ now: () => AT, detectors: watching.running, sweepMs: 0 },
+    })
+    onTestFinished(() => alerts.close())
+    hub.addSink(alerts)
+    hub.addSink({
+      name: 'stream',
+      accept: (event) => void published.push(event),
+      dropped: () => ({ count: 0, reason: null }),
+      close: async () => undefined,
+    })
+    watching.resume()
+    await expect.poll(() => state.findings().map(({ fingerprint }) => fingerprint)).toEqual(['source_stale|source=nvidia'])
+    expect(published).toEqual([{ type: 'finding', finding: state.findings()[0] }])
+    expect(alerts.list()).toMatchObject([{ fingerprint: 'source_stale|source=nvidia', state: 'firing', finding: state.findings()[0] }])
+  })
+
+  it('is not looked at before watching begins, nor after it ended, nor in the time of a recording', async () => {
+    const early = watch(null, { kinds: detectors, sources: [silent], lookEveryMs: 5 })
+    const played = watch(null, { kinds: detectors, sources: [{ ...silent, provenance: 'replay' }], lookEveryMs: 5 })
+    played.watching.resume()
+    const ended = watch(null, { kinds: detectors, sources: [silent], lookEveryMs: 50 })
+    ended.watching.resume()
+    await ended.watching.close()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect([early, played, ended].map(({ state }) => state.findings())).toEqual([[], [], []])
+  })
 })

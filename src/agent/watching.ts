@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { KeptFile } from '../core/kept-file.ts'
-import type { DetectorKind, HubEvent, Log, Sink } from '../core/kinds.ts'
+import type { AgentState, DetectorKind, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { makeFolderSync } from '../core/make-folder.ts'
 import type { Finding } from '../core/model.ts'
 import { createEngine, type DetectorFailure, type Engine } from '../detectors/engine.ts'
@@ -17,26 +17,28 @@ export interface WatchingOptions {
   readonly values: ConfigValues
   /** null: nothing is kept. */
   readonly logDir: string | null
-  readonly hostname: string
+  readonly state: Pick<AgentState, 'hostname' | 'now' | 'health'>
   readonly hub: Hub
   readonly log: Log
-  readonly now: () => number
   readonly kinds?: readonly DetectorKind[]
   readonly saveEveryMs?: number
+  readonly lookEveryMs?: number
 }
 
 const SAVE_EVERY_MS = 60_000
+/** A source that is silent says nothing: somebody has to look. Often enough for findings that take a minute. */
+const LOOK_EVERY_MS = 15_000
 /** After a trouble began or ended: a kill must not make the detectors say again what was over, or forget what was not. */
 const SAVE_SOON_MS = 1000
 
 /** A sink of the hub, to be added last: everybody is to have seen a sample before what is concluded from it. */
 export class Watching implements Sink {
   readonly name = 'detectors'
-  /** Names of the detectors that run. */
-  readonly running: readonly string[]
+  /** The detectors that run. */
+  readonly running: readonly DetectorKind[]
   readonly #options: WatchingOptions
   readonly #file: KeptFile | null
-  readonly #timer: NodeJS.Timeout | null
+  readonly #timers: readonly NodeJS.Timeout[]
   #engine: Engine
   #known: readonly Finding[] = []
   /** Fingerprints of what holds. */
@@ -50,13 +52,16 @@ export class Watching implements Sink {
     this.#options = options
     const { values, logDir, kinds = detectors } = options
     const disabled = new Set(values['detectors.disabled'])
-    this.running = kinds.map((kind) => kind.name).filter((name) => !disabled.has(name))
+    this.running = kinds.filter((kind) => !disabled.has(kind.name))
     checkNames(disabled, kinds)
     const file = stateFile(values.source, logDir)
     this.#file = file === null ? null : new KeptFile(file, { mode: 0o640, folderMode: 0o750, flush: true })
     this.#engine = this.#create()
     if (file !== null) this.#restore(file)
-    this.#timer = this.#file === null ? null : setInterval(() => void this.save(), options.saveEveryMs ?? SAVE_EVERY_MS).unref()
+    this.#timers = [
+      setInterval(() => void this.save(), options.saveEveryMs ?? SAVE_EVERY_MS).unref(),
+      setInterval(() => this.#lookAtSources(), options.lookEveryMs ?? LOOK_EVERY_MS).unref(),
+    ]
   }
 
   /** Says again what held before the restart, and what has ended with it. Before the first sample. */
@@ -88,7 +93,7 @@ export class Watching implements Sink {
   }
 
   async close(): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer)
+    for (const timer of this.#timers) clearInterval(timer)
     if (this.#soon) clearTimeout(this.#soon)
     try {
       await logLane.patiently(() => this.save(), STUCK_AT_END_MS)
@@ -96,6 +101,11 @@ export class Watching implements Sink {
       if (!(error instanceof DiskStuck)) throw error
       this.#options.log.error({ err: error }, 'what the detectors have learned lately could not be written')
     }
+  }
+
+  #lookAtSources(): void {
+    const { state } = this.#options
+    if (this.#isWatching) for (const finding of this.#engine.lookAtSources(state.health(), state.now())) this.#tell(finding)
   }
 
   #tell(finding: Finding): void {
@@ -111,10 +121,10 @@ export class Watching implements Sink {
   }
 
   #create(): Engine {
-    const { values, hostname, kinds = detectors } = this.#options
+    const { values, state, kinds = detectors } = this.#options
     return createEngine({
       kinds,
-      hostname,
+      hostname: state.hostname,
       options: detectorOptions(values),
       disabled: values['detectors.disabled'],
       onFailure: (failure) => this.#report(failure),
@@ -147,8 +157,8 @@ export class Watching implements Sink {
   }
 
   #setAside(file: string, error: unknown): void {
-    const { log, now } = this.#options
-    const aside = file.replace(/\.json$/, `-${new Date(now()).toISOString().replace(/[:.]/g, '')}.corrupt`)
+    const { log, state } = this.#options
+    const aside = file.replace(/\.json$/, `-${new Date(state.now()).toISOString().replace(/[:.]/g, '')}.corrupt`)
     const message = 'what the detectors had learned is damaged; it is set aside, and they begin anew'
     try {
       makeFolderSync(dirname(aside))

@@ -1,5 +1,5 @@
 /** What is kept of each trouble: the state of the engine for one fingerprint. Plain and JSON-safe. */
-import type { Acknowledgement } from '../core/kinds.ts'
+import type { Acknowledgement, GpuView } from '../core/kinds.ts'
 import type { Finding, Reading, Severity } from '../core/model.ts'
 
 export type AlertPhase = 'pending' | 'firing' | 'resolved'
@@ -33,6 +33,15 @@ export function worst(severities: Iterable<Severity>): Severity {
   let found: Severity = 'info'
   for (const severity of severities) if (SEVERITY_RANK[severity] > SEVERITY_RANK[found]) found = severity
   return found
+}
+
+/** Whether it is about hardware that is not live: a simulation or a recording. */
+export function isSimulated({ subject, provenance }: Finding, gpus: readonly GpuView[]): boolean {
+  const gpu = subject.gpu === null ? undefined : gpus.find((view) => view.info.id === subject.gpu)
+  if (gpu) return gpu.info.provenance !== 'live'
+  // Said again after a restart, before any GPU is known.
+  if (provenance !== 'live') return true
+  return gpus.length > 0 && gpus.every((view) => view.info.provenance !== 'live')
 }
 
 /** NaN and ±Infinity are real values of evidence, and JSON has none of them. */

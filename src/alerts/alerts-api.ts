@@ -1,5 +1,5 @@
 /** What the alert engine needs, and what the agent, the commands and the routes may ask of it. */
-import type { AgentState, AlertNews, AlertView, Channel, Delivery, History, Log, Sink } from '../core/kinds.ts'
+import type { AgentState, AlertNews, AlertView, Channel, Delivery, DetectorDeclaration, History, Log, Sink } from '../core/kinds.ts'
 import type { Reading } from '../core/model.ts'
 import type { AlertPhase } from './alert-record.ts'
 import type { DeliveryResult } from './courier.ts'
@@ -28,10 +28,8 @@ export interface AlertsOptions {
   readonly now: () => number
   /** For the charts in messages. */
   readonly history?: History
-  /** `anomaly.threshold`: from this share of memory in use on. */
-  readonly memoryThresholdRatio?: number
-  /** Names of the detectors that run: a level rule that one of them covers stands back. */
-  readonly detectors?: readonly string[]
+  /** Those that run: how long their findings are waited for, and what is drawn of them. */
+  readonly detectors?: readonly DetectorDeclaration[]
   readonly random?: () => number
   /** How often timers are looked at; 0 leaves it to sweep(). */
   readonly sweepMs?: number

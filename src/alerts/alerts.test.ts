@@ -42,7 +42,7 @@ describe('alerts: from a finding to a message', () => {
     expect(second?.id).not.toBe(first?.id)
     expect(second?.isFirst).toBe(false)
     expect(second?.alerts[0]).toMatchObject({ resolvedAt: NOON + 40 * SECOND, finding: { state: 'resolved', message: 'a is over' } })
-    expect(world.alerts.history()).toMatchObject([{ fingerprint: 'a', firedAt: NOON, resolvedAt: NOON + 40 * SECOND }])
+    expect(world.alerts.history()).toMatchObject([{ fingerprint: 'a', since: NOON, firedAt: NOON, resolvedAt: NOON + 40 * SECOND }])
   })
 
   it('sends what is critical at once, with what waits', async () => {
@@ -122,6 +122,7 @@ describe('alerts: from a finding to a message', () => {
       startedAt: 0,
       endedAt: null,
       outcome: null,
+      ending: null,
     }
     world.alerts.accept({ type: 'devices', devices: [] })
     world.alerts.accept({ type: 'health', health: [] })
@@ -166,6 +167,7 @@ describe('alerts: from a finding to a message', () => {
       startedAt: NOON,
       endedAt: null,
       outcome: null,
+      ending: null,
     }
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-ada', user: 'ada' } })
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-bob', user: 'bob' } })

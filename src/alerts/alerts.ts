@@ -1,32 +1,30 @@
-/** The alert engine as the agent uses it: takes findings and levels, keeps what must not be lost, and lets the couriers deliver. */
+/** The alert engine as the agent uses it: takes findings, keeps what must not be lost, and lets the couriers deliver. */
 import { EXIT, Failure } from '../core/failure.ts'
 import type { AlertView, Delivery, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
 import { ChangeWatch } from './alert-news.ts'
-import type { AlertRecord } from './alert-record.ts'
+import { type AlertRecord, isSimulated } from './alert-record.ts'
 import { healthOf, type Parts, viewOf } from './alert-view.ts'
 import type { Alerts, AlertsHealth, AlertsOptions } from './alerts-api.ts'
-import { deliver } from './courier.ts'
+import { Commits, keptTimes } from './commits.ts'
 import { Dispatch } from './dispatch.ts'
 import { AlertEngine, type Transition } from './engine.ts'
-import { Heartbeat } from './heartbeat.ts'
+import { type Heartbeat, heartbeatOf } from './heartbeat.ts'
 import { Journal } from './journal.ts'
-import { Levels } from './levels.ts'
 import type { Matcher } from './matcher.ts'
 import { EventTime, ObservedTime, type ObservedTimeState } from './observed-time.ts'
 import { Outbox } from './outbox.ts'
 import { type PastAlert, PastAlerts, type PastRange } from './past-alerts.ts'
 import { checkRoutes } from './routes.ts'
 import { Rules } from './rules.ts'
-import { ruleChoices } from './settings.ts'
+import { ruleSettings } from './settings.ts'
 import { type Silence, Silences } from './silences.ts'
 import { StepCourses } from './step-courses.ts'
 import { SweepClock } from './sweep-clock.ts'
-import { testMessage } from './test-message.ts'
+import { sendTest } from './test-message.ts'
 import { endingsOf, RESTART_GRACE_MS } from './unconfirmed.ts'
 
 const SLOW_SWEEP_MS = 5000
-const COMMIT_DELAY_MS = 50
 const ALERT = 'alert/'
 
 /** Throws a Failure when the configuration cannot be meant: a route to a channel that does not exist. */
@@ -40,9 +38,9 @@ class AlertRoom implements Alerts {
   readonly news: ChangeWatch
   readonly #options: AlertsOptions
   readonly #journal: Journal
+  readonly #commits: Commits
   readonly #rules: Rules
   readonly #engine: AlertEngine
-  readonly #levels: Levels
   readonly #silences: Silences
   readonly #past: PastAlerts
   readonly #outbox: Outbox
@@ -54,9 +52,8 @@ class AlertRoom implements Alerts {
   readonly #events = new EventTime()
   readonly #closing = new AbortController()
   #clock: SweepClock | null = null
-  #commitTimer: NodeJS.Timeout | null = null
   #lastTickMs: number | null = null
-  #lastLevelsMs = Number.NEGATIVE_INFINITY
+  #lastSlowSweepMs = Number.NEGATIVE_INFINITY
   #lastReconcileMs = Number.NEGATIVE_INFINITY
   readonly #startedMs: number
   readonly #parts: Parts
@@ -65,25 +62,14 @@ class AlertRoom implements Alerts {
 
   constructor(options: AlertsOptions) {
     this.#options = options
-    const { settings, state, log, now } = options
-    this.#journal = new Journal({
-      dir: options.dir,
-      log,
-      now,
-      ...(options.diskRetryMs === undefined ? {} : { retryMs: options.diskRetryMs }),
-    })
-    this.#rules = new Rules({
-      choices: ruleChoices(settings),
-      keepFiringSeconds: settings['alerts.keep_firing_seconds'],
-      ignored: settings['alerts.ignore'],
-      detectors: new Set(options.detectors),
-    })
+    const { settings, state, log, now, dir, diskRetryMs } = options
+    this.#journal = new Journal({ dir, log, now, ...(diskRetryMs === undefined ? {} : { retryMs: diskRetryMs }) })
+    this.#rules = new Rules(ruleSettings(settings), options.detectors ?? [])
     this.#engine = new AlertEngine(this.#rules.patienceOf, options.limits)
-    this.#levels = new Levels({
-      rules: this.#rules,
-      state,
-      memoryThresholdRatio: options.memoryThresholdRatio ?? 0.8,
-      recordOf: (fingerprint) => this.#engine.get(fingerprint),
+    this.#commits = new Commits({
+      journal: this.#journal,
+      times: () => ({ engine: this.#engine.timeSnapshot(), delivery: this.#time.snapshot() }),
+      inBackground: (work) => this.#inBackground(work),
     })
     this.#silences = new Silences(this.#journal, now)
     this.#past = new PastAlerts(this.#journal)
@@ -104,10 +90,7 @@ class AlertRoom implements Alerts {
       repeatMs: settings['alerts.repeat_hours'] * 3_600_000,
       deliverSimulated: settings['alerts.simulated'],
     })
-    const url = settings['alerts.heartbeat_url']
-    const everyMs = settings['alerts.heartbeat_minutes'] * 60_000
-    const method = settings['alerts.heartbeat_method']
-    this.#heartbeat = url === null ? null : new Heartbeat({ url, method, everyMs, host: state.hostname, log })
+    this.#heartbeat = heartbeatOf(settings, state.hostname, log)
     this.#parts = {
       ...{ engine: this.#engine, dispatch: this.#dispatch, outbox: this.#outbox },
       ...{ journal: this.#journal, heartbeat: this.#heartbeat, now },
@@ -121,9 +104,7 @@ class AlertRoom implements Alerts {
       onFault: (error) => this.#inBackground(Promise.reject(error)),
     })
     const sweepMs = options.sweepMs ?? 1000
-    if (sweepMs > 0) {
-      this.#clock = new SweepClock(sweepMs, () => this.#inBackground(this.sweep()))
-    }
+    if (sweepMs > 0) this.#clock = new SweepClock(sweepMs, () => this.#inBackground(this.sweep()))
     this.#inBackground(this.flush())
   }
 
@@ -133,16 +114,10 @@ class AlertRoom implements Alerts {
     else if (event.type === 'tick') {
       this.#lastTickMs = this.#time.advance(this.#options.now())
       this.#events.note(event.tick.at, this.#time.ms)
-      const found: Finding[] = []
-      this.#levels.tick(event.tick, found)
-      for (const finding of found) this.#take(finding)
       this.#clock?.noteTick()
     } else if (event.type === 'steps') this.#courses.accept(event.steps)
     else if (event.type === 'run') this.#dispatch.noteRun(event.run)
-    else if (event.type === 'health') {
-      this.#clock?.hurry()
-      this.#watchSources()
-    }
+    else if (event.type === 'health') this.#clock?.hurry()
   }
 
   dropped(): { count: number; reason: string | null } {
@@ -161,14 +136,12 @@ class AlertRoom implements Alerts {
   silence(matchers: readonly Matcher[], until: number, comment: string, by: string): Silence {
     const silence = this.#silences.add(matchers, until, comment, by)
     this.#reconcileAll()
-    this.#commitSoon()
     return silence
   }
 
   unsilence(id: string): boolean {
     const isGone = this.#silences.remove(id)
     this.#reconcileAll()
-    this.#commitSoon()
     return isGone
   }
 
@@ -196,12 +169,8 @@ class AlertRoom implements Alerts {
     return this.#options.channels.get(channel)?.idle?.() ?? null
   }
 
-  async test(channel: string): Promise<Delivery> {
-    const found = this.#options.channels.get(channel)
-    const known = [...this.#options.channels.keys()].join(', ')
-    if (!found) return { ok: false, retry: false, reason: `there is no channel "${channel}"; configured: ${known || 'none'}` }
-    const message = testMessage(this.#options.state.hostname, this.#options.now(), this.#options.settings['alerts.dashboard_url'])
-    return await deliver(found, message, this.#options.deliveryTimeoutMs ?? 60_000, this.#closing.signal)
+  test(channel: string): Promise<Delivery> {
+    return sendTest(channel, this.#options, this.#closing.signal)
   }
 
   channels(): readonly string[] {
@@ -213,28 +182,26 @@ class AlertRoom implements Alerts {
   }
 
   flush(): Promise<boolean> {
-    if (this.#commitTimer) clearTimeout(this.#commitTimer)
-    this.#commitTimer = null
-    this.#writeDown()
-    return this.#journal.commit()
+    return this.#commits.flush()
   }
 
   async sweep(): Promise<void> {
     if (this.#closed) return
     const ms = this.#time.advance(this.#options.now())
     this.#follow(this.#engine.advance(this.#eventTime()))
-    if (ms - this.#lastLevelsMs >= SLOW_SWEEP_MS) {
-      this.#lastLevelsMs = ms
-      this.#watchSources()
+    if (ms - this.#lastSlowSweepMs >= SLOW_SWEEP_MS) {
+      this.#lastSlowSweepMs = ms
       this.#silences.sweep()
       // A disk that takes it again is noticed also while nothing happens.
       if (this.#journal.fault !== null) this.#inBackground(this.flush())
-      if (ms - this.#startedMs >= RESTART_GRACE_MS)
-        for (const finding of endingsOf(this.#engine.records(), this.#options.state, this.#eventTime()))
-          this.#follow(this.#engine.accept(finding, finding.at))
+      const { isWatched } = this.#rules
+      const isGraceOver = ms - this.#startedMs >= RESTART_GRACE_MS
+      const confirmation = { state: this.#options.state, at: this.#eventTime(), isGraceOver, isWatched }
+      for (const finding of endingsOf(this.#engine.records(), confirmation)) this.#follow(this.#engine.accept(finding, finding.at))
     }
     if (ms - this.#lastReconcileMs >= SLOW_SWEEP_MS) this.#reconcileAll()
-    const isWatching = this.#lastTickMs !== null && ms - this.#lastTickMs < Math.max(60_000, this.#heartbeatMs())
+    const beatMs = this.#options.settings['alerts.heartbeat_minutes'] * 60_000
+    const isWatching = this.#lastTickMs !== null && ms - this.#lastTickMs < Math.max(60_000, beatMs)
     await Promise.all([this.#outbox.run(), this.#heartbeat?.beat(ms, isWatching)])
   }
 
@@ -252,9 +219,7 @@ class AlertRoom implements Alerts {
     for (const result of closed)
       if (result.status === 'rejected') this.#options.log.error({ err: result.reason }, 'a channel could not be closed')
     this.#closing.abort(new Error('gpuwarden stops'))
-    if (this.#commitTimer) clearTimeout(this.#commitTimer)
-    this.#writeDown()
-    await this.#journal.close()
+    await this.#commits.close()
   }
 
   #take(finding: Finding): void {
@@ -264,7 +229,7 @@ class AlertRoom implements Alerts {
     if (this.#lastTickMs === null && finding.state === 'active' && this.#engine.isOldNews(finding)) return
     this.#time.advance(this.#options.now())
     this.#events.note(finding.at, this.#time.ms)
-    const simulated = this.#isSimulated(finding)
+    const simulated = isSimulated(finding, this.#options.state.gpus())
     const { refused } = this.#engine
     this.#follow(this.#engine.accept(admitted, finding.at, simulated))
     if (this.#engine.refused > refused) this.#dispatch.mention(admitted, simulated)
@@ -285,7 +250,7 @@ class AlertRoom implements Alerts {
       this.#dispatch.reconcile(record)
       isUrgent ||= record.finding.severity === 'critical' && type !== 'pending'
     }
-    this.#commitSoon()
+    this.#commits.soon()
     if (isUrgent && this.#clock) this.#inBackground(this.#outbox.run())
   }
 
@@ -294,7 +259,7 @@ class AlertRoom implements Alerts {
     this.#keep(record)
     this.#dispatch.reconcile(record)
     this.news.touch(record.fingerprint)
-    this.#commitSoon()
+    this.#commits.soon()
     return viewOf(record, this.#parts)
   }
 
@@ -311,49 +276,19 @@ class AlertRoom implements Alerts {
     })
   }
 
-  /** What was decided outlives a kill a moment later: nobody waits for the disk. */
-  #writeDown(): void {
-    if (this.#journal.isDirty) this.#journal.set('time', { engine: this.#engine.timeSnapshot(), delivery: this.#time.snapshot() })
-    this.#journal.write()
-  }
-
-  #commitSoon(): void {
-    this.#writeDown()
-    this.#commitTimer ??= setTimeout(() => this.#inBackground(this.flush()), COMMIT_DELAY_MS)
-  }
-
   #reconcileAll(): void {
     this.#lastReconcileMs = this.#time.ms
     for (const record of this.#engine.records()) if (record.phase === 'firing') this.#dispatch.reconcile(record)
-    if (this.#journal.isDirty) this.#commitSoon()
+    if (this.#journal.isDirty) this.#commits.soon()
     this.news.touchAll()
-  }
-
-  #watchSources(): void {
-    const found: Finding[] = []
-    this.#levels.sources(this.#options.state.health(), this.#options.now(), found)
-    for (const finding of found) this.#take(finding)
   }
 
   #eventTime(): number {
     return this.#events.now(this.#options.now(), this.#time.ms)
   }
 
-  #isSimulated({ subject, provenance }: Finding): boolean {
-    const gpus = this.#options.state.gpus()
-    const gpu = subject.gpu === null ? undefined : gpus.find((view) => view.info.id === subject.gpu)
-    if (gpu) return gpu.info.provenance !== 'live'
-    // Said again after a restart, before any GPU is known.
-    if (provenance !== 'live') return true
-    return gpus.length > 0 && gpus.every((view) => view.info.provenance !== 'live')
-  }
-
-  #heartbeatMs(): number {
-    return this.#options.settings['alerts.heartbeat_minutes'] * 60_000
-  }
-
   #restore(): void {
-    const time = this.#journal.get('time') as { engine: ObservedTimeState; delivery: ObservedTimeState } | undefined
+    const time = keptTimes(this.#journal) as { engine: ObservedTimeState; delivery: ObservedTimeState } | undefined
     const records = this.#journal.entries(ALERT).map(([, value]) => value as AlertRecord)
     if (time) this.#time.restore(time.delivery)
     this.#engine.restore({ time: time?.engine ?? { ms: 0, lastAt: null }, records })

@@ -76,7 +76,7 @@ export class AlertEngine {
     return record?.phase === 'resolved' && at <= (record.cleared?.at ?? record.resolvedAt ?? 0)
   }
 
-  /** One statement of a detector or a level rule, at its own time. */
+  /** One statement of a detector, at its own time. */
   accept(finding: Finding, at: number, simulated = false): readonly Transition[] {
     const ms = this.#time.advance(at)
     this.#at = at

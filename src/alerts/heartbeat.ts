@@ -1,5 +1,6 @@
 /** Dead-man's switch: asks a URL every few minutes, so that somebody else notices when nothing is watching any more. */
 import type { Log } from '../core/kinds.ts'
+import type { AlertValues } from './settings.ts'
 
 export interface HeartbeatOptions {
   /** Holds a secret as a rule, so that it is never logged. */
@@ -67,4 +68,11 @@ export class Heartbeat {
     await answer.body?.cancel()
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
   }
+}
+
+/** null: none is wanted. */
+export function heartbeatOf(settings: AlertValues, host: string, log: Log): Heartbeat | null {
+  const url = settings['alerts.heartbeat_url']
+  const everyMs = settings['alerts.heartbeat_minutes'] * 60_000
+  return url === null ? null : new Heartbeat({ url, method: settings['alerts.heartbeat_method'], everyMs, host, log })
 }

@@ -18,6 +18,7 @@ const pastAlert: z.ZodType<PastAlert> = z.strictObject({
   subject: findingSubjectSchema,
   severity: severitySchema,
   message: z.string(),
+  since: at.describe('When the trouble began; epoch milliseconds'),
   firedAt: at,
   resolvedAt: at,
   simulated: z.boolean(),

@@ -4,7 +4,7 @@ import { ChannelQueue } from './channel-queue.ts'
 import { Composer } from './composer.ts'
 import { Courier } from './courier.ts'
 import type { Journal } from './journal.ts'
-import { seriesFor, stepSeriesFor } from './series.ts'
+import { seriesFor } from './series.ts'
 import type { StepCourses } from './step-courses.ts'
 import { isInWindow } from './time-window.ts'
 
@@ -79,6 +79,7 @@ export class Outbox {
   #composer(): Composer {
     const { alerts, eventTime, courses } = this.#options
     const { settings, state, history, log } = alerts
+    const charts = new Map(alerts.detectors?.map((detector) => [detector.name, detector.charts]))
     return new Composer({
       groupWaitMs: settings['alerts.group_seconds'] * 1000,
       webUiUrl: settings['alerts.dashboard_url'],
@@ -88,8 +89,7 @@ export class Outbox {
         try {
           const { gpu: id, gpuIndex } = alert.finding.subject
           const info = state.gpus().find((gpu) => (id === null ? gpu.info.index === gpuIndex : gpu.info.id === id))?.info
-          const ofGpu = history ? seriesFor(alert, history, info, eventTime()) : null
-          return ofGpu ?? stepSeriesFor(alert, courses, eventTime())
+          return seriesFor(alert, charts.get(alert.finding.detector) ?? [], { history, info, courses }, eventTime())
         } catch (error) {
           // A message without its chart is better than none.
           if (!this.#hasChartFailed) log.error({ err: error }, 'the chart of an alert could not be made; messages go out without')

@@ -9,6 +9,8 @@ export interface PastAlert {
   readonly subject: FindingSubject
   readonly severity: Severity
   readonly message: string
+  /** When the trouble began: what its finding said. */
+  readonly since: number
   readonly firedAt: number
   readonly resolvedAt: number
   readonly simulated: boolean
@@ -33,14 +35,18 @@ export class PastAlerts {
 
   constructor(journal: Journal) {
     this.#journal = journal
-    this.#kept = journal.entries(PREFIX).map(([key, value]) => ({ key, past: value as PastAlert }))
+    // A journal of an earlier version does not know when the trouble began.
+    this.#kept = journal.entries(PREFIX).map(([key, value]) => {
+      const past = value as PastAlert
+      return { key, past: { ...past, since: past.since ?? past.firedAt } }
+    })
     this.#count = Math.max(0, ...this.#kept.map(({ key }) => Number(key.slice(PREFIX.length)) || 0))
   }
 
   add({ fingerprint, finding, firedAt, resolvedAt, simulated, acknowledged }: AlertRecord): void {
     const { detector, subject, severity, message } = finding
     const past: PastAlert = {
-      ...{ fingerprint, detector, subject, severity, message, simulated },
+      ...{ fingerprint, detector, subject, severity, message, since: finding.since, simulated },
       firedAt: firedAt ?? finding.at,
       resolvedAt: resolvedAt ?? finding.at,
       acknowledgedBy: acknowledged?.by ?? null,

@@ -17,6 +17,7 @@ import type {
   SourceHealth,
 } from '../core/model.ts'
 import { NO_FACTS, NO_READINGS } from '../core/record.ts'
+import { detectors } from '../detectors/index.ts'
 import { createAlerts } from './alerts.ts'
 import type { Alerts, AlertsOptions } from './alerts-api.ts'
 import { type AlertValues, alertSettings } from './settings.ts'
@@ -25,6 +26,7 @@ export const NOON = new Date(2025, 6, 30, 12, 0, 0).getTime()
 export const SECOND = 1000
 export const MINUTE = 60_000
 export const HOUR = 3_600_000
+export const DAY = 24 * HOUR
 export const GIB = 2 ** 30
 
 export function settingsWith(values: Partial<AlertValues> = {}): AlertValues {
@@ -230,7 +232,7 @@ export function pretendWorld(options: WorldOptions = {}): World {
     dir: options.dir ?? null,
     channels: new Map([[channel.name, channel]]),
     settings: settingsWith(options.settings),
-    ...{ state, log, now },
+    ...{ state, log, now, detectors },
     random: () => 0.5,
     sweepMs: 0,
     ...options.more,

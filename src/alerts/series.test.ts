@@ -1,9 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import type { Alert, History, HistoryQuery } from '../core/kinds.ts'
-import type { FindingSubject, TrainingStep } from '../core/model.ts'
+import type { FindingSubject, GpuInfo, TrainingStep } from '../core/model.ts'
+import { detectors } from '../detectors/index.ts'
 import { finding, GIB, gpuInfo, HOUR, MINUTE, NOON, pretendWorld } from './pretend-world.contract.ts'
-import { seriesFor, stepSeriesFor } from './series.ts'
+import { seriesFor as drawn } from './series.ts'
 import { StepCourses } from './step-courses.ts'
+
+const chartsOf = (name: string) => detectors.find((detector) => detector.name === name)?.charts ?? []
+
+function seriesFor(alert: Alert, history: History, info: GpuInfo | undefined, now: number) {
+  return drawn(alert, chartsOf(alert.finding.detector), { history, info, courses: new StepCourses() }, now)
+}
+
+function stepSeriesFor(alert: Alert, courses: StepCourses, now: number) {
+  return drawn(alert, chartsOf(alert.finding.detector), { history: undefined, info: undefined, courses }, now)
+}
 
 function alertOf(detector: string, evidence = {}): Alert {
   const none = { resolvedAt: null, gpuLabel: null, gpuName: null, process: null, series: null }

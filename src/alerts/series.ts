@@ -1,14 +1,13 @@
 /** The chart of an alert: what its detector looked at, around the time of the trouble. */
-import type { Alert, AlertSeries, History } from '../core/kinds.ts'
+import type { Alert, AlertSeries, DetectorChart, History, StepField } from '../core/kinds.ts'
 import type { GpuField, GpuInfo, Reading } from '../core/model.ts'
-import type { CoursePoints, StepCourses, StepField } from './step-courses.ts'
+import type { CoursePoints, StepCourses } from './step-courses.ts'
 
-interface Chart {
-  readonly field: GpuField
-  readonly title: string
-  /** A word for base units; whoever draws it writes them as people do. */
-  readonly unit: 'bytes' | 'ratio' | 'hertz' | 'celsius' | 'count'
-  readonly limit: (alert: Alert, info: GpuInfo | undefined) => Reading
+/** Where the figures come from. */
+export interface ChartData {
+  readonly history: History | undefined
+  readonly info: GpuInfo | undefined
+  readonly courses: StepCourses
 }
 
 const BEFORE_MS = 30 * 60_000
@@ -17,86 +16,22 @@ const POINTS = 120
 const FEW_POINTS = 20
 const CLOSER_MS = [10 * 60_000, 3 * 60_000, 60_000]
 
-const none = () => null
-const memory: Chart = {
-  field: 'memoryUsedBytes',
-  title: 'GPU memory in use',
-  unit: 'bytes',
-  limit: (_alert, info) => info?.memoryTotalBytes ?? null,
-}
-const utilization: Chart = { field: 'utilizationRatio', title: 'GPU utilization', unit: 'ratio', limit: none }
-const clock: Chart = {
-  field: 'smClockHertz',
-  title: 'SM clock',
-  unit: 'hertz',
-  limit: (_alert, info) => info?.smClockMaxHertz ?? null,
-}
-const heat: Chart = {
-  field: 'temperatureCelsius',
-  title: 'GPU temperature',
-  unit: 'celsius',
-  limit: ({ finding }, info) => {
-    const said = finding.evidence.limit_celsius
-    return typeof said === 'number' ? said : (info?.temperatureSlowdownCelsius ?? null)
-  },
-}
-const count = (field: GpuField, title: string): Chart => ({ field, title, unit: 'count', limit: none })
-
-/** By detector or level rule. What is not here has nothing to draw. */
-const CHARTS: Readonly<Record<string, Chart>> = {
-  memory,
-  memory_pressure: memory,
-  oom: memory,
-  leak: memory,
-  change: memory,
-  intruder: memory,
-  idle_holding: utilization,
-  zombie: memory,
-  stall: utilization,
-  slow_data: utilization,
-  thermal: heat,
-  throttle: clock,
-  power_brake: clock,
-  gpu_lost: utilization,
-  ecc: count('eccUncorrectedVolatileCount', 'Uncorrected ECC errors'),
-  remap: count('remappedUncorrectableRows', 'Rows remapped after uncorrectable errors'),
+/** The first chart of its detector that there are figures for; null: there is nothing to draw. `info`: of the GPU that it is about. */
+export function seriesFor(alert: Alert, charts: readonly DetectorChart[], data: ChartData, now: number): AlertSeries | null {
+  for (const chart of charts) {
+    const points = chart.of === 'gpu' ? gpuPoints(alert, chart.field, data, now) : stepPoints(alert, chart.field, data.courses, now)
+    if (points === null || points.values.filter((value) => value !== null).length < 2) continue
+    const { title, unit, limit } = chart
+    return { title, unit, ...points, limit: limit?.(alert.finding, data.info) ?? null }
+  }
+  return null
 }
 
-interface StepChart {
-  readonly field: StepField
-  readonly title: string
-  readonly unit: 'count' | 'seconds'
-  readonly limit: (alert: Alert) => Reading
-}
-
-const loss: StepChart = { field: 'loss', title: 'Loss', unit: 'count', limit: none }
-const stepTime: StepChart = { field: 'stepSeconds', title: 'Time of a step', unit: 'seconds', limit: none }
-
-/** Of what is about a run. */
-const STEP_CHARTS: Readonly<Record<string, StepChart>> = {
-  loss_nan: loss,
-  loss_spike: loss,
-  loss_plateau: loss,
-  grad_explosion: {
-    field: 'gradientNorm',
-    title: 'Norm of the gradients',
-    unit: 'count',
-    limit: ({ finding }) => (typeof finding.evidence.level === 'number' ? finding.evidence.level : null),
-  },
-  stall: stepTime,
-  straggler: stepTime,
-  slow_data: stepTime,
-}
-
-/** null: it is not about a run, or too little is known of its steps. */
-export function stepSeriesFor(alert: Alert, courses: StepCourses, now: number): AlertSeries | null {
-  const { detector, subject } = alert.finding
-  const chart = STEP_CHARTS[detector]
-  if (!chart || subject.run === null) return null
+function stepPoints(alert: Alert, field: StepField, courses: StepCourses, now: number): CoursePoints | null {
+  const { run, rank } = alert.finding.subject
+  if (run === null) return null
   const { from, to } = spanOf(alert, now)
-  const { at, values } = peaks(courses.points(subject.run, subject.rank, chart.field, from, to))
-  if (values.filter((value) => value !== null).length < 2) return null
-  return { title: chart.title, unit: chart.unit, at, values, limit: chart.limit(alert) }
+  return peaks(courses.points(run, rank, field, from, to))
 }
 
 /** The worst of so many steps each: a spike of a single step is what the chart is for. */
@@ -119,14 +54,13 @@ function spanOf(alert: Alert, now: number): { readonly from: number; readonly to
   return { from: Math.max(Math.min(alert.finding.since, alert.firedAt) - BEFORE_MS, to - LONGEST_MS), to }
 }
 
-/** `info`: of the GPU that it is about, by identity or else by number; a run knows only the number of its GPU. */
-export function seriesFor(alert: Alert, history: History, info: GpuInfo | undefined, now: number): AlertSeries | null {
-  const chart = CHARTS[alert.finding.detector]
+/** Of the GPU by identity or else by number: a run knows only the number of its GPU. */
+function gpuPoints(alert: Alert, field: GpuField, { history, info }: ChartData, now: number): CoursePoints | null {
   const gpu = alert.finding.subject.gpu ?? info?.id ?? null
-  if (!chart || gpu === null) return null
+  if (history === undefined || gpu === null) return null
   const { from, to } = spanOf(alert, now)
   const look = (start: number, stepMs: number | null) => {
-    const { data } = history.query({ gpu, fields: [chart.field], from: start, to, stepMs })
+    const { data } = history.query({ gpu, fields: [field], from: start, to, stepMs })
     const [at, values] = thinned(data[0] ?? [], data[1] ?? [])
     return { at, values, known: values.filter((value) => value !== null).length }
   }
@@ -137,8 +71,7 @@ export function seriesFor(alert: Alert, history: History, info: GpuInfo | undefi
     const closer = look(Math.max(from, Math.min(to, now) - spanMs), null)
     if (closer.known > best.known) best = closer
   }
-  if (best.known < 2) return null
-  return { title: chart.title, unit: chart.unit, at: best.at, values: best.values, limit: chart.limit(alert, info) }
+  return { at: best.at, values: best.values }
 }
 
 /** A history may answer finer than it was asked; a mail need not be. What was not watched yet is no part of it. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { FINDING_RULE_NAMES, LEVEL_RULE_NAMES } from './rules.ts'
+import { detectors } from '../detectors/index.ts'
+import { RULE_NAMES, RULES } from './rules.ts'
 import { alertSettings } from './settings.ts'
 
 const check = (key: keyof typeof alertSettings, value: unknown) => {
@@ -13,11 +14,16 @@ describe('settings of the alerts', () => {
   })
 
   it('have one line for each rule', () => {
-    for (const name of [...FINDING_RULE_NAMES, ...LEVEL_RULE_NAMES]) {
+    for (const name of RULE_NAMES) {
       expect(check(`alerts.rules.${name}`, false)).toBe(false)
       expect(check(`alerts.rules.${name}`, { for_seconds: 60, severity: 'critical' })).toEqual({ for_seconds: 60, severity: 'critical' })
     }
     expect(check('alerts.rules.memory', { threshold: 0.9, clear: 0.8 })).toEqual({ threshold: 0.9, clear: 0.8 })
+  })
+
+  it('are about detectors that there are', () => {
+    const known = detectors.map(({ name }) => name)
+    expect(RULE_NAMES.map((name) => RULES[name].detector).filter((name) => !known.includes(name))).toEqual([])
   })
 
   it('name the place of what is wrong inside a list or an object', () => {

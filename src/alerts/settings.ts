@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Setting, type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { MaintenanceWindow } from './dispatch.ts'
 import type { Route } from './routes.ts'
-import { FINDING_RULE_NAMES, FINDING_RULES, LEVEL_RULE_NAMES, LEVEL_RULES, type RuleChoice, type RuleName } from './rules.ts'
+import { RULE_NAMES, RULES, type RuleChoice, type RuleName, type RuleSettings } from './rules.ts'
 import { WEEKDAYS, type WeeklyWindow } from './time-window.ts'
 
 const names = z.array(z.string().min(1, 'has to be a name'))
@@ -38,7 +38,7 @@ const ruleFields = {
   keep_firing_seconds: z.number().min(0).optional(),
   severity: severity.optional(),
 }
-const findingRule = z.union([z.boolean(), z.strictObject(ruleFields)])
+const rule = z.union([z.boolean(), z.strictObject(ruleFields)])
 const levelRule = z.union([
   z.boolean(),
   z
@@ -82,16 +82,14 @@ function parsedText(text: string): unknown {
 
 type RuleSettingKey = `alerts.rules.${RuleName}`
 
-const ruleSettings = Object.fromEntries([
-  ...FINDING_RULE_NAMES.map((name) => [
-    `alerts.rules.${name}`,
-    setting<RuleChoice>({ schema: named(findingRule), default: true, help: `Alert: ${FINDING_RULES[name].about}; false for none` }),
-  ]),
-  ...LEVEL_RULE_NAMES.map((name) => [
-    `alerts.rules.${name}`,
-    setting<RuleChoice>({ schema: named(levelRule), default: true, help: `Alert: ${LEVEL_RULES[name].about}; false for none` }),
-  ]),
-]) as Readonly<Record<RuleSettingKey, Setting<RuleChoice>>>
+const ruleKeys = Object.fromEntries(
+  RULE_NAMES.map((name) => {
+    const { detector, level } = RULES[name]
+    const levels = level === null ? '' : `threshold and clear (${level}), `
+    const help = `alerts of the detector ${detector}: false for none, or an object with ${levels}for_seconds, keep_firing_seconds, severity`
+    return [`alerts.rules.${name}`, setting<RuleChoice>({ schema: named(level === null ? rule : levelRule), default: true, help })]
+  }),
+) as Readonly<Record<RuleSettingKey, Setting<RuleChoice>>>
 
 export const alertSettings = {
   'alerts.enabled': setting<boolean>({ schema: z.boolean(), default: true, help: 'turn findings into alerts and deliver them' }),
@@ -177,12 +175,15 @@ export const alertSettings = {
     default: 'GET',
     help: 'how the address of the heartbeat is asked',
   }),
-  ...ruleSettings,
+  ...ruleKeys,
 } satisfies Settings
 
 export type AlertValues = ValuesOf<typeof alertSettings>
 
-export function ruleChoices(values: AlertValues): Readonly<Record<RuleName, RuleChoice>> {
-  const names: readonly RuleName[] = [...FINDING_RULE_NAMES, ...LEVEL_RULE_NAMES]
-  return Object.fromEntries(names.map((name) => [name, values[`alerts.rules.${name}`]])) as Record<RuleName, RuleChoice>
+export function ruleSettings(values: AlertValues): RuleSettings {
+  return {
+    choices: Object.fromEntries(RULE_NAMES.map((name) => [name, values[`alerts.rules.${name}`]])) as Record<RuleName, RuleChoice>,
+    keepFiringSeconds: values['alerts.keep_firing_seconds'],
+    ignored: values['alerts.ignore'],
+  }
 }

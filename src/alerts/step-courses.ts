@@ -1,7 +1,6 @@
 /** How the last steps of training runs went: loss, gradient and step time, for the charts of alerts. Bounded, in memory only. */
+import type { StepField } from '../core/kinds.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
-
-export type StepField = 'loss' | 'gradientNorm' | 'stepSeconds'
 
 const FIELDS: readonly StepField[] = ['loss', 'gradientNorm', 'stepSeconds']
 const MOST_RUNS = 8

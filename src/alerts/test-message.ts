@@ -1,6 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import type { AlertMessage } from '../core/kinds.ts'
+import type { AlertMessage, Delivery } from '../core/kinds.ts'
+import type { AlertsOptions } from './alerts-api.ts'
 import { linksFor } from './composer.ts'
+import { deliver } from './courier.ts'
+
+/** Sends one to a channel by its name, at once. */
+export async function sendTest(channel: string, options: AlertsOptions, signal: AbortSignal): Promise<Delivery> {
+  const { channels, state, now, settings, deliveryTimeoutMs = 60_000 } = options
+  const found = channels.get(channel)
+  const known = [...channels.keys()].join(', ')
+  if (!found) return { ok: false, retry: false, reason: `there is no channel "${channel}"; configured: ${known || 'none'}` }
+  return await deliver(found, testMessage(state.hostname, now(), settings['alerts.dashboard_url']), deliveryTimeoutMs, signal)
+}
 
 /** What `alerts test` sends: plainly a test, with everything in it that a real one has. */
 export function testMessage(host: string, now: number, webUiUrl: string | null): AlertMessage {

@@ -8,9 +8,20 @@ export const RESTART_GRACE_MS = 45 * 60_000
 /** The agent's own list is bounded; when it is nearly full, absence from it says nothing. */
 const FINDINGS_KNOWN = 1000
 
+export interface Confirmation {
+  readonly state: AgentState
+  readonly at: number
+  /** The grace is over: whoever could confirm an alert has had the time to. */
+  readonly isGraceOver: boolean
+  /** Whether a detector runs; nobody else would ever confirm or end what it said. */
+  readonly isWatched: (detector: string) => boolean
+}
+
 /** What ends them: no detector has confirmed them, and the agent does not know of them, so nobody would ever say so otherwise. */
-export function endingsOf(records: Iterable<AlertRecord>, state: AgentState, at: number): readonly Finding[] {
-  const lost = [...records].filter((record) => record.unconfirmed && record.phase !== 'resolved')
+export function endingsOf(records: Iterable<AlertRecord>, { state, at, isGraceOver, isWatched }: Confirmation): readonly Finding[] {
+  const isLost = ({ unconfirmed, phase, finding }: AlertRecord) =>
+    unconfirmed && phase !== 'resolved' && (isGraceOver || !isWatched(finding.detector))
+  const lost = [...records].filter(isLost)
   if (lost.length === 0) return []
   const known = state.findings()
   if (known.length >= FINDINGS_KNOWN) return []
@@ -21,6 +32,6 @@ export function endingsOf(records: Iterable<AlertRecord>, state: AgentState, at:
       ...finding,
       state: 'resolved',
       at,
-      message: `Not reported again since gpuwarden was restarted: ${finding.message}`,
+      message: `${isWatched(finding.detector) ? 'Not reported again' : 'No longer watched'} since gpuwarden was restarted: ${finding.message}`,
     }))
 }

@@ -1,4 +1,4 @@
-/** Every kind of channel, and how the configured ones are opened. A new kind is one file and one line here. */
+/** Every kind of channel, and how the configured ones are opened. A new kind is one file and one row here. */
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Channel } from '../core/kinds.ts'
 import { alertmanager } from './alertmanager.ts'
@@ -43,18 +43,22 @@ export interface OpenedChannels {
 }
 
 export interface ChannelSurroundings extends ChannelEnv {
-  /** Shared with the server, which adds and removes browsers; with it there is a channel `webpush` without any configuration. */
-  readonly push?: PushSubscriptions
+  /** Shared with the server, which adds and removes browsers; with it there is a channel `webpush` without any configuration. null: it cannot be kept. */
+  readonly push?: PushSubscriptions | null
 }
 
-/** Refuses an option that can never work, by its name: a wrong configuration stops the start. */
+/** Refuses a type that there is not, and an option that can never work, by its name: a wrong configuration stops the start. */
 export function checkChannels({ channels }: ChannelValues): void {
   for (const [name, { type, enabled: _, ...options }] of Object.entries(channels)) {
-    const checked = CHANNEL_KINDS.find((kind) => kind.name === type)?.written.safeParse(options)
-    if (checked?.success !== false) continue
-    throw new Failure(`channels.${describeIssue(name, checked.error.issues[0])}`, {
+    const kind = CHANNEL_KINDS.find((known) => known.name === type)
+    const checked = kind?.written.safeParse(options)
+    if (checked?.success) continue
+    const issue = checked
+      ? describeIssue(name, checked.error.issues[0])
+      : `${name}.type: expected one of ${CHANNEL_KINDS.map((known) => known.name).join(', ')}`
+    throw new Failure(`channels.${issue}`, {
       exitCode: EXIT.usage,
-      hint: `The options of type ${type} are in docs/channels.md.`,
+      hint: kind ? `The options of type ${type} are in docs/channels.md.` : 'What each type is for is in docs/channels.md.',
     })
   }
 }
@@ -75,23 +79,25 @@ export function openChannels(values: ChannelValues, surroundings: ChannelSurroun
     }
   }
   const mail = mailDefaults(values)
-  if (values['email.server'] !== null && !Object.hasOwn(values.channels, 'email')) {
+  if (values['email.server'] !== null && !Object.hasOwn(values.channels, email.name)) {
     if (values['email.to'].length === 0) problems.push('TO_EMAILS (email.to) is empty: only owners of processes get mails')
-    attempt('email', () => email.open('email', mail, surroundings))
+    attempt(email.name, () => email.open(email.name, mail, surroundings))
   } else if (values['email.server'] === null && values['email.to'].length > 0)
     problems.push('SMTP_SERVER (email.server) is not set: no mail will be sent to the addresses in TO_EMAILS (email.to)')
   for (const [name, { type, enabled, ...options }] of Object.entries(values.channels)) {
     if (enabled === false) disabled.push(name)
-    else attempt(name, () => openOne(name, type, type === 'email' ? { ...mail, ...options } : options, surroundings, values))
+    else attempt(name, () => openOne(name, type, type === email.name ? { ...mail, ...options } : options, surroundings, values))
   }
   const { push } = surroundings
-  if (push && !Object.values(values.channels).some(({ type }) => type === 'webpush'))
-    attempt('webpush', () => openWebPush('webpush', pushOptions({}, values), push, surroundings.timeoutMs))
+  if (push && !Object.values(values.channels).some(({ type }) => type === webpush.name))
+    attempt(webpush.name, () => openWebPush(webpush.name, pushOptions({}, values), push, surroundings.timeoutMs))
+  if (push === null && !channels.some(({ name }) => name === webpush.name))
+    unusable.set(webpush.name, 'it needs a folder for its keys: set alerts.dir, or switch the log on')
   return { channels, unusable, disabled, problems }
 }
 
 function openOne(name: string, type: string, options: object, surroundings: ChannelSurroundings, values: ChannelValues): Channel {
-  if (type === 'webpush' && surroundings.push)
+  if (type === webpush.name && surroundings.push)
     return openWebPush(name, pushOptions(options, values), surroundings.push, surroundings.timeoutMs)
   const kind = CHANNEL_KINDS.find((known) => known.name === type)
   if (!kind) throw new Error(`${name}: there is no kind "${type}"`)

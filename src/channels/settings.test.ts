@@ -7,7 +7,7 @@ import { openHttpServer } from './http-stand.fixture.ts'
 import { CHANNEL_KINDS, checkChannels, openChannels } from './index.ts'
 import { PushSubscriptions } from './push-subscriptions.ts'
 import { maskSecrets, redactor } from './secrets.ts'
-import { CHANNEL_TYPES, type ChannelValues, channelSettings } from './settings.ts'
+import { type ChannelValues, channelSettings } from './settings.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-channels-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
@@ -44,7 +44,7 @@ describe('the channels setting', () => {
   })
 
   it.each([
-    [{ team: { type: 'slak', url: 'https://x' } }, /^team\.type: expected one of email, slack/],
+    [{ team: { type: 5, url: 'https://x' } }, /^team\.type: /],
     [{ 'bad name': { type: 'slack', url: 'https://x' } }, /name has 1 to 40/],
     [{ team: 'slack' }, /^team: /],
     [['slack'], /expected channels by name/],
@@ -57,11 +57,8 @@ describe('the channels setting', () => {
 })
 
 describe('checkChannels', () => {
-  it('knows the types that the settings name', () => {
-    expect(CHANNEL_KINDS.map(({ name }) => name)).toEqual([...CHANNEL_TYPES])
-  })
-
   it.each([
+    [{ team: { type: 'slak', url: 'https://T0pSecret' } }, /^channels\.team\.type: expected one of email, slack, /],
     [{ team: { type: 'slack', url: 'hooks.slack.com/T0pSecret' } }, /^channels\.team\.url: expected an address/],
     [{ team: { type: 'slack', url: 'https://x', chanel: 'T0pSecret' } }, /^channels\.team: Unrecognized key: "chanel"/],
     [{ team: { type: 'slack' } }, /^channels\.team\.url: /],
@@ -131,6 +128,12 @@ describe('openChannels', () => {
     expect(names(openChannels(defaults, { ...surroundings, push }))).toEqual(['webpush'])
     const named = { ...defaults, channels: { browser: { type: 'webpush', keep_hours: 1 } } }
     expect(names(openChannels(named, { ...surroundings, push }))).toEqual(['browser'])
+  })
+
+  it('says why there is no web push where its keys cannot be kept', () => {
+    expect([...openChannels(defaults, { ...surroundings, push: null }).unusable]).toEqual([
+      ['webpush', expect.stringContaining('alerts.dir')],
+    ])
   })
 })
 

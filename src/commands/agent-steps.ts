@@ -1,11 +1,11 @@
 /** Training steps that an agent on this machine is told of, for a command that watches the GPUs by itself. */
 import type { IncomingMessage } from 'node:http'
+import { AgentClient } from '../core/agent-client.ts'
 import type { HubEvent } from '../core/kinds.ts'
+import { revived } from '../core/known/revive.ts'
 import type { TrainingStep } from '../core/model.ts'
-import { isAgent, openAnswer } from '../tui/agent-client.ts'
-import { revived } from '../tui/revive.ts'
 import { EventReader } from '../tui/sse.ts'
-import { AgentClient, type AgentSettings } from './agent-client.ts'
+import { type AgentSettings, agentAddress } from './agent-address.ts'
 
 const ANSWER_MS = 1000
 
@@ -23,9 +23,9 @@ export class AgentSteps {
   /** Resolves at once where no agent runs. What it says of simulated or replayed runs is not of these GPUs. */
   async listen(): Promise<void> {
     if (this.#settings['server.port'] === 0) return
-    const { address } = new AgentClient(this.#settings)
-    if (!(await isAgent(address, ANSWER_MS))) return
-    const answer = await openAnswer(address, '/api/v1/stream?types=steps', { timeoutMs: ANSWER_MS })
+    const agent = new AgentClient(agentAddress(this.#settings, false), ANSWER_MS)
+    if ((await agent.version()) === null) return
+    const answer = await agent.stream('/api/v1/stream?types=steps')
     if (this.#isOver) {
       answer.destroy()
       return

@@ -9,9 +9,10 @@ import { deliver } from '../alerts/courier.ts'
 import { testMessage } from '../alerts/test-message.ts'
 import { openChannels } from '../channels/index.ts'
 import { PushSubscriptions } from '../channels/push-subscriptions.ts'
+import { type AgentClient, AgentFault } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { printable } from '../core/format.ts'
-import { AgentClient, NoAgent } from './agent-client.ts'
+import { agentOf } from './agent-address.ts'
 
 interface Tested {
   readonly channel: string
@@ -25,11 +26,11 @@ const TIME_LIMIT_MS = 60_000
 
 /** The agent does it where one runs, with the channels that it has; otherwise they are opened here, from the configuration as it is. */
 export async function testChannels(config: Config, channel: string | null, asJson: boolean): Promise<number> {
-  const agent = config.values['server.port'] === 0 ? null : AgentClient.of(config)
+  const agent = config.values['server.port'] === 0 ? null : agentOf(config)
   const names = await agent?.get<{ channels: readonly { channel: string }[] }>('/api/v1/channels').then(
     ({ channels }) => channels.map((one) => one.channel),
     (error: unknown) => {
-      if (error instanceof NoAgent) return null
+      if (error instanceof AgentFault && error.code === 'unreachable') return null
       throw error
     },
   )

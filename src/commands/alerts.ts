@@ -3,10 +3,11 @@ import { userInfo } from 'node:os'
 import type { Config } from '../agent/config.ts'
 import type { PastAlert } from '../alerts/past-alerts.ts'
 import type { Silence } from '../alerts/silences.ts'
+import type { AgentClient } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatClock, formatDuration, printable } from '../core/format.ts'
 import type { AlertView } from '../core/kinds.ts'
-import { AgentClient } from './agent-client.ts'
+import { agentOf } from './agent-address.ts'
 import { testChannels } from './alerts-test.ts'
 import { alignColumns } from './table.ts'
 
@@ -38,7 +39,7 @@ export async function alerts(config: Config, options: Options, args: readonly st
 }
 
 async function list({ config, options }: Request): Promise<number> {
-  const agent = AgentClient.of(config)
+  const agent = agentOf(config)
   const answer = await agent.get<{ at: number; alerts: readonly AlertView[] }>('/api/v1/alerts')
   const { silences } = await agent.get<{ silences: readonly Silence[] }>('/api/v1/silences')
   return print(options, { ...answer, silences }, () => [
@@ -48,13 +49,13 @@ async function list({ config, options }: Request): Promise<number> {
 }
 
 async function history({ config, options }: Request): Promise<number> {
-  const answer = await AgentClient.of(config).get<{ at: number; alerts: readonly PastAlert[] }>('/api/v1/alerts/history')
+  const answer = await agentOf(config).get<{ at: number; alerts: readonly PastAlert[] }>('/api/v1/alerts/history')
   return print(options, answer, () => (answer.alerts.length === 0 ? ['No alerts are over yet.'] : pastTable(answer.alerts, answer.at)))
 }
 
 /** Without matchers it shows the silences in force. */
 async function silence({ config, options, what }: Request): Promise<number> {
-  const agent = AgentClient.of(config)
+  const agent = agentOf(config)
   if (what.length === 0) {
     const answer = await agent.get<{ at: number; silences: readonly Silence[] }>('/api/v1/silences')
     return print(options, answer, () => (answer.silences.length === 0 ? ['No silences.'] : silenceTable(answer.silences, answer.at)))
@@ -69,14 +70,14 @@ async function silence({ config, options, what }: Request): Promise<number> {
 
 async function unsilence({ config, options, what }: Request): Promise<number> {
   const id = only(what, 'unsilence', 'the id of a silence')
-  const ended = await AgentClient.of(config).delete<{ id: string }>(`/api/v1/silences/${encodeURIComponent(id)}`)
+  const ended = await agentOf(config).delete<{ id: string }>(`/api/v1/silences/${encodeURIComponent(id)}`)
   return print(options, ended, () => [`The silence ${printable(ended.id)} is over.`])
 }
 
 async function acknowledge({ config, options, what }: Request): Promise<number> {
   const given = only(what, 'ack', 'the fingerprint of an alert, or how it begins')
   const lasting = ending(options)
-  const agent = AgentClient.of(config)
+  const agent = agentOf(config)
   const view = await agent.post<AlertView>(await pathOfAck(agent, given), { ...lasting, by: userName() })
   const until = view.acknowledged?.until ?? Date.now()
   return print(options, view, () => [`Acknowledged until ${formatClock(until, Date.now())}: ${printable(view.finding.message)}`])
@@ -84,7 +85,7 @@ async function acknowledge({ config, options, what }: Request): Promise<number> 
 
 async function unacknowledge({ config, options, what }: Request): Promise<number> {
   const given = only(what, 'unack', 'the fingerprint of an alert, or how it begins')
-  const agent = AgentClient.of(config)
+  const agent = agentOf(config)
   const view = await agent.delete<AlertView>(await pathOfAck(agent, given))
   return print(options, view, () => [`No longer acknowledged: ${printable(view.finding.message)}`])
 }
@@ -109,10 +110,10 @@ function print(options: Options, answer: unknown, lines: () => readonly string[]
 }
 
 function alertTable(all: readonly AlertView[], now: number): string[] {
-  const rows = all.map(({ state, finding, firedAt, flapping, simulated, mutedBy, fingerprint }) => [
+  const rows = all.map(({ state, finding, flapping, simulated, mutedBy, fingerprint }) => [
     mutedBy === null ? state : `${state} (${mutedBy})`,
     finding.severity,
-    formatClock(firedAt ?? finding.since, now),
+    formatClock(finding.since, now),
     printable(fingerprint),
     `${simulated ? 'SIMULATED ' : ''}${flapping ? 'FLAPPING ' : ''}${printable(finding.message)}`,
   ])
@@ -120,15 +121,15 @@ function alertTable(all: readonly AlertView[], now: number): string[] {
 }
 
 function pastTable(all: readonly PastAlert[], now: number): string[] {
-  const rows = all.map(({ severity, firedAt, resolvedAt, simulated, acknowledgedBy, fingerprint, message }) => [
+  const rows = all.map(({ severity, since, resolvedAt, simulated, acknowledgedBy, fingerprint, message }) => [
     severity,
-    formatClock(firedAt, now),
-    formatDuration(resolvedAt - firedAt),
+    formatClock(since, now),
+    formatDuration(resolvedAt - since),
     printable(acknowledgedBy ?? '-'),
     printable(fingerprint),
     `${simulated ? 'SIMULATED ' : ''}${printable(message)}`,
   ])
-  return alignColumns([['SEVERITY', 'FIRED', 'LASTED', 'TAKEN BY', 'FINGERPRINT', 'MESSAGE'], ...rows])
+  return alignColumns([['SEVERITY', 'BEGAN', 'LASTED', 'TAKEN BY', 'FINGERPRINT', 'MESSAGE'], ...rows])
 }
 
 function silenceTable(all: readonly Silence[], now: number): string[] {

@@ -16,6 +16,7 @@ import type {
 } from '../core/model.ts'
 import { openRecording, type Recording, type RecordingItem, type RecordingStats } from '../core/recording/recording.ts'
 import { createEngine, type EngineOptions } from '../detectors/engine.ts'
+import { vendorOfModel } from '../sources/vendors.ts'
 
 export interface DetectionOptions {
   readonly engine: EngineOptions
@@ -41,7 +42,7 @@ export interface Detection {
 
 export async function openForReading(path: string): Promise<Recording> {
   try {
-    return await openRecording(path)
+    return await openRecording(path, vendorOfModel)
   } catch (cause) {
     throw new Failure((cause as Error).message, { exitCode: EXIT.noSource, cause })
   }

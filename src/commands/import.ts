@@ -3,11 +3,11 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../agent/config.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
+import type { AgentClient, Answer } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { readLines } from '../core/recording/file.ts'
 import { parseJson } from '../core/recording/json.ts'
 import { createStore } from '../store/store.ts'
-import type { AgentLink, Answer } from '../training/agent-link.ts'
 import type { BatchOutcome } from '../training/batch.ts'
 import { runOf } from '../training/routes.ts'
 import { runEnd, runPost } from '../training/schemas.ts'
@@ -105,14 +105,14 @@ async function deliver(file: string, target: Target): Promise<{ accepted: number
   return total
 }
 
-function agentTarget(link: AgentLink): Target {
+function agentTarget(link: AgentClient): Target {
   const path = (id: string, what: string) => `/api/v1/runs/${encodeURIComponent(id)}/${what}`
   return {
     place: link.url,
-    run: async (body) => void taken(await link.post('/api/v1/runs', body)),
-    steps: async (id, lines) => taken(await link.postLines(path(id, 'steps'), lines, 30_000)) as BatchOutcome,
-    report: async (id, body) => void taken(await link.post(path(id, 'report'), body)),
-    end: async (id, body) => void taken(await link.post(path(id, 'end'), body)),
+    run: async (body) => void taken(await link.tryPost('/api/v1/runs', body)),
+    steps: async (id, lines) => taken(await link.tryPostLines(path(id, 'steps'), lines, 30_000)) as BatchOutcome,
+    report: async (id, body) => void taken(await link.tryPost(path(id, 'report'), body)),
+    end: async (id, body) => void taken(await link.tryPost(path(id, 'end'), body)),
     close: async () => undefined,
   }
 }

@@ -159,6 +159,17 @@ export const COMMANDS: readonly CommandEntry[] = [
     run: async (config, options, args) => (await import('./import.ts')).importSpools(config, options, args),
   },
   {
+    name: 'accuracy',
+    summary: 'how often what was forecast on this machine came true, and how long before it was said',
+    settings: ['log.dir'],
+    options: [
+      { flag: '--days <number>', help: 'how far to look back (default: 30)' },
+      { flag: '--json', help: 'as JSON' },
+    ],
+    examples: ['gpuwarden accuracy', 'gpuwarden accuracy --days 7 --log-dir /var/log/gpuwarden'],
+    run: async (config, options) => (await import('./accuracy.ts')).accuracy(config, options),
+  },
+  {
     name: 'doctor',
     summary: 'check drivers, libraries, permissions, ports and disk',
     settings: ['log.dir', 'server.port', 'server.host', 'deadline'],

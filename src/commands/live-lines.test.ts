@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { Hub } from '../agent/hub.ts'
+import { SILENT_LOG } from '../agent/one-look.ts'
 import { State } from '../agent/state.ts'
 import { demo } from '../sources/demo/index.ts'
 import { sourceEnv } from '../sources/source.contract.ts'
@@ -30,10 +32,10 @@ async function stateOf(gpus: number, name?: string): Promise<State> {
   } as const
   const state = new State({ now: () => AT, health: () => [health], sinks: () => [], self: () => SELF, devices: null })
   const devices = name === undefined ? source.devices() : source.devices().map((info) => ({ ...info, name, provenance: 'live' as const }))
-  state.keepDevices('demo', devices)
+  const hub = new Hub({ state, log: SILENT_LOG, onProcesses: () => undefined })
+  hub.receiveDevices('demo', devices)
   const samples = await source.read({ at: AT, monotonicMs: 0, tick: 0 })
-  const gpuSamples = samples.filter((sample) => sample.kind === 'gpu')
-  state.keepTick({ seq: 1, at: AT, source: 'demo', provenance: 'simulated', gpus: gpuSamples, processes: [], host: null, events: [] })
+  hub.receive({ source: 'demo', provenance: 'simulated', at: AT, samples: samples.filter((sample) => sample.kind === 'gpu') })
   return state
 }
 

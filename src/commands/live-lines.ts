@@ -1,6 +1,7 @@
 /** A line per GPU, redrawn in place: what `monitor` shows on a terminal. */
 import { formatBytes, formatClock, formatDuration, formatPercent, formatWhole, NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { AgentState, GpuView } from '../core/kinds.ts'
+import { gpuName } from '../core/known/about-gpu.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
 
 const BAR_CELLS = 10
@@ -33,9 +34,7 @@ export function liveLines(state: AgentState, columns: number, rows: number, faul
 }
 
 function nameOf({ info }: GpuView): string {
-  return printable(info.name ?? 'unknown')
-    .replace(/^NVIDIA /, '')
-    .slice(0, MOST_NAME_CELLS)
+  return printable(gpuName(info.name)).slice(0, MOST_NAME_CELLS)
 }
 
 function gpuLine(view: GpuView, now: number, nameCells: number, width: number): string {

@@ -45,8 +45,9 @@ export function reportOf(
 }
 
 export async function writeHtml(built: BuiltReport, file: string): Promise<void> {
+  const page = built.html(VERSION, Date.now())
   try {
-    await writeFile(file, built.html(VERSION, Date.now()))
+    await writeFile(file, page)
   } catch (cause) {
     throw new Failure(`the report cannot be written to ${file}: ${(cause as Error).message}`, { exitCode: EXIT.usage, cause })
   }

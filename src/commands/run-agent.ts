@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Agent, unansweredFolders } from '../agent/app.ts'
 import type { Config } from '../agent/config.ts'
+import { AgentClient, tokenFromEnvironment } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
-import { AgentLink, DEFAULT_URL, tokenFromEnvironment } from '../training/agent-link.ts'
-import { AgentClient, mayHaveToken } from './agent-client.ts'
+import { agentAddress, isNamed, readToken } from './agent-address.ts'
 
 const PROBE_MS = 1000
 
 export interface Watcher {
-  readonly link: AgentLink
+  readonly link: AgentClient
   /** null: the agent was running already. */
   readonly agent: Agent | null
   /** For the SDK in the command; null when no token is needed. */
@@ -20,10 +20,10 @@ export interface Watcher {
 }
 
 /** null: none answers. */
-export async function findAgent(config: Config, env: NodeJS.ProcessEnv = process.env): Promise<AgentLink | null> {
+export async function findAgent(config: Config, env: NodeJS.ProcessEnv = process.env): Promise<AgentClient | null> {
   const link = linkOf(config, env)
   if (link === null) return null
-  const { status, body } = await link.get('/api/v1/health', PROBE_MS)
+  const { status, body } = await link.tryGet('/api/v1/health', PROBE_MS)
   return status === 200 && typeof body === 'object' && body !== null && 'sources' in body ? link : null
 }
 
@@ -48,7 +48,7 @@ export async function openWatcher(config: Config): Promise<Watcher> {
   }
   const own = agent
   return {
-    link: new AgentLink(url, tokenOf(config)),
+    link: new AgentClient({ url, token: readToken(config.values) }),
     agent: own,
     tokenFile: token.file,
     close: async (reason) => {
@@ -58,17 +58,9 @@ export async function openWatcher(config: Config): Promise<Watcher> {
   }
 }
 
-function linkOf(config: Config, env: NodeJS.ProcessEnv): AgentLink | null {
-  if (env.GPUWARDEN_URL) return new AgentLink(env.GPUWARDEN_URL, tokenFromEnvironment(env) ?? tokenOf(config))
-  if (config.values['server.port'] === 0) return null
-  const { url } = new AgentClient({ ...config.values, 'server.token': null, 'server.token_file': null })
-  const isNamed = config.origins['server.port'].from === 'flag' || config.origins['server.host'].from === 'flag'
-  const token = tokenOf(config)
-  return new AgentLink(url || DEFAULT_URL, token === null || isNamed || mayHaveToken(config.values) ? token : null)
-}
-
-function tokenOf({ values }: Config): string | null {
-  return values['server.token'] ?? tokenFromEnvironment({ GPUWARDEN_TOKEN_FILE: values['server.token_file'] ?? undefined })
+function linkOf({ values, origins }: Config, env: NodeJS.ProcessEnv): AgentClient | null {
+  if (env.GPUWARDEN_URL) return new AgentClient({ url: env.GPUWARDEN_URL, token: tokenFromEnvironment(env) ?? readToken(values) })
+  return values['server.port'] === 0 ? null : new AgentClient(agentAddress(values, isNamed(origins)))
 }
 
 /** A token that was given as such goes to the command in a file: others can read the environment of a process of theirs, not this. */

@@ -50,13 +50,13 @@ export class RunWatch {
     this.#watcher = watcher
     this.#run = run
     const { link, agent } = watcher
-    this.#announced = link.post('/api/v1/runs', run)
+    this.#announced = link.tryPost('/api/v1/runs', run)
     this.#follower = new RunFollower({
       link,
       pid: run.pid,
       everyMs,
       onSample: (sample) => this.#take(sample),
-      onGpus: (gpus) => void this.#announced.then(() => link.post('/api/v1/runs', { ...run, gpus })),
+      onGpus: (gpus) => void this.#announced.then(() => link.tryPost('/api/v1/runs', { ...run, gpus })),
     })
     // Our own agent can be listened to: nothing that came and went between two looks is missed.
     agent?.sampling.hub.addSink({
@@ -74,12 +74,12 @@ export class RunWatch {
     await this.#announced
     await this.#follower.stop()
     const path = `/api/v1/runs/${this.#run.id}`
-    const before = (await link.get(path)).body as RunAnswer | null
+    const before = (await link.tryGet(path)).body as RunAnswer | null | undefined
     const { loss, gradientNorm } = before?.training ?? {}
     const isNan = endsInNan({ loss: numberOf(loss), gradientNorm: numberOf(gradientNorm) })
     const end: End = { outcome: outcomeOf(ending, sawOutOfMemory, isNan), message: messageOf(ending), ended_at: ending.at }
     const notes = await this.#tell(path, end)
-    const answer = await link.get(path)
+    const answer = await link.tryGet(path)
     const record = answer.status === 200 ? (answer.body as RunAnswer) : null
     return { summary: this.#summary(ending, record, end, price, notes), record }
   }
@@ -87,11 +87,11 @@ export class RunWatch {
   /** What the reader of the summary has to know when the agent could not be told. */
   async #tell(path: string, end: End): Promise<string[]> {
     const { link } = this.#watcher
-    let told = await link.post(`${path}/end`, end, 10_000)
+    let told = await link.tryPost(`${path}/end`, end, 10_000)
     if (told.status === 404) {
       // Another agent is there now than at the start.
-      await link.post('/api/v1/runs', this.#run)
-      told = await link.post(`${path}/end`, end, 10_000)
+      await link.tryPost('/api/v1/runs', this.#run)
+      told = await link.tryPost(`${path}/end`, end, 10_000)
     }
     if (told.status === 200) return []
     const head = { run: this.#run, url: link.url, format: 1, process: { pid: process.pid, start: ownStart() } }

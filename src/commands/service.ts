@@ -7,6 +7,7 @@ import { EXIT, Failure } from '../core/failure.ts'
 import { installUnit, type Place, serviceStatus, systemctl, UNIT, uninstallUnit } from '../service/systemd.ts'
 import { type UnitOptions, unitText } from '../service/unit.ts'
 import { startWatchdog } from '../service/watchdog.ts'
+import { VENDORS } from '../sources/vendors.ts'
 
 const ACTIONS = ['install', 'uninstall', 'status', 'run'] as const
 
@@ -37,6 +38,7 @@ function unitOptions({ scope }: Place, options: Record<string, unknown>, config:
     program: realpathSync(fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))),
     runAs,
     config: config.file === null ? null : resolve(config.file),
+    drivers: VENDORS.map(({ unit }) => unit),
   }
 }
 

@@ -1,8 +1,7 @@
-/** The agent of this machine, as `gpuwarden top` finds it, and the token that it may get. */
-import { readFileSync } from 'node:fs'
+/** The agent of this machine, as `gpuwarden top` finds it. */
 import type { Config } from '../agent/config.ts'
-import { type AgentAddress, isAgent } from '../tui/agent-client.ts'
-import { mayHaveToken } from './agent-client.ts'
+import { type AgentAddress, AgentClient } from '../core/agent-client.ts'
+import { mayHaveToken, readToken } from './agent-address.ts'
 
 /** A local agent answers at once or is not there. */
 const PROBE_MS = 300
@@ -15,27 +14,14 @@ export interface LocalAgent {
 }
 
 /** What answers on the port may be anybody: it gets the token only when it is proven to be an agent of ours. */
-export async function findLocalAgent(config: Config): Promise<LocalAgent> {
-  const port = config.values['server.port']
+export async function findLocalAgent({ values }: Config): Promise<LocalAgent> {
+  const port = values['server.port']
   const url = `http://127.0.0.1:${port}`
-  if (port === 0 || !(await isAgent({ url, token: null }, PROBE_MS))) return { address: null, reason: null }
-  const token = readToken(config)
-  if (token === null || mayHaveToken(config.values)) return { address: { url, token }, reason: null }
+  if (port === 0 || (await new AgentClient({ url, token: null }).version(PROBE_MS)) === null) return { address: null, reason: null }
+  const token = readToken(values)
+  if (token === null || mayHaveToken(values)) return { address: { url, token }, reason: null }
   return {
     address: null,
     reason: `nothing proves that what answers at ${url} is your agent, so it gets no token (--connect ${url} sends it)`,
-  }
-}
-
-/** The agent's token where we may read it; whoever may not is asked for none. */
-export function readToken(config: Config): string | null {
-  const file = config.values['server.token_file']
-  if (config.values['server.token'] !== null) return config.values['server.token']
-  if (file === null) return null
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return null
-    throw error
   }
 }

@@ -1,15 +1,18 @@
 /** The feeds of the terminal UI, put together from the rooms: an agent, a sampler of our own, a recording. */
 import { hostname } from 'node:os'
 import type { Config } from '../agent/config.ts'
+import { type AgentAddress, AgentFault } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { HubEvent, Sink } from '../core/kinds.ts'
+import type { Finding, SourceHealth } from '../core/model.ts'
 import type { RecordingItem } from '../core/recording/recording.ts'
-import { type AgentAddress, AgentRefusal } from '../tui/agent-client.ts'
+import { vendorOfModel } from '../sources/vendors.ts'
 import { AgentFeed } from '../tui/agent-feed.ts'
 import type { Feed } from '../tui/feed.ts'
 import type { LiveState } from '../tui/live-state.ts'
 
 const FASTEST_REPLAY = 1000
+const LOOK_EVERY_MS = 15_000
 
 export async function attach(address: AgentAddress, state: LiveState, onChange: () => void): Promise<Feed> {
   const { hostname: name } = new URL(address.url)
@@ -19,13 +22,13 @@ export async function attach(address: AgentAddress, state: LiveState, onChange: 
   try {
     await feed.start()
   } catch (error) {
-    if (error instanceof AgentRefusal && error.status === 401)
-      throw new Failure(`it asks for a token: ${error.message}`, {
+    if (error instanceof AgentFault && error.status === 401)
+      throw new Failure(`it asks for a token: ${error.reason} (401)`, {
         exitCode: EXIT.usage,
         hint: 'Give the file that holds it with --token-file.',
       })
     if (!(error instanceof Error)) throw error
-    throw new Failure(`no agent can be reached at ${address.url}: ${error.message}`, {
+    throw new Failure(`no agent can be reached at ${address.url}: ${error instanceof AgentFault ? error.reason : error.message}`, {
       exitCode: EXIT.noSource,
       hint: 'Start one there with "gpuwarden monitor", or leave --connect out to look at this machine.',
       cause: error,
@@ -56,7 +59,7 @@ export async function embed(config: Config, state: LiveState, onChange: () => vo
     }),
   )
   sampling.open().catch(fail)
-  createJudge(config, show).then((made) => {
+  createJudge(config, show, () => supervisor.health()).then((made) => {
     judge = made
     early.splice(0).forEach(judge)
   }, fail)
@@ -72,8 +75,12 @@ export async function embed(config: Config, state: LiveState, onChange: () => vo
   }
 }
 
-/** Shows every event to the detectors, and the screen what they concluded. */
-export async function createJudge(config: Config, show: (event: HubEvent) => void): Promise<(event: HubEvent) => void> {
+/** Shows every event to the detectors, and the screen what they concluded; now and then also `health`, for sources that are silent. */
+export async function createJudge(
+  config: Config,
+  show: (event: HubEvent) => void,
+  health: () => readonly SourceHealth[] = () => [],
+): Promise<(event: HubEvent) => void> {
   const [{ createEngine }, { detectors }, { detectorOptions }] = await Promise.all([
     import('../detectors/engine.ts'),
     import('../detectors/index.ts'),
@@ -86,8 +93,16 @@ export async function createJudge(config: Config, show: (event: HubEvent) => voi
     disabled: values['detectors.disabled'],
     hostname: hostname(),
   })
+  const tell = (findings: readonly Finding[]) => {
+    for (const finding of findings) show({ type: 'finding', finding })
+  }
+  let lookedAt = Date.now()
   return (event) => {
-    for (const finding of engine.accept(event)) show({ type: 'finding', finding })
+    tell(engine.accept(event))
+    const now = Date.now()
+    if (now - lookedAt < LOOK_EVERY_MS && now >= lookedAt) return
+    lookedAt = now
+    tell(engine.lookAtSources(health(), now))
   }
 }
 
@@ -108,7 +123,7 @@ export async function replay(config: Config, state: LiveState, onChange: () => v
   const player = new ReplayPlayer({
     open: async () => {
       await pending
-      return openRecording(path)
+      return openRecording(path, vendorOfModel)
     },
     speed: speed === 'max' ? FASTEST_REPLAY : speed,
     reset: () => {

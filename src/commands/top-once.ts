@@ -2,13 +2,15 @@
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { HubEvent } from '../core/kinds.ts'
+import { vendorOfModel } from '../sources/vendors.ts'
 import { frameSvg } from '../tui/frame-svg.ts'
 import type { LiveState } from '../tui/live-state.ts'
 import { render } from '../tui/render.ts'
 import { FIRST_VIEW } from '../tui/screen-data.ts'
 import { terminalSize } from '../tui/terminal.ts'
 import { createTheme } from '../tui/theme.ts'
-import { findLocalAgent, readToken } from './top-agent.ts'
+import { readToken } from './agent-address.ts'
+import { findLocalAgent } from './top-agent.ts'
 import { attach, createJudge, recordingIntake } from './top-feeds.ts'
 import type { TopOptions } from './top-options.ts'
 
@@ -24,7 +26,7 @@ export async function printOnce(config: Config, state: LiveState, given: TopOpti
 }
 
 async function gather(config: Config, state: LiveState, given: TopOptions): Promise<void> {
-  if (given.connect !== null) return listenTo({ url: given.connect, token: readToken(config) }, state)
+  if (given.connect !== null) return listenTo({ url: given.connect, token: readToken(config.values) }, state)
   if (config.values.source.startsWith('replay:')) return readRecording(config, state)
   if (config.origins.source.from === 'default') {
     const { address, reason } = await findLocalAgent(config)
@@ -46,7 +48,7 @@ async function readRecording(config: Config, state: LiveState): Promise<void> {
   const { openRecording } = await import('../core/recording/recording.ts')
   const deliver = await recordingIntake(config, state)
   const path = config.values.source.slice('replay:'.length)
-  const recording = await openRecording(path).catch((error: Error) => {
+  const recording = await openRecording(path, vendorOfModel).catch((error: Error) => {
     throw new Failure(error.message, { exitCode: EXIT.noSource, cause: error })
   })
   for await (const item of recording) deliver(item)

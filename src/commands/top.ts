@@ -4,9 +4,8 @@ import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Feed } from '../tui/feed.ts'
-import { type LedgerQuestion, LiveState } from '../tui/live-state.ts'
+import { LiveState, type LiveStateOptions } from '../tui/live-state.ts'
 import { preferencesPath, readPreferences } from '../tui/preferences.ts'
-import type { LedgerLine } from '../tui/screen-data.ts'
 import { colourDepth, speaksUtf8 } from '../tui/theme.ts'
 import { TopScreen } from '../tui/top-screen.ts'
 import { readTopOptions, type TopOptions } from './top-options.ts'
@@ -20,7 +19,7 @@ export async function top(config: Config, options: Record<string, unknown>): Pro
   const given = readTopOptions(options)
   if (config.values.interval < CALM_INTERVAL_S || config.values.source.startsWith('replay:')) useWholeEngine()
   // The first frame needs no ledger, and should not wait for one.
-  let ledger: (question: LedgerQuestion) => readonly LedgerLine[] | null = () => null
+  let ledger: LiveStateOptions['ledger'] = () => null
   const ledgerLoaded = async () => {
     const { ledgerOf } = await import('../core/memory/ledger.ts')
     ledger = (question) => ledgerOf(question)?.entries ?? null
@@ -107,8 +106,12 @@ async function stop(opening: Promise<Feed> | null): Promise<void> {
 /** All that is loaded here comes after the first frame. */
 async function openFeed(config: Config, state: LiveState, given: TopOptions, screen: TopScreen, fail: Fail): Promise<Feed> {
   const onChange = () => screen.changed()
-  const [{ attach, embed, replay }, { findLocalAgent, readToken }] = await Promise.all([import('./top-feeds.ts'), import('./top-agent.ts')])
-  if (given.connect !== null) return attach({ url: given.connect, token: readToken(config) }, state, onChange)
+  const [{ attach, embed, replay }, { findLocalAgent }, { readToken }] = await Promise.all([
+    import('./top-feeds.ts'),
+    import('./top-agent.ts'),
+    import('./agent-address.ts'),
+  ])
+  if (given.connect !== null) return attach({ url: given.connect, token: readToken(config.values) }, state, onChange)
   if (config.values.source.startsWith('replay:')) return replay(config, state, onChange, fail)
   if (config.origins.source.from === 'default') {
     const { address, reason } = await findLocalAgent(config)

@@ -1,26 +1,16 @@
 /** The figures of a training step that make curves: what the agent keeps of a run, and what the web UI asks for. */
-import type { TrainingStep } from './model.ts'
+import { rowsOf } from './fields/field.ts'
+import { type FigureRow, STEP_FIGURES, type StepFigure } from './fields/step.ts'
 
-export const ALLOCATOR_FIELDS = [
-  'memoryAllocatedBytes',
-  'memoryReservedBytes',
-  'memoryActiveBytes',
-  'memoryInactiveSplitBytes',
-  'memoryPeakAllocatedBytes',
-  'memoryPeakReservedBytes',
-  'allocRetries',
-  'oomCount',
-] as const satisfies readonly (keyof TrainingStep)[]
+const FIGURES = rowsOf<StepFigure, FigureRow>(STEP_FIGURES)
 
-export const CURVE_FIELDS = [
-  'epoch',
-  'loss',
-  'learningRate',
-  'gradientNorm',
-  'throughputPerSecond',
-  'stepSeconds',
+export const ALLOCATOR_FIELDS: readonly StepFigure[] = FIGURES.filter(({ allocator }) => allocator).map(({ field }) => field)
+
+/** The allocator's come last. */
+export const CURVE_FIELDS: readonly StepFigure[] = [
+  ...FIGURES.filter(({ allocator }) => !allocator).map(({ field }) => field),
   ...ALLOCATOR_FIELDS,
-] as const satisfies readonly (keyof TrainingStep)[]
+]
 
 /** Before the name of a phase or of a figure of the run's own: `phase:forward`, `custom:accuracy`. */
 export const PHASE = 'phase:'

@@ -121,6 +121,8 @@ export type DetectorInput =
   | { readonly type: 'step'; readonly step: TrainingStep }
   | { readonly type: 'run'; readonly run: Run }
   | { readonly type: 'health'; readonly health: SourceHealth; readonly at: number }
+  /** What other detectors say. */
+  | { readonly type: 'finding'; readonly finding: Finding }
 
 /** Pure and streaming: time comes from the input, memory is bounded, the same input gives the same findings. */
 export interface Detector {
@@ -130,8 +132,38 @@ export interface Detector {
   restore(state: unknown): void
 }
 
-export interface DetectorKind<Options = unknown> {
+/** Figures of training steps that are kept for charts. */
+export type StepField = 'loss' | 'gradientNorm' | 'stepSeconds'
+
+/** What a finding is drawn with: a reading of its GPU, or a figure of the steps of its run, over time. */
+export type DetectorChart = ({ readonly of: 'gpu'; readonly field: GpuField } | { readonly of: 'steps'; readonly field: StepField }) & {
+  readonly title: string
+  /** A word for base units; whoever draws it writes them as people do. */
+  readonly unit: 'bytes' | 'ratio' | 'hertz' | 'celsius' | 'count' | 'seconds'
+  /** A level worth a line; null or left out: none. */
+  readonly limit?: (finding: Finding, info: GpuInfo | undefined) => Reading
+}
+
+/** What a detector declares about itself. The alerts, their charts and docs/detectors.md are made from it. */
+export interface DetectorDeclaration {
   readonly name: string
+  /** What its findings say: a sentence for people. */
+  readonly about: string
+  /** Those that its findings can have, the mildest first. */
+  readonly severities: readonly Severity[]
+  /** What it is shown; it sees nothing else. */
+  readonly inputs: readonly DetectorInput['type'][]
+  /** How long a finding has to hold before it becomes an alert; left out: at once. */
+  readonly patienceSeconds?: number
+  /** How severe the alert is where that differs from the finding. */
+  readonly alertSeverity?: (finding: Finding) => Severity
+  /** What its alerts draw: the first of these for which there is data; left out: nothing. */
+  readonly charts?: readonly DetectorChart[]
+  /** Its findings stay when their GPU is no longer listed. */
+  readonly outlivesGpu?: true
+}
+
+export interface DetectorKind<Options = unknown> extends DetectorDeclaration {
   readonly defaults: Options
   create(options: Options): Detector
 }
@@ -148,7 +180,7 @@ export type AlertStatus = 'firing' | 'repeat' | 'resolved' | 'late'
 export interface Alert {
   readonly fingerprint: string
   readonly status: AlertStatus
-  /** The latest statement of the detector or level rule. */
+  /** The latest statement of the detector. */
   readonly finding: Finding
   readonly firedAt: number
   readonly resolvedAt: Reading
@@ -263,6 +295,13 @@ export interface GpuView {
   readonly live: boolean
 }
 
+/** The same for the host. */
+export interface HostView {
+  readonly sample: HostSample
+  readonly ageMs: number
+  readonly live: boolean
+}
+
 export interface SinkHealth {
   readonly name: string
   readonly dropped: number
@@ -285,7 +324,7 @@ export interface AgentState {
   now(): number
   gpus(): readonly GpuView[]
   processes(): readonly ProcessView[]
-  host(): { readonly sample: HostSample; readonly ageMs: number; readonly live: boolean } | null
+  host(): HostView | null
   health(): readonly SourceHealth[]
   sinks(): readonly SinkHealth[]
   self(): SelfUsage

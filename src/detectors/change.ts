@@ -3,6 +3,7 @@ import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../core/memory/record-ratio.ts'
 import type { Finding, GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { type Abnormal, CHANGE_FIELDS, type ChangeField, changeDraft } from './change-fields.ts'
+import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { duration } from './words.ts'
 
@@ -246,4 +247,12 @@ function newRatios(): RecordRatio[] {
   return CHANGE_FIELDS.map((field) => new RecordRatio({ ...WINDOWS, least: field.least }))
 }
 
-export const change: DetectorKind<ChangeOptions> = { name: 'change', defaults: DEFAULTS, create: (options) => new ChangeDetector(options) }
+export const change: DetectorKind<ChangeOptions> = {
+  name: 'change',
+  about: 'Memory, utilization, temperature or power of a GPU changed as it never did before.',
+  severities: ['info', 'warning'],
+  inputs: ['gpu', 'device'],
+  charts: [MEMORY_CHART],
+  defaults: DEFAULTS,
+  create: (options) => new ChangeDetector(options),
+}

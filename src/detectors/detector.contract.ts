@@ -159,6 +159,14 @@ export function detectorContract<Options>(subject: DetectorSubject<Options>): vo
       }
     })
 
+    it('declares itself: what it says, how severe, and what it has to be shown for that', () => {
+      expect(kind.about).toMatch(/^[A-Z].{20,160}\.$/)
+      expect(new Set(kind.severities).size).toBe(kind.severities.length)
+      for (const finding of uninterrupted) expect(kind.severities).toContain(finding.severity)
+      const shown = trouble.filter((input) => kind.inputs.includes(input.type))
+      expect(feed(create(), shown)).toEqual(uninterrupted)
+    })
+
     it('gives the same findings for the same input', () => {
       expect(feed(create(), trouble)).toEqual(uninterrupted)
     })

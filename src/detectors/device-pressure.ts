@@ -13,12 +13,14 @@ export interface DevicePressureOptions {
   readonly levelRatio: number
   readonly fullRatio: number
   readonly holdMinutes: number
+  /** A level is left only when memory has fallen this far below it. */
+  readonly levelGapRatio: number
 }
 
 const CAP = 64
 const TIMES_KEPT = 64
-/** A level is left only when memory has fallen this far below it. */
-const HYSTERESIS = 0.02
+/** Tells the findings about the level of memory from the others of a GPU. */
+export const LEVEL = 'level'
 
 interface GpuState {
   lastAt: number
@@ -107,12 +109,12 @@ export class DevicePressure {
 
   /** Nearly full for long: worth a word, and a warning when there is hardly anything left. */
   #judgeLevel(gpu: string, at: number, ratio: number, total: number, state: GpuState): readonly Finding[] {
-    const { levelRatio, fullRatio, holdMinutes } = this.#options
-    state.levelSince = above(state.levelSince, ratio, levelRatio, at)
-    state.fullSince = above(state.fullSince, ratio, fullRatio, at)
+    const { levelRatio, fullRatio, holdMinutes, levelGapRatio } = this.#options
+    state.levelSince = above(state.levelSince, ratio, levelRatio, levelGapRatio, at)
+    state.fullSince = above(state.fullSince, ratio, fullRatio, levelGapRatio, at)
     if (state.levelSince < 0 && this.#book.size === 0) return NO_FINDINGS
     const subject = subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
-    const key = this.#book.key(subject, 'level')
+    const key = this.#book.key(subject, LEVEL)
     const hold = holdMinutes * 60_000
     if (state.levelSince < 0)
       return this.#book.has(key) ? this.#book.resolve(key, at, `${this.#map.label(gpu)}: memory has room again.`) : NO_FINDINGS
@@ -140,13 +142,13 @@ export class DevicePressure {
           'Otherwise leave room for the next peak',
         ],
       },
-      'level',
+      LEVEL,
     )
   }
 }
 
-function above(since: number, ratio: number, level: number, at: number): number {
+function above(since: number, ratio: number, level: number, gap: number, at: number): number {
   if (since < 0) return ratio >= level ? at : -1
   if (since > at) return at
-  return ratio < level - HYSTERESIS ? -1 : since
+  return ratio < level - gap ? -1 : since
 }

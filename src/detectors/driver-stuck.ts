@@ -11,6 +11,9 @@ export interface DriverStuckOptions {
 
 export const driverStuck: DetectorKind<DriverStuckOptions> = {
   name: 'driver_stuck',
+  about: 'A driver does not respond, or reading it kills the sampler process.',
+  severities: ['warning', 'critical'],
+  inputs: ['health'],
   defaults: THRESHOLDS.driverStuck,
   create: (options) => createDriverStuck(options),
 }

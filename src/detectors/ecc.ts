@@ -24,6 +24,10 @@ interface EccState {
 
 export const ecc: DetectorKind<EccOptions> = {
   name: 'ecc',
+  about: 'A GPU has new uncorrected memory errors, or corrects very many.',
+  severities: ['warning', 'critical'],
+  inputs: ['gpu', 'device', 'event'],
+  charts: [{ of: 'gpu', field: 'eccUncorrectedVolatileCount', title: 'Uncorrected ECC errors', unit: 'count' }],
   defaults: THRESHOLDS.ecc,
   create: (options) =>
     watchGpus<EccState>('ecc', {

@@ -4,7 +4,7 @@ import type { GpuInfo, GpuSample } from '../core/model.ts'
 import { createEngine, type DetectorFailure } from './engine.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { detectors } from './index.ts'
-import { device, event, GPU, gpu, health, host, process, run, START, step } from './inputs.fixture.ts'
+import { device, event, GPU, gpu, health, host, PRETEND_DETECTOR, process, run, START, step } from './inputs.fixture.ts'
 
 function tick(at: number, overrides: Partial<GpuSample>[] = [{}], more: Partial<Tick> = {}): HubEvent {
   const inputs = overrides.map((one) => gpu(at, one)).filter((input) => input.type === 'gpu')
@@ -31,6 +31,7 @@ const info = (id: string, index: number): GpuInfo => {
 
 /** Finds every GPU that is hotter than `limit`. */
 const hot: DetectorKind<{ limit: number }> = {
+  ...PRETEND_DETECTOR,
   name: 'hot',
   defaults: { limit: 80 },
   create({ limit }) {
@@ -56,6 +57,7 @@ const hot: DetectorKind<{ limit: number }> = {
 }
 const seen: DetectorInput[] = []
 const witness: DetectorKind = {
+  ...PRETEND_DETECTOR,
   name: 'witness',
   defaults: {},
   create: () => ({
@@ -68,6 +70,7 @@ const witness: DetectorKind = {
   }),
 }
 const broken = (when: DetectorInput['type']): DetectorKind => ({
+  ...PRETEND_DETECTOR,
   name: 'broken',
   defaults: {},
   create: () => ({
@@ -102,6 +105,18 @@ describe('engine', () => {
     expect(seen.map((input) => input.type)).toEqual(['device', 'device', 'host', 'event', 'gpu', 'gpu', 'step', 'step', 'run', 'health'])
     const pids = seen.flatMap((input) => (input.type === 'gpu' ? [input.processes.map((one) => one.pid)] : []))
     expect(pids).toEqual([[1], [2, 3]])
+  })
+
+  it('shows a detector nothing that it has not asked for', () => {
+    seen.length = 0
+    const engine = createEngine({ kinds: [{ ...witness, inputs: ['host', 'health'] }], hostname: 'node-1' })
+    engine.accept({ type: 'devices', devices: [info('GPU-0', 0)] })
+    const hostInput = host(START)
+    engine.accept(tick(START, [{}], { host: hostInput.type === 'host' ? hostInput.sample : null }))
+    const well = health(START)
+    if (well.type === 'health') engine.lookAtSources([well.health, { ...well.health, provenance: 'replay' }], START + 5000)
+    expect(seen.map((input) => input.type)).toEqual(['host', 'health'])
+    expect(seen.at(-1)).toMatchObject({ at: START + 5000 })
   })
 
   it('keeps what is active, and fills in host and number', () => {

@@ -1,6 +1,7 @@
 /** Runs the detectors: shows each of them what the hub publishes, keeps the active findings, and goes on without one that fails. */
 import type { Detector, DetectorInput, DetectorKind, HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
+import { BoundedMap } from './bounded-map.ts'
 import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
 
 export interface EngineOptions {
@@ -23,6 +24,8 @@ export interface DetectorFailure {
 export interface Engine {
   /** Takes what the hub publishes; gives what is new. */
   accept(event: HubEvent): readonly Finding[]
+  /** How the sources are at this moment. A source that is silent says nothing by itself, so somebody has to ask now and then. */
+  lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[]
   /** Findings that are not resolved. */
   findings(): readonly Finding[]
   failures(): readonly DetectorFailure[]
@@ -45,9 +48,9 @@ interface Saved {
   readonly active: readonly Finding[]
 }
 
+/** As many as are followed; a run whose name is forgotten is called by its id. */
+const RUN_NAMES = 512
 const FAILURE = 'detector_failure'
-/** What a GPU that is no longer listed still has to be told of. */
-const OUTLIVES_ITS_GPU = new Set(['gpu_lost', 'xid', FAILURE])
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
 
 export function createEngine(given: EngineOptions): Engine {
@@ -63,10 +66,15 @@ export function createEngine(given: EngineOptions): Engine {
 
 class DetectorEngine implements Engine {
   readonly #given: EngineOptions
-  readonly #slots: Slot[]
+  readonly #slots: readonly Slot[]
+  readonly #slotsOf: Readonly<Record<DetectorInput['type'], readonly Slot[]>>
+  /** Detectors whose findings stay when their GPU is no longer listed. */
+  readonly #outliving: ReadonlySet<string>
   readonly #active = new Map<string, Finding>()
   readonly #devices = new Map<string, GpuInfo>()
   readonly #failures: DetectorFailure[] = []
+  readonly #runNames = new BoundedMap<string, string>(RUN_NAMES)
+  readonly #runProvenance = new BoundedMap<string, Provenance>(RUN_NAMES)
   #lastAt = 0
   #provenance: Provenance = 'live'
 
@@ -76,6 +84,12 @@ class DetectorEngine implements Engine {
       const options = { ...(kind.defaults as object), ...given.options?.[kind.name] }
       return { kind, options, detector: kind.create(options) }
     })
+    const of = (type: DetectorInput['type']) => this.#slots.filter(({ kind }) => kind.inputs.includes(type))
+    this.#slotsOf = {
+      ...{ device: of('device'), gpu: of('gpu'), host: of('host'), event: of('event') },
+      ...{ step: of('step'), run: of('run'), health: of('health'), finding: of('finding') },
+    }
+    this.#outliving = new Set(kinds.filter((kind) => kind.outlivesGpu).map((kind) => kind.name))
   }
 
   accept(event: HubEvent): readonly Finding[] {
@@ -88,6 +102,7 @@ class DetectorEngine implements Engine {
         this.#provenance = event.provenance
         for (const step of event.steps) {
           this.#lastAt = Math.max(this.#lastAt, step.at)
+          if (this.#runProvenance.get(step.run) !== event.provenance) this.#runProvenance.set(step.run, event.provenance)
           this.#show({ type: 'step', step }, out)
         }
         break
@@ -95,6 +110,7 @@ class DetectorEngine implements Engine {
         this.#takeDevices(event.devices, out)
         break
       case 'run':
+        this.#runNames.set(event.run.id, event.run.name)
         this.#show({ type: 'run', run: event.run }, out)
         break
       case 'health':
@@ -103,6 +119,13 @@ class DetectorEngine implements Engine {
       default:
     }
     return out.length === 0 ? NO_FINDINGS : out
+  }
+
+  lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[] {
+    const out: Finding[] = []
+    // The time of a recording is not ours.
+    for (const one of health) if (one.provenance !== 'replay') this.#show({ type: 'health', health: one, at }, out)
+    return out
   }
 
   findings(): readonly Finding[] {
@@ -172,14 +195,15 @@ class DetectorEngine implements Engine {
     }
     for (const finding of [...this.#active.values()]) {
       const { gpu } = finding.subject
-      if (gpu === null || this.#devices.has(gpu) || OUTLIVES_ITS_GPU.has(finding.detector)) continue
+      if (gpu === null || this.#devices.has(gpu) || this.#outliving.has(finding.detector)) continue
       this.#note(resolved(finding, this.#lastAt, 'The GPU is no longer listed.'), out)
     }
   }
 
   #show(input: DetectorInput, out: Finding[]): void {
-    for (const slot of this.#slots) {
-      if (slot.detector === null) continue
+    for (const slot of this.#slotsOf[input.type]) {
+      // Nobody is shown what it said itself.
+      if (slot.detector === null || (input.type === 'finding' && slot.kind.name === input.finding.detector)) continue
       try {
         const findings = slot.detector.accept(input)
         if (findings.length > 0) for (const finding of findings) this.#note(finding, out)
@@ -190,17 +214,36 @@ class DetectorEngine implements Engine {
   }
 
   #note(finding: Finding, out: Finding[]): void {
-    const provenance = (finding.subject.gpu === null ? null : this.#devices.get(finding.subject.gpu)?.provenance) ?? this.#provenance
-    const placed = { ...finding, provenance, subject: this.#place(finding.subject) }
+    const placed = {
+      ...finding,
+      provenance: this.#provenanceOf(finding.subject),
+      message: this.#named(finding),
+      subject: this.#place(finding.subject),
+    }
     if (placed.state === 'active') this.#active.set(placed.fingerprint, placed)
     else this.#active.delete(placed.fingerprint)
     out.push(placed)
+    this.#show({ type: 'finding', finding: placed }, out)
+  }
+
+  /** A real run beside simulated GPUs is real: what it came from is its own. */
+  #provenanceOf({ gpu, run }: FindingSubject): Provenance {
+    const ofGpu = gpu === null ? undefined : this.#devices.get(gpu)?.provenance
+    return ofGpu ?? (run === null ? this.#provenance : (this.#runProvenance.get(run) ?? 'live'))
   }
 
   /** A detector need not know its host, nor a GPU's number, nor where its data come from. */
   #place(subject: FindingSubject): FindingSubject {
     const gpuIndex = subject.gpuIndex ?? (subject.gpu === null ? null : (this.#devices.get(subject.gpu)?.index ?? null))
     return { ...subject, host: subject.host ?? this.#given.hostname, gpuIndex }
+  }
+
+  /** Detectors know runs by their id, people by the name that they gave. */
+  #named({ message, subject: { run } }: Finding): string {
+    const name = run === null ? undefined : this.#runNames.get(run)
+    if (run === null || name === undefined || name === run || !message.includes(run)) return message
+    const isShared = [...this.#runNames].some(([id, other]) => other === name && id !== run)
+    return message.replaceAll(run, isShared ? `${name} [${run.slice(0, 8)}]` : name)
   }
 
   #switchOff(slot: Slot, error: unknown, out: Finding[]): void {

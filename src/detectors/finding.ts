@@ -23,6 +23,12 @@ export interface FindingDraft {
   readonly riskLevel?: RiskLevel | null
 }
 
+/** How a finding ends, where its end says something. */
+export interface FindingEnd {
+  readonly message: string
+  readonly evidence: FindingDraft['evidence']
+}
+
 export function subjectOf(parts: Partial<FindingSubject>): FindingSubject {
   return { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null, ...parts }
 }
@@ -117,22 +123,24 @@ export class FindingBook {
     return [...pushedOut, finding]
   }
 
-  /** Ends the finding with this key; nothing when there is none. */
-  resolve(key: string, at: number, message?: string): readonly Finding[] {
+  /** Ends the finding with this key; nothing when there is none. `evidence`: what its end adds to it. */
+  resolve(key: string, at: number, message?: string, evidence?: FindingDraft['evidence']): readonly Finding[] {
     const entry = this.#active.get(key)
     if (!entry) return NO_FINDINGS
     this.#active.delete(key)
-    return [resolved(entry.finding, at, message ?? `Over: ${entry.finding.message}`)]
+    const end = resolved(entry.finding, at, message ?? `Over: ${entry.finding.message}`)
+    return [evidence === undefined ? end : { ...end, evidence: { ...end.evidence, ...evidence } }]
   }
 
-  /** Ends every finding that the test picks. */
-  resolveWhere(test: (finding: Finding) => boolean, at: number, message?: string): readonly Finding[] {
+  /** Ends every finding that the test picks; `end`: with what words, for all or for each. */
+  resolveWhere(test: (finding: Finding) => boolean, at: number, end?: string | ((finding: Finding) => FindingEnd)): readonly Finding[] {
     if (this.#active.size === 0) return NO_FINDINGS
     let ended: Finding[] | null = null
     for (const [key, entry] of this.#active)
       if (test(entry.finding)) {
         ended ??= []
-        ended.push(...this.resolve(key, at, message))
+        const { message, evidence } = typeof end === 'function' ? end(entry.finding) : { message: end, evidence: undefined }
+        ended.push(...this.resolve(key, at, message, evidence))
       }
     return ended ?? NO_FINDINGS
   }

@@ -2,6 +2,7 @@
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, Severity } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
+import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'
@@ -32,6 +33,11 @@ const RECOVERY = ['none', 'reset the GPU', 'reboot the server', 'drain peer-to-p
 
 export const gpuLost: DetectorKind<GpuLostOptions> = {
   name: 'gpu_lost',
+  about: 'A GPU fell off the bus, needs a reset, cannot be read, or is no longer reported.',
+  severities: ['warning', 'critical'],
+  inputs: ['gpu', 'device', 'event'],
+  charts: [UTILIZATION_CHART],
+  outlivesGpu: true,
   defaults: THRESHOLDS.gpuLost,
   create(options) {
     const present = new BoundedMap<string, Presence>(GPU_CAP)

@@ -1,6 +1,8 @@
 /** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
 import type { DetectorKind } from '../core/kinds.ts'
+import { evidenceLevel } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
+import { type DivergenceState, divergence, isFalling, judgeCourse, restartCourse } from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
@@ -16,6 +18,7 @@ export interface GradExplosionOptions extends CurveOptions {
 
 interface GradState {
   readonly curve: Curve
+  readonly divergence: DivergenceState
   open: boolean
   /** Whether the last three norms were above the level, newest in bit 0. */
   above: number
@@ -23,17 +26,25 @@ interface GradState {
   quiet: number
 }
 
+/** One order of magnitude above the usual norm. */
+const FAR_RATIO = 10
+
 /** On the scale of logarithms: noise below this is not believed, and a norm that doubles is nothing. */
 const FLOORS: Floors = { noise: () => 0.05, rise: () => Math.LN2 }
 
 export const gradExplosion: DetectorKind<GradExplosionOptions> = {
   name: 'grad_explosion',
+  about: 'The gradients explode: their norm is far above its own course, or above a level that is too much for most models.',
+  severities: ['warning'],
+  inputs: ['step', 'run', 'gpu'],
+  charts: [{ of: 'steps', field: 'gradientNorm', title: 'Norm of the gradients', unit: 'count', limit: evidenceLevel('level') }],
   defaults: { ...THRESHOLDS.lossSpike, ...THRESHOLDS.gradExplosion },
   create: (options) =>
     watchRuns<GradState>('grad_explosion', {
-      initial: () => ({ curve: curve(options), open: false, above: 0, quiet: 0 }),
+      initial: () => ({ curve: curve(options), divergence: divergence(), open: false, above: 0, quiet: 0 }),
       rewind(run, book, at) {
         restart(run.state.curve)
+        restartCourse(run.state.divergence)
         run.state.open = false
         run.state.above = 0
         return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has gone back to an earlier step.`)
@@ -41,7 +52,12 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
       step(run, step, book) {
         const { state } = run
         const norm = step.gradientNorm
+        const course = judgeCourse(state.divergence, step)
         if (norm === null || !Number.isFinite(norm) || norm < 0) return NO_FINDINGS
+        if (course === 'diverged') {
+          state.open = false
+          return book.resolve(book.key(subjectOfRun(run.id)), step.at, `Part of a divergence: run ${run.id} has diverged.`)
+        }
         const usual = state.curve.level.ring.length === 0 ? null : Math.exp(median(state.curve.level))
         const verdict = follow(state.curve, Math.log(Math.max(norm, 1e-12)), options, FLOORS)
         state.above = ((state.above << 1) | (norm > options.norm ? 1 : 0)) & 0b111
@@ -49,7 +65,9 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
         // A run whose norm lives above the level is not exploding for that: then only its own course counts.
         const unusual = usual === null || norm > 3 * usual
         const byLevel = unusual && (twice || norm > options.certainNorm)
-        const byCourse = verdict !== null && verdict.alarm !== null && norm > options.norm / 10 && unusual
+        // Below the level only a norm far beyond its own course counts, and only while the loss does not fall: a warm-up does that.
+        const isFar = usual !== null && norm > FAR_RATIO * usual && norm > options.norm / 10 && !isFalling(state.divergence, step)
+        const byCourse = verdict !== null && verdict.alarm !== null && (isFar || (unusual && norm > options.norm))
         const subject = subjectOfRun(run.id)
         if (!byLevel && !byCourse) {
           state.quiet++

@@ -1,6 +1,7 @@
 /** Memory that is held and not used: 1 GiB or more, and not one moment of work in half an hour. */
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView, Reading } from '../core/model.ts'
+import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -25,6 +26,10 @@ const HOLDER_CAP = 128
 
 export const idleHolding: DetectorKind<IdleHoldingOptions> = {
   name: 'idle_holding',
+  about: 'A process holds GPU memory and has not used the GPU for half an hour.',
+  severities: ['warning'],
+  inputs: ['gpu', 'device'],
+  charts: [UTILIZATION_CHART],
   defaults: THRESHOLDS.idleHolding,
   create: (options) =>
     watchGpus<Holder[]>('idle_holding', {

@@ -1,6 +1,8 @@
 /** The list: every detector there is. A new one is its file and its line here. */
 import type { DetectorKind } from '../core/kinds.ts'
 import { change } from './change.ts'
+import { disk } from './disk.ts'
+import { diverged } from './diverged.ts'
 import { driverStuck } from './driver-stuck.ts'
 import { ecc } from './ecc.ts'
 import { gpuLost } from './gpu-lost.ts'
@@ -15,7 +17,9 @@ import { memoryPressure } from './memory-pressure.ts'
 import { oom } from './oom.ts'
 import { powerBrake } from './power-brake.ts'
 import { remap } from './remap.ts'
+import { runDied } from './run-died.ts'
 import { slowData } from './slow-data.ts'
+import { sourceStale } from './source-stale.ts'
 import { stall } from './stall.ts'
 import { straggler } from './straggler.ts'
 import { thermal } from './thermal.ts'
@@ -35,6 +39,7 @@ export const detectors: readonly DetectorKind[] = [
   slowData,
   straggler,
   lossNan,
+  diverged,
   lossSpike,
   lossPlateau,
   gradExplosion,
@@ -46,4 +51,8 @@ export const detectors: readonly DetectorKind[] = [
   remap,
   gpuLost,
   driverStuck,
+  sourceStale,
+  disk,
+  // Last: what the others say of a run explains its end.
+  runDied,
 ]

@@ -1,5 +1,5 @@
 /** Inputs for detectors' tests: a healthy GPU, process, step … with what the test wants different. */
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorDeclaration, DetectorInput } from '../core/kinds.ts'
 import type {
   Finding,
   GpuEvent,
@@ -18,6 +18,13 @@ import { NO_READINGS } from '../core/record.ts'
 export const GIB = 1024 ** 3
 export const START = 1_760_000_000_000
 export const GPU = 'GPU-0'
+
+/** The declaration of a detector that exists only in a test. */
+export const PRETEND_DETECTOR: Omit<DetectorDeclaration, 'name'> = {
+  about: 'Exists only in a test.',
+  severities: ['info', 'warning', 'critical'],
+  inputs: ['device', 'gpu', 'host', 'event', 'step', 'run', 'health'],
+}
 
 export function device(overrides: Partial<GpuInfo> = {}): DetectorInput {
   return {
@@ -211,6 +218,7 @@ export function run(overrides: Partial<Run> = {}): DetectorInput {
       startedAt: START,
       endedAt: null,
       outcome: null,
+      ending: null,
       ...overrides,
     },
   }

@@ -5,6 +5,7 @@
 import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
+import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { type IntruderPolicy, identityOf, policyTest } from './intruder-policy.ts'
@@ -33,6 +34,10 @@ const LOOKUP_MS = 5000
 
 export const intruder: DetectorKind<IntruderOptions> = {
   name: 'intruder',
+  about: 'A process is on a GPU that it is not expected on: against the written policy, or where somebody else already works.',
+  severities: ['info', 'warning', 'critical'],
+  inputs: ['gpu', 'device', 'run'],
+  charts: [MEMORY_CHART],
   defaults: { allowedUsers: [], allowedCommands: [], allowedContainers: [], claims: [], ...THRESHOLDS.intruder },
   create(options) {
     const judge = policyTest(options)

@@ -1,11 +1,13 @@
 /** Memory that grows and does not come back: of a device, a process, a process's host memory, or a run's allocator. */
 import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
-import { LeakWatch, type LeakWatchState } from '../core/memory/leak-watch.ts'
+import type { LeakWatch } from '../core/memory/leak-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
+import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
+import { LeakWatches, type LeakWatchesState } from './leak-watches.ts'
 
 export interface LeakOptions {
   /** How many processes of a GPU are followed one by one, the largest first. */
@@ -13,8 +15,6 @@ export interface LeakOptions {
 }
 
 const DEFAULTS: LeakOptions = { processesPerGpu: 3 }
-const RUN_CAP = 16
-const GPU_CAP = 64
 /** A process that holds this share of what is used stands for the device. */
 const DOMINANT = 0.8
 /** Processes that hold less of the device are not followed by themselves. */
@@ -23,11 +23,9 @@ const HOST_EVERY_MS = 1000
 const SILENT_MS = 600_000
 const ALL_ENDED = 'Every process that used the GPU has ended.'
 
-interface Saved {
+interface Saved extends LeakWatchesState {
   readonly map: RunMapState
-  readonly watches: readonly (readonly [string, LeakWatchState])[]
   readonly pids: readonly (readonly [string, readonly number[]])[]
-  readonly runs: readonly string[]
   readonly hostTotal: Reading
   readonly findings: unknown
 }
@@ -36,16 +34,14 @@ class LeakDetector implements Detector {
   readonly #options: LeakOptions
   readonly #book = new FindingBook('leak')
   readonly #map = new RunMap()
-  readonly #watches = new Map<string, LeakWatch>()
+  readonly #watches: LeakWatches
   /** Processes seen on each GPU the last time. */
   readonly #pids = new Map<string, readonly number[]>()
-  /** Keys of run watches, least recently used first. */
-  #runs: string[] = []
   #hostTotal: Reading = null
-  readonly #keys = new Map<string, string>()
 
   constructor(options: LeakOptions) {
     this.#options = options
+    this.#watches = new LeakWatches(options.processesPerGpu)
   }
 
   accept(input: DetectorInput): readonly Finding[] {
@@ -69,9 +65,8 @@ class LeakDetector implements Detector {
   snapshot(): unknown {
     const saved: Saved = {
       map: this.#map.snapshot(),
-      watches: [...this.#watches].map(([key, watch]) => [key, watch.snapshot()] as const),
+      ...this.#watches.snapshot(),
       pids: [...this.#pids].map(([gpu, pids]) => [gpu, [...pids]] as const),
-      runs: [...this.#runs],
       hostTotal: this.#hostTotal,
       findings: this.#book.snapshot(),
     }
@@ -81,23 +76,17 @@ class LeakDetector implements Detector {
   restore(state: unknown): void {
     const saved = state as Saved
     this.#map.restore(saved.map)
-    this.#watches.clear()
-    for (const [key, one] of saved.watches) {
-      const watch = new LeakWatch(key.startsWith('run ') ? 'steps' : 'seconds')
-      watch.restore(one)
-      this.#watches.set(key, watch)
-    }
+    this.#watches.restore(saved)
     this.#pids.clear()
     for (const [gpu, pids] of saved.pids) this.#pids.set(gpu, [...pids])
-    this.#runs = [...saved.runs]
     this.#hostTotal = saved.hostTotal
     this.#book.restore(saved.findings)
   }
 
   #gpu(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
     const { at, gpu, memoryUsedBytes: used, memoryTotalBytes: total } = sample
-    const key = this.#keyOf(gpu)
-    if (!this.#watches.has(key) && !this.#hasRoom()) return NO_FINDINGS
+    const key = this.#watches.keyOfGpu(gpu)
+    if (!this.#watches.hasRoom(key)) return NO_FINDINGS
     this.#map.noteSample(sample)
     let findings = this.#processesChanged(sample)
     if (used === null || total === null || total <= 0) return findings
@@ -113,7 +102,7 @@ class LeakDetector implements Detector {
       if (largest.length > 1) findings = both(findings, this.#process(one, at, used, total, covered && one === largest[0]))
       findings = both(findings, this.#hostMemory(one, at))
     }
-    const watch = this.#watch(key, 'seconds')
+    const watch = this.#watches.watch(key)
     const confirmed = watch.push({ at, position: at / 1000, bytes: used, capacityBytes: total })
     if (watch.leak === null || covered) {
       if (this.#book.size === 0) return findings
@@ -130,26 +119,10 @@ class LeakDetector implements Detector {
     return both(findings, this.#raise(subject, at, name, watch, watch.leak, total, 'device'))
   }
 
-  /** Of the watch of a GPU; kept, because a new string costs more than most else that a quiet sample needs. */
-  #keyOf(gpu: string): string {
-    let key = this.#keys.get(gpu)
-    if (key === undefined) {
-      key = `gpu ${gpu}`
-      if (this.#keys.size < GPU_CAP) this.#keys.set(gpu, key)
-    }
-    return key
-  }
-
-  #hasRoom(): boolean {
-    let gpus = 0
-    for (const key of this.#watches.keys()) if (key.startsWith('gpu ')) gpus++
-    return gpus < GPU_CAP
-  }
-
   #process(process: ProcessView, at: number, used: number, total: number, covered: boolean): readonly Finding[] {
     const held = process.memoryUsedBytes
     if (held === null) return NO_FINDINGS
-    const watch = this.#watch(`pid ${process.gpu} ${process.pid}`, 'seconds')
+    const watch = this.#watches.watch(`pid ${process.gpu} ${process.pid}`)
     // The room that is left is the device's.
     const confirmed = watch.push({ at, position: at / 1000, bytes: held, peakBytes: Math.max(held, used), capacityBytes: total })
     const subject = this.#subject(process.gpu, process)
@@ -162,7 +135,7 @@ class LeakDetector implements Detector {
   #hostMemory(process: ProcessView, at: number): readonly Finding[] {
     const resident = process.info?.residentBytes ?? null
     if (resident === null || this.#hostTotal === null || this.#hostTotal <= 0) return NO_FINDINGS
-    const watch = this.#watch(`host ${process.gpu} ${process.pid}`, 'seconds')
+    const watch = this.#watches.watch(`host ${process.gpu} ${process.pid}`)
     if (watch.lastSeenAt !== null && Math.abs(at - watch.lastSeenAt) < HOST_EVERY_MS) return NO_FINDINGS
     const confirmed = watch.push({ at, position: at / 1000, bytes: resident, capacityBytes: this.#hostTotal })
     const subject = subjectOf({ pid: process.pid, user: process.info?.user ?? null })
@@ -177,8 +150,9 @@ class LeakDetector implements Detector {
     if (allocated === null || !Number.isFinite(allocated)) return NO_FINDINGS
     const gpu = this.#map.noteStep(step)
     const key = `run ${rankKey(step.run, step.rank)}`
-    let findings = this.#useRun(key, step.at)
-    const watch = this.#watch(key, 'steps')
+    const oldest = this.#watches.useRun(key)
+    let findings = oldest === null ? NO_FINDINGS : this.#dropRun(oldest, step.at, 'No longer followed: too many runs at once.')
+    const watch = this.#watches.watch(key)
     const peak = (step.memoryPeakAllocatedBytes ?? allocated) + 0.5 * (step.memoryInactiveSplitBytes ?? 0)
     const known = this.#map.capacity(step.run, step.rank)
     const capacity = known ?? assumedCapacity(Math.max(peak, step.memoryReservedBytes ?? peak))
@@ -206,11 +180,11 @@ class LeakDetector implements Detector {
     }
     // What grew was the run's: the device and its process, which take over from the allocator, begin anew.
     for (const gpu of this.#map.gpusOf(run.id)) {
-      this.#watches.get(this.#keyOf(gpu))?.restart()
+      this.#watches.get(this.#watches.keyOfGpu(gpu))?.restart()
       if (run.pid !== null) this.#watches.get(`pid ${gpu} ${run.pid}`)?.restart()
     }
     this.#map.noteRun(run)
-    for (const key of this.#runs.filter((one) => one.endsWith(`@${run.id}`))) this.#forget(key)
+    for (const key of this.#watches.runs.filter((one) => one.endsWith(`@${run.id}`))) this.#watches.delete(key)
     return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }
 
@@ -218,7 +192,7 @@ class LeakDetector implements Detector {
   #host(sample: HostSample): readonly Finding[] {
     this.#hostTotal = sample.memoryTotalBytes
     let findings = NO_FINDINGS
-    for (const key of this.#runs) {
+    for (const key of this.#watches.runs) {
       const last = this.#watches.get(key)?.lastSeenAt ?? null
       if (last !== null && sample.at - last > SILENT_MS)
         findings = both(findings, this.#dropRun(key, sample.at, 'The run has not been heard of for ten minutes.'))
@@ -226,23 +200,11 @@ class LeakDetector implements Detector {
     return findings
   }
 
-  #useRun(key: string, at: number): readonly Finding[] {
-    if (this.#runs.at(-1) === key) return NO_FINDINGS
-    this.#runs = [...this.#runs.filter((one) => one !== key), key]
-    const oldest = this.#runs.length > RUN_CAP ? this.#runs[0] : undefined
-    return oldest === undefined ? NO_FINDINGS : this.#dropRun(oldest, at, 'No longer followed: too many runs at once.')
-  }
-
   #dropRun(key: string, at: number, why: string): readonly Finding[] {
-    this.#forget(key)
+    this.#watches.delete(key)
     const rank = Number.parseInt(key.slice(4), 10)
     const run = key.slice(key.indexOf('@') + 1)
     return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
-  }
-
-  #forget(key: string): void {
-    this.#watches.delete(key)
-    this.#runs = this.#runs.filter((one) => one !== key)
   }
 
   /** Ends the watches of processes that left; a device that nobody uses any more starts anew. */
@@ -266,7 +228,7 @@ class LeakDetector implements Detector {
       )
     }
     if (before !== undefined && gone.length === before.length) {
-      this.#watches.get(`gpu ${gpu}`)?.restart()
+      this.#watches.get(this.#watches.keyOfGpu(gpu))?.restart()
       findings = both(
         findings,
         this.#book.resolveWhere((one) => one.subject.gpu === gpu, at, ALL_ENDED),
@@ -274,22 +236,6 @@ class LeakDetector implements Detector {
       for (const key of this.#map.ranksOn(gpu)) findings = both(findings, this.#dropRun(`run ${key}`, at, ALL_ENDED))
     }
     return findings
-  }
-
-  #watch(key: string, axis: 'seconds' | 'steps'): LeakWatch {
-    const known = this.#watches.get(key)
-    if (known !== undefined) return known
-    if (!key.startsWith('run ')) this.#makeRoom(key.slice(0, key.lastIndexOf(' ') + 1))
-    const made = new LeakWatch(axis)
-    this.#watches.set(key, made)
-    return made
-  }
-
-  /** Of many processes that are the largest in turn, those that were so longest ago are forgotten. */
-  #makeRoom(prefix: string): void {
-    const same = [...this.#watches.keys()].filter((key) => key.startsWith(prefix) && key.lastIndexOf(' ') + 1 === prefix.length)
-    const oldest = same[0]
-    if (prefix !== 'gpu ' && oldest !== undefined && same.length >= 2 * this.#options.processesPerGpu) this.#watches.delete(oldest)
   }
 
   #subject(gpu: string, process: ProcessView | null): FindingSubject {
@@ -327,4 +273,12 @@ function nameOf(process: ProcessView): string {
   return `process ${process.pid}${process.info?.name ? ` (${process.info.name})` : ''}`
 }
 
-export const leak: DetectorKind<LeakOptions> = { name: 'leak', defaults: DEFAULTS, create: (options) => new LeakDetector(options) }
+export const leak: DetectorKind<LeakOptions> = {
+  name: 'leak',
+  about: 'Memory keeps growing and is not given back: of a GPU, a process, the host memory of a process, or the allocator of a run.',
+  severities: ['warning'],
+  inputs: ['gpu', 'step', 'run', 'device', 'host'],
+  charts: [MEMORY_CHART],
+  defaults: DEFAULTS,
+  create: (options) => new LeakDetector(options),
+}

@@ -1,6 +1,7 @@
 /** Loss or gradient norm that is no number any more: said at the very step. */
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Severity, TrainingStep } from '../core/model.ts'
+import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -25,6 +26,10 @@ interface NanState {
 
 export const lossNan: DetectorKind<LossNanOptions> = {
   name: 'loss_nan',
+  about: 'The loss or the gradient norm is not a number any more.',
+  severities: ['warning', 'critical'],
+  inputs: ['step', 'run', 'gpu'],
+  charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossNan,
   create: (options) =>
     watchRuns<NanState>('loss_nan', {

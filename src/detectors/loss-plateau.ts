@@ -1,5 +1,6 @@
 /** The loss no longer goes down: medians of long windows, weighed against their own noise. Information, not an alarm. */
 import type { DetectorKind } from '../core/kinds.ts'
+import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
@@ -21,6 +22,10 @@ interface PlateauState {
 
 export const lossPlateau: DetectorKind<LossPlateauOptions> = {
   name: 'loss_plateau',
+  about: 'The loss has not gone down for a long time.',
+  severities: ['info'],
+  inputs: ['step', 'run', 'gpu'],
+  charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossPlateau,
   create: (options) =>
     watchRuns<PlateauState>('loss_plateau', {

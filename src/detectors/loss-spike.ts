@@ -1,8 +1,11 @@
 /** The loss leaves its course upwards: a spike, or a divergence that has begun. */
 import type { DetectorKind } from '../core/kinds.ts'
+import type { Finding, TrainingStep } from '../core/model.ts'
+import { LOSS_CHART } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
-import { NO_FINDINGS } from './finding.ts'
-import { subjectOfRun, watchRuns } from './run-watch.ts'
+import { type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
+import { type FindingBook, NO_FINDINGS } from './finding.ts'
+import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber, figure } from './words.ts'
 
@@ -16,14 +19,24 @@ export interface LossSpikeOptions extends CurveOptions {
   readonly clearSteps: number
 }
 
+/** Of the first loss: a rise below this is between losses that are as good as zero. */
+const NOTHING_SHARE = 0.001
+
 interface SpikeState {
   readonly curve: Curve
+  readonly divergence: DivergenceState
   open: boolean
   before: number
+  /** Far out, and perhaps diverged: judged when that is known. */
+  suspected: TrainingStep[]
 }
 
 export const lossSpike: DetectorKind<LossSpikeOptions> = {
   name: 'loss_spike',
+  about: 'The loss left its course upwards: a spike, or the beginning of a divergence.',
+  severities: ['warning'],
+  inputs: ['step', 'run', 'gpu'],
+  charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossSpike,
   create(options) {
     const floors: Floors = {
@@ -31,49 +44,66 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
       rise: (level) => Math.min(options.leastRise, options.leastRiseRatio * Math.abs(level)),
     }
     return watchRuns<SpikeState>('loss_spike', {
-      initial: () => ({ curve: curve(options), open: false, before: 0 }),
+      initial: () => ({ curve: curve(options), divergence: divergence(), open: false, before: 0, suspected: [] }),
       rewind(run, book, at) {
         restart(run.state.curve)
+        restartCourse(run.state.divergence)
         run.state.open = false
+        run.state.suspected = []
         return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has gone back to an earlier step.`)
       },
       step(run, step, book) {
         const { state } = run
         if (step.loss === null || !Number.isFinite(step.loss)) return NO_FINDINGS
-        const verdict = follow(state.curve, step.loss, options, floors)
-        if (verdict === null) return NO_FINDINGS
-        const subject = subjectOfRun(run.id)
-        if (verdict.alarm === null) {
-          if (!state.open || state.curve.calm < options.clearSteps) return NO_FINDINGS
-          state.open = false
-          return book.resolve(
-            book.key(subject),
-            step.at,
-            `The loss of ${run.id} has settled at ${figure(verdict.level)}; before it rose it was ${figure(state.before)}.`,
-          )
+        const course = judgeCourse(state.divergence, step)
+        if (course === 'suspected') {
+          state.suspected.push(step)
+          return NO_FINDINGS
         }
-        if (!state.open) state.before = verdict.level
-        state.open = true
-        if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
-        return book.raise(subject, step.at, {
-          severity: 'warning',
-          message: `The loss of run ${run.id} has risen from about ${figure(state.before)} to ${figure(step.loss)} at step ${step.step} (${verdict.alarm}, ${Math.round(verdict.z)} times its usual noise).`,
-          evidence: {
-            step: step.step,
-            loss: evidenceNumber(step.loss),
-            loss_before: evidenceNumber(state.before),
-            noise: evidenceNumber(verdict.scale),
-            z: evidenceNumber(verdict.z),
-            kind: verdict.alarm,
-            learning_rate: step.learningRate === null ? null : evidenceNumber(step.learningRate),
-          },
-          confidence: verdict.alarm === 'jump' ? 0.9 : 0.85,
-          advice: [
-            'If it does not come down by itself, go back to a checkpoint before this step with a lower learning rate.',
-            'Look at the batches of these steps.',
-          ],
-        })
+        const waiting = state.suspected.splice(0)
+        if (course === 'healthy') return [...waiting, step].flatMap((one) => judge(run, one, book))
+        state.open = false
+        return book.resolve(book.key(subjectOfRun(run.id)), step.at, `The loss of ${run.id} did not come down: the run has diverged.`)
       },
     })
+
+    function judge(run: WatchedRun<SpikeState>, step: TrainingStep, book: FindingBook): readonly Finding[] {
+      const { state } = run
+      const loss = step.loss ?? Number.NaN
+      const verdict = follow(state.curve, loss, options, floors)
+      if (verdict === null) return NO_FINDINGS
+      const subject = subjectOfRun(run.id)
+      const isSmall = loss - verdict.level < NOTHING_SHARE * Math.abs(state.divergence.first ?? 0)
+      if (verdict.alarm === null || isSmall) {
+        if (!state.open || state.curve.calm < options.clearSteps) return NO_FINDINGS
+        state.open = false
+        return book.resolve(
+          book.key(subject),
+          step.at,
+          `The loss of ${run.id} has settled at ${figure(verdict.level)}; before it rose it was ${figure(state.before)}.`,
+        )
+      }
+      if (!state.open) state.before = verdict.level
+      state.open = true
+      if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
+      return book.raise(subject, step.at, {
+        severity: 'warning',
+        message: `The loss of run ${run.id} has risen from about ${figure(state.before)} to ${figure(loss)} at step ${step.step} (${verdict.alarm}, ${Math.round(verdict.z)} times its usual noise).`,
+        evidence: {
+          step: step.step,
+          loss: evidenceNumber(loss),
+          loss_before: evidenceNumber(state.before),
+          noise: evidenceNumber(verdict.scale),
+          z: evidenceNumber(verdict.z),
+          kind: verdict.alarm,
+          learning_rate: step.learningRate === null ? null : evidenceNumber(step.learningRate),
+        },
+        confidence: verdict.alarm === 'jump' ? 0.9 : 0.85,
+        advice: [
+          'If it does not come down by itself, go back to a checkpoint before this step with a lower learning rate.',
+          'Look at the batches of these steps.',
+        ],
+      })
+    }
   },
 }

@@ -59,6 +59,29 @@ describe('memory pressure', () => {
   })
 })
 
+describe('the level of memory', () => {
+  const said = (used: readonly number[], options: Partial<typeof memoryPressure.defaults>) => {
+    const inputs = used.map((ratio, i) => gpu(START + i * 10_000, { memoryUsedBytes: ratio * 80 * GIB }))
+    return feed(memoryPressure.create({ ...memoryPressure.defaults, ...options }), inputs).map(({ state, at }) => [
+      state,
+      (at - START) / 1000,
+    ])
+  }
+
+  it('may be another one, held for a shorter time, and left further below', () => {
+    const used = [0.4, 0.6, 0.6, 0.6, 0.45, 0.45, 0.35]
+    expect(said(used, { levelRatio: 0.5, holdMinutes: 1 / 6, levelGapRatio: 0.1 })).toEqual([
+      ['active', 20],
+      ['resolved', 60],
+    ])
+    expect(said(used, { levelRatio: 0.5, holdMinutes: 1 / 6 })).toEqual([
+      ['active', 20],
+      ['resolved', 40],
+    ])
+    expect(said(used, {})).toEqual([])
+  })
+})
+
 for (const mode of MODES)
   describe(`memory pressure on recorded runs, ${mode}`, () => {
     it('finds growing_batch', async () => {

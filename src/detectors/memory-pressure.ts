@@ -2,7 +2,8 @@
 import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
-import { DevicePressure, type DevicePressureOptions } from './device-pressure.ts'
+import { MEMORY_CHART } from './charts.ts'
+import { DevicePressure, type DevicePressureOptions, LEVEL } from './device-pressure.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
 import { bytes, duration, evidenceNumber, percent } from './words.ts'
@@ -20,10 +21,13 @@ const DEFAULTS: MemoryPressureOptions = {
   neededRatio: 0.3,
   tightRatio: 0.85,
   levelRatio: THRESHOLDS.memory.levelRatio,
+  levelGapRatio: THRESHOLDS.memory.levelGapRatio,
   fullRatio: THRESHOLDS.memory.fullRatio,
   holdMinutes: THRESHOLDS.memory.holdMinutes,
 }
 
+const NAME = 'memory_pressure'
+const LEVEL_PRINT = `${NAME}|${LEVEL}`
 const CAP = 64
 const TIMES_KEPT = 64
 const SILENT_MS = 600_000
@@ -47,7 +51,7 @@ interface Saved {
 class MemoryPressureDetector implements Detector {
   readonly #options: MemoryPressureOptions
   readonly #windowMs: number
-  readonly #book = new FindingBook('memory_pressure')
+  readonly #book = new FindingBook(NAME)
   readonly #map = new RunMap()
   #runs = new Map<string, RunState>()
   readonly #devices: DevicePressure
@@ -193,7 +197,13 @@ class MemoryPressureDetector implements Detector {
 }
 
 export const memoryPressure: DetectorKind<MemoryPressureOptions> = {
-  name: 'memory_pressure',
+  name: NAME,
+  about: 'The allocator runs against the limit of the GPU and flushes its cache, or the memory of the GPU has been nearly full for long.',
+  severities: ['info', 'warning', 'critical'],
+  inputs: ['gpu', 'step', 'run', 'device', 'host'],
+  charts: [MEMORY_CHART],
+  // Memory that stays nearly full is a warning to people; as a finding it is one only when hardly anything is left.
+  alertSeverity: ({ severity, fingerprint }) => (severity === 'info' && fingerprint.startsWith(LEVEL_PRINT) ? 'warning' : severity),
   defaults: DEFAULTS,
   create: (options) => new MemoryPressureDetector(options),
 }

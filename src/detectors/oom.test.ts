@@ -64,7 +64,15 @@ describe('oom', () => {
       const found = await told({ outcome: 'oom' })
       expect([...new Set(found.map((finding) => finding.fingerprint))]).toEqual(['oom|run=run-1|rank=0'])
       expect(found.map((finding) => finding.severity)).toContain('critical')
-      expect(found.at(-1)).toMatchObject({ state: 'resolved', message: 'The run has ended.' })
+      const end = found.at(-1)
+      expect(end).toMatchObject({ state: 'resolved', evidence: { outcome: 'came_true' } })
+      expect(end?.message).toMatch(/^Came true at \d\d:\d\d:\d\d, (as forecast|[\d.]+ (ms|s) (later|earlier) than forecast)\.$/)
+      expect(Math.abs(Number(end?.evidence.error_seconds))).toBeLessThan(10)
+    })
+
+    it('claims nothing when the run ended for another reason', async () => {
+      const end = (await told({ outcome: 'failed' })).at(-1)
+      expect(end).toMatchObject({ state: 'resolved', message: 'The run ended before it could happen.', evidence: { outcome: 'unknown' } })
     })
   })
 

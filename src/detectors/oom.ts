@@ -6,8 +6,10 @@ import { riskOf } from '../core/memory/oom-risk.ts'
 import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
+import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { oomDraft } from './oom-message.ts'
+import { atEndOfProcesses, atEndOfRun, notAnyMore } from './oom-outcome.ts'
 
 export interface OomOptions {
   /** Ends farther away than this are not mentioned. */
@@ -27,7 +29,6 @@ const FLUSHED_MS = 600_000
 /** A burst that ends is smaller than this; a cache that goes is not. */
 const FLUSH_RATIO = 0.3
 const SILENT_MS = 600_000
-const ALL_ENDED = 'Every process that used the GPU has ended.'
 
 interface FlushMemory {
   top: number
@@ -109,8 +110,17 @@ class OomDetector implements Detector {
     const key = this.#keyOf(gpu)
     if (this.#usersLeft(sample)) {
       this.#watches.get(key)?.restart()
-      let ended = this.#book.resolve(this.#book.key(this.#subject(gpu)), at, ALL_ENDED)
-      for (const one of this.#map.ranksOn(gpu)) ended = both(ended, this.#drop(`run ${one}`, at, ALL_ENDED))
+      const own = this.#book.key(this.#subject(gpu))
+      const end = (finding: Finding) => atEndOfProcesses(finding, at)
+      let ended = this.#book.resolveWhere((finding) => finding.fingerprint === own, at, end)
+      for (const one of this.#map.ranksOn(gpu)) {
+        const [rank, run] = [Number.parseInt(one, 10), one.slice(one.indexOf('@') + 1)]
+        this.#watches.delete(`run ${one}`)
+        ended = both(
+          ended,
+          this.#book.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, end),
+        )
+      }
       if (ended.length > 0) return ended
     }
     if (used === null || total === null || total <= 0) return NO_FINDINGS
@@ -183,7 +193,12 @@ class OomDetector implements Detector {
     for (const gpu of this.#map.gpusOf(run.id)) this.#watches.get(this.#keyOf(gpu))?.restart()
     this.#map.noteRun(run)
     for (const key of [...this.#watches.keys()]) if (key.startsWith('run ') && key.endsWith(`@${run.id}`)) this.#watches.delete(key)
-    return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
+    const { id, endedAt, outcome } = run
+    return this.#book.resolveWhere(
+      (finding) => finding.subject.run === id,
+      endedAt,
+      (finding) => atEndOfRun(finding, endedAt, outcome === 'oom'),
+    )
   }
 
   /** Runs that stopped without a word. */
@@ -247,7 +262,13 @@ class OomDetector implements Detector {
     const key = this.#book.key(subject)
     const before = this.#book.get(key)
     if (forecast === null || forecast.fullAt * 1000 - at > this.#horizonMs)
-      return before === undefined ? NO_FINDINGS : this.#book.resolve(key, at, `${name}: memory no longer heads for its limit.`)
+      return before === undefined
+        ? NO_FINDINGS
+        : this.#book.resolveWhere(
+            (finding) => finding.fingerprint === key,
+            at,
+            () => notAnyMore(name),
+          )
     const ahead = Math.max(0, forecast.fullAt - at / 1000)
     const evidence = Math.max(forecast.span, (at - watch.since) / 1000)
     const risk = riskOf({ ahead, room: forecast.room, evidence, allocator, doubtful: watch.doubtful, before: before?.riskLevel ?? null })
@@ -265,4 +286,12 @@ function moved(before: Finding, forecast: Forecast, at: number): boolean {
   return Math.abs(expected - (before.predictedAt ?? at)) > tolerance || at > (before.predictedLatestAt ?? at)
 }
 
-export const oom: DetectorKind<OomOptions> = { name: 'oom', defaults: DEFAULTS, create: (options) => new OomDetector(options) }
+export const oom: DetectorKind<OomOptions> = {
+  name: 'oom',
+  about: 'Memory will run out: when that is expected, the earliest and latest time, and how high the risk is.',
+  severities: ['info', 'warning', 'critical'],
+  inputs: ['gpu', 'step', 'run', 'device', 'host'],
+  charts: [MEMORY_CHART],
+  defaults: DEFAULTS,
+  create: (options) => new OomDetector(options),
+}

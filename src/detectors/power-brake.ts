@@ -1,5 +1,6 @@
 /** The board's power brake: something outside the card (power supply, rack) told it to halve its clocks. */
 import type { DetectorKind } from '../core/kinds.ts'
+import { CLOCK_CHART } from './charts.ts'
 import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
@@ -11,6 +12,11 @@ export interface PowerBrakeOptions {
 
 export const powerBrake: DetectorKind<PowerBrakeOptions> = {
   name: 'power_brake',
+  about: 'The power supply of the server told a GPU to slow down.',
+  severities: ['warning'],
+  inputs: ['gpu', 'device'],
+  patienceSeconds: 300,
+  charts: [CLOCK_CHART],
   defaults: THRESHOLDS.powerBrake,
   create: (options) =>
     watchGpus<Bucket>('power_brake', {

@@ -16,6 +16,10 @@ interface RemapState {
 
 export const remap: DetectorKind<RemapOptions> = {
   name: 'remap',
+  about: 'Memory rows of a GPU are failing: they wait for a reset to be replaced, or cannot be replaced.',
+  severities: ['warning', 'critical'],
+  inputs: ['gpu', 'device'],
+  charts: [{ of: 'gpu', field: 'remappedUncorrectableRows', title: 'Rows remapped after uncorrectable errors', unit: 'count' }],
   defaults: THRESHOLDS.remap,
   create: (options) =>
     watchGpus<RemapState>('remap', {

@@ -28,6 +28,23 @@ describe('detector settings', () => {
     expect(schema.safeParse(80).success).toBe(false)
   })
 
+  it('let an alert rule say from where on its detector speaks', () => {
+    const given = detectorOptions({
+      ...defaults,
+      'anomaly.threshold': 0.7,
+      'alerts.rules.memory': { clear: 0.6, for_seconds: 30 },
+      'alerts.rules.disk': { threshold: 0.8 },
+      'alerts.rules.source_stale': { threshold: 300, clear: 10 },
+    })
+    expect(given.memory_pressure).toEqual({ levelRatio: 0.7, levelGapRatio: expect.closeTo(0.1), holdMinutes: 0.5 })
+    expect(given.disk).toEqual({ fullRatio: 0.8, clearRatio: expect.closeTo(0.78) })
+    expect(given.source_stale).toEqual({ staleSeconds: 300, clearSeconds: 10 })
+    const off = detectorOptions({ ...defaults, 'alerts.rules.memory': false, 'alerts.rules.disk': true })
+    expect(off).toEqual(detectorOptions(defaults))
+    const patient = detectorOptions({ ...defaults, 'alerts.rules.memory': { threshold: 0.9, for_seconds: 3600 } })
+    expect(patient.memory_pressure).toMatchObject({ levelRatio: 0.9, holdMinutes: 10 })
+  })
+
   it('refuse a claim without a user', () => {
     expect(detectorSettings['policy.claims'].schema.safeParse(['0=alice']).success).toBe(true)
     expect(detectorSettings['policy.claims'].schema.safeParse(['0']).success).toBe(false)

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { IntruderOptions } from './intruder.ts'
+import type { MemoryPressureOptions } from './memory-pressure.ts'
 import type { StallOptions } from './stall.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
@@ -86,8 +87,17 @@ export const detectorSettings = {
 
 export type DetectorSettings = ValuesOf<typeof detectorSettings>
 
+/** An alert rule may say from which level on its detector speaks, and below which it is over. */
+export interface LevelChoice {
+  readonly threshold?: number | undefined
+  readonly clear?: number | undefined
+  readonly for_seconds?: number | undefined
+}
+
+export type LevelSettings = Partial<Record<`alerts.rules.${'memory' | 'disk' | 'source_stale'}`, boolean | LevelChoice>>
+
 /** Options of each detector by its name, to be laid over its defaults. */
-export function detectorOptions(values: DetectorSettings): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+export function detectorOptions(values: DetectorSettings & LevelSettings): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const intruder: Partial<IntruderOptions> = {
     allowedUsers: values['policy.allowed_users'],
     allowedCommands: values['policy.allowed_commands'],
@@ -95,6 +105,10 @@ export function detectorOptions(values: DetectorSettings): Readonly<Record<strin
     claims: values['policy.claims'],
     learnMinutes: values['policy.learn_minutes'],
   }
+  const { disk, sourceStale } = THRESHOLDS
+  const [fullRatio, clearRatio] = band(levelOf(values['alerts.rules.disk']), disk.fullRatio, disk.clearRatio)
+  const stale = levelOf(values['alerts.rules.source_stale'])
+  const [staleSeconds, clearSeconds] = band(stale, sourceStale.staleSeconds, sourceStale.clearSeconds)
   const stall: Partial<StallOptions> = { stepTimes: values['stall.step_times'], graceSeconds: values['stall.grace'] }
   return {
     intruder,
@@ -106,6 +120,28 @@ export function detectorOptions(values: DetectorSettings): Readonly<Record<strin
     },
     idle_holding: { minutes: values['idle.minutes'], memoryBytes: values['idle.memory_gib'] * 1024 ** 3 },
     grad_explosion: { norm: values['training.gradient_norm'] },
-    memory_pressure: { levelRatio: values['anomaly.threshold'] },
+    memory_pressure: memoryPressureOptions(values['anomaly.threshold'], levelOf(values['alerts.rules.memory'])),
+    disk: { fullRatio, clearRatio },
+    source_stale: { staleSeconds, clearSeconds },
   }
+}
+
+function levelOf(choice: boolean | LevelChoice | undefined): LevelChoice {
+  return typeof choice === 'object' ? choice : {}
+}
+
+function memoryPressureOptions(noticed: number, { threshold = noticed, clear, for_seconds }: LevelChoice): Partial<MemoryPressureOptions> {
+  const { levelGapRatio, holdMinutes } = THRESHOLDS.memory
+  return {
+    levelRatio: threshold,
+    levelGapRatio: clear === undefined ? levelGapRatio : Math.max(0, threshold - clear),
+    // An alert that is wanted sooner needs its finding sooner; one that is wanted later waits after it.
+    holdMinutes: Math.min(holdMinutes, (for_seconds ?? Number.POSITIVE_INFINITY) / 60),
+  }
+}
+
+/** The level from which on it holds, and the one below which it is over: as far below as usual, where only the first is given. */
+function band({ threshold, clear }: LevelChoice, usual: number, usualClear: number): readonly [number, number] {
+  const level = threshold ?? usual
+  return [level, clear ?? level - (usual - usualClear)]
 }

@@ -1,6 +1,7 @@
 /** The GPU waits for its input: the share of each step that goes into fetching data, where the run tells it. Information only. */
 import type { DetectorKind } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
+import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -23,6 +24,10 @@ const DATA_PHASES = ['data_wait', 'data', 'data_loading', 'data_load', 'data_tim
 
 export const slowData: DetectorKind<SlowDataOptions> = {
   name: 'slow_data',
+  about: 'A run spends a large part of each step waiting for its data.',
+  severities: ['info'],
+  inputs: ['step', 'run', 'gpu'],
+  charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.slowData,
   create: (options) =>
     watchRuns<WaitState>('slow_data', {

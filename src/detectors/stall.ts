@@ -2,6 +2,7 @@
 import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../core/model.ts'
 import { BoundedMap } from './bounded-map.ts'
+import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, observedTime } from './observed-time.ts'
@@ -36,6 +37,10 @@ const FORGET_MS = 3_600_000
 const HOLE_MS = 10_000
 export const stall: DetectorKind<StallOptions> = {
   name: 'stall',
+  about: 'Training stands still: no step for ten step times, or a GPU that fell silent in the middle of its work.',
+  severities: ['info', 'warning'],
+  inputs: ['gpu', 'step', 'run', 'device'],
+  charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.stall,
   create: (options) => new StallDetector(options),
 }

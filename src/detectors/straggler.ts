@@ -4,6 +4,7 @@
  */
 import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
+import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -54,6 +55,10 @@ const WAIT_PHASES = ['wait', 'sync', 'communication', 'comm', 'allreduce', 'all_
 
 export const straggler: DetectorKind<StragglerOptions> = {
   name: 'straggler',
+  about: 'One rank of a run is slower than its peers, and all of them wait for it.',
+  severities: ['warning'],
+  inputs: ['step', 'run', 'gpu'],
+  charts: [STEP_TIME_CHART],
   defaults: THRESHOLDS.straggler,
   create: (options) =>
     watchRuns<RunRanks>('straggler', {

@@ -1,6 +1,7 @@
 /** Too hot: measured against the card's own slowdown temperature, not against a number that fits some cards. */
 import type { DetectorKind } from '../core/kinds.ts'
-import type { Reading, Severity } from '../core/model.ts'
+import type { Finding, GpuInfo, Reading, Severity } from '../core/model.ts'
+import { evidenceLevel } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { type GpuFacts, gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
 import { held, type Span, span } from './span.ts'
@@ -30,7 +31,13 @@ const ADVICE = [
 
 export const thermal: DetectorKind<ThermalOptions> = {
   name: 'thermal',
+  about: 'A GPU is hot, measured against the temperature at which the card slows itself down.',
+  severities: ['info', 'warning', 'critical'],
+  inputs: ['gpu', 'device'],
+  charts: [{ of: 'gpu', field: 'temperatureCelsius', title: 'GPU temperature', unit: 'celsius', limit: slowdownLevel }],
   defaults: THRESHOLDS.thermal,
+  // The notice level is information on a card that tells its own limit, and all there is on one that does not.
+  alertSeverity: ({ severity, evidence }) => (severity === 'info' && evidence.limit_known === false ? 'warning' : severity),
   create: (options) =>
     watchGpus<ThermalState>('thermal', {
       initial: () => ({ critical: span(), warning: span(), notice: span(), said: null }),
@@ -77,6 +84,11 @@ export const thermal: DetectorKind<ThermalOptions> = {
 
 function over(temperature: Reading, limit: Reading): number {
   return temperature === null || limit === null ? Number.NEGATIVE_INFINITY : temperature - limit
+}
+
+/** What the finding was judged by; where it does not say, the card's own limit. */
+function slowdownLevel(finding: Finding, info: GpuInfo | undefined): Reading {
+  return evidenceLevel('limit_celsius')(finding, info) ?? info?.temperatureSlowdownCelsius ?? null
 }
 
 function severityOf(criticalMs: number, warningMs: number, noticeMs: number, options: ThermalOptions): Severity | null {

@@ -49,7 +49,13 @@ export const THRESHOLDS = {
   remap: { settleSeconds: 10 },
   gpuLost: { settleSeconds: 5, errorHoldSeconds: 30, missingSeconds: 60, missingIntervals: 10 },
   driverStuck: { restarts: 3 },
+  /** Seconds without a sample from a source that calls itself well. */
+  sourceStale: { staleSeconds: 60, clearSeconds: 30 },
+  /** Share of the disk of the log folder in use. */
+  disk: { fullRatio: 0.95, clearRatio: 0.93, criticalRatio: 0.99 },
   lossNan: { clearSteps: 20, gradientSteps: 3 },
+  diverged: { criticalSeconds: 180 },
+  runDied: { activeMinutes: 60 },
   lossSpike: {
     z: 8,
     cusumSlack: 0.7,
@@ -66,5 +72,5 @@ export const THRESHOLDS = {
   gradExplosion: { norm: 10, certainNorm: 100 },
   straggler: { ratio: 1.25, meanSteps: 10, cusumSlack: 0.05, cusumLimit: 0.6, cusumSigmas: 12, clip: 0.3, baselineSteps: 30 },
   /** Share of the card's memory in use: the seeds' THRESHOLD and their OOM monitor's 85 %. */
-  memory: { levelRatio: 0.8, oomRatio: 0.85, fullRatio: 0.95, holdMinutes: 10 },
+  memory: { levelRatio: 0.8, levelGapRatio: 0.02, oomRatio: 0.85, fullRatio: 0.95, holdMinutes: 10 },
 } as const

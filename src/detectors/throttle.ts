@@ -1,6 +1,7 @@
 /** Clocks held down by heat or by the card's own protection; a software power cap is normal under load and only information. */
 import type { DetectorKind } from '../core/kinds.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
+import { CLOCK_CHART } from './charts.ts'
 import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
@@ -20,6 +21,11 @@ const THERMAL = CLOCK_REASON.softwareThermal | CLOCK_REASON.hardwareThermal
 
 export const throttle: DetectorKind<ThrottleOptions> = {
   name: 'throttle',
+  about: 'The clocks of a GPU are held down by heat or by its own protection; a software power cap is information only.',
+  severities: ['info', 'warning'],
+  inputs: ['gpu', 'device'],
+  patienceSeconds: 300,
+  charts: [CLOCK_CHART],
   defaults: THRESHOLDS.throttle,
   create: (options) =>
     watchGpus<ThrottleState>('throttle', {

@@ -20,6 +20,10 @@ const SEEN_CAP = 96
 
 export const xid: DetectorKind<XidOptions> = {
   name: 'xid',
+  about: 'The NVIDIA driver reported an XID error: critical for hardware faults, a warning or information for others.',
+  severities: ['info', 'warning', 'critical'],
+  inputs: ['event', 'gpu', 'device'],
+  outlivesGpu: true,
   defaults: THRESHOLDS.xid,
   create: (options) => createXid(options.activeMinutes * 60_000),
 }

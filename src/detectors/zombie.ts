@@ -1,6 +1,7 @@
 /** Memory held by a process that is gone, or that hangs in the kernel and cannot be ended. */
 import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView } from '../core/model.ts'
+import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -32,6 +33,10 @@ const SUSPECT_CAP = 128
 
 export const zombie: DetectorKind<ZombieOptions> = {
   name: 'zombie',
+  about: 'GPU memory is held by a process that is gone, or that hangs in the kernel.',
+  severities: ['warning'],
+  inputs: ['gpu', 'device', 'host'],
+  charts: [MEMORY_CHART],
   defaults: THRESHOLDS.zombie,
   create(options) {
     /** What the host source saw last. */

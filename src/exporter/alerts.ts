@@ -1,6 +1,6 @@
 /** How the alerts stand and how their deliveries go; nothing of it where alerts are switched off. */
 import type { Reading } from '../core/model.ts'
-import { pairs } from './labels.ts'
+import { Labels, NO_LABELS } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { seconds } from './units.ts'
 
@@ -30,7 +30,7 @@ export const ALERT_METRICS: readonly AlertMetric[] = [
     'Alerts by state; those that are silenced or acknowledged are counted as firing, too.',
     ['state'],
     ({ alerts }, emit) => {
-      for (const [state, count] of Object.entries(alerts)) emit(pairs({ state }), count)
+      for (const [state, count] of Object.entries(alerts)) emit(Labels.of({ state }), count)
     },
   ),
   metric(
@@ -41,11 +41,11 @@ export const ALERT_METRICS: readonly AlertMetric[] = [
     ['channel', 'result'],
     ({ channels }, emit) => {
       for (const { channel, results } of channels)
-        for (const [result, count] of Object.entries(results)) emit(pairs({ channel, result }), count)
+        for (const [result, count] of Object.entries(results)) emit(Labels.of({ channel, result }), count)
     },
   ),
   metric('gauge', 'gpuwarden_alert_spool_depth', '', 'Notices and messages that wait for a channel.', ['channel'], ({ channels }, emit) => {
-    for (const { channel, depth } of channels) emit(pairs({ channel }), depth)
+    for (const { channel, depth } of channels) emit(Labels.of({ channel }), depth)
   }),
   metric(
     'gauge',
@@ -54,11 +54,11 @@ export const ALERT_METRICS: readonly AlertMetric[] = [
     'How long the oldest of them has waited; absent when nothing waits.',
     ['channel'],
     ({ channels }, emit) => {
-      for (const { channel, oldestAgeMs } of channels) emit(pairs({ channel }), oldestAgeMs === null ? null : seconds(oldestAgeMs))
+      for (const { channel, oldestAgeMs } of channels) emit(Labels.of({ channel }), oldestAgeMs === null ? null : seconds(oldestAgeMs))
     },
   ),
   metric('gauge', 'gpuwarden_alert_journal_up', '', '1 when alerts are kept on disk, 0 while the disk fails.', [], ({ fault }, emit) =>
-    emit('', fault === null ? 1 : 0),
+    emit(NO_LABELS, fault === null ? 1 : 0),
   ),
   metric(
     'counter',
@@ -66,7 +66,7 @@ export const ALERT_METRICS: readonly AlertMetric[] = [
     '',
     'Findings that became no alert because too many were followed already.',
     [],
-    ({ refusedFindings }, emit) => emit('', refusedFindings),
+    ({ refusedFindings }, emit) => emit(NO_LABELS, refusedFindings),
   ),
   metric(
     'counter',
@@ -76,8 +76,8 @@ export const ALERT_METRICS: readonly AlertMetric[] = [
     ['result'],
     ({ heartbeat }, emit) => {
       if (!heartbeat) return
-      emit(pairs({ result: 'sent' }), heartbeat.sent)
-      emit(pairs({ result: 'failed' }), heartbeat.failed)
+      emit(Labels.of({ result: 'sent' }), heartbeat.sent)
+      emit(Labels.of({ result: 'failed' }), heartbeat.failed)
     },
   ),
 ]

@@ -1,7 +1,7 @@
 /** The names, labels and units of NVIDIA's DCGM exporter, so that its dashboards and rules work unchanged. */
 import type { GpuInfo, GpuReadings, Reading } from '../core/model.ts'
-import type { PairsOf } from './gpu-table.ts'
-import { joinPairs, pairs, provenancePairs } from './labels.ts'
+import type { LabelsOf } from './gpu-table.ts'
+import { Labels, NO_LABELS, provenanceLabels } from './labels.ts'
 import { type GpuMetric, gpuCounter, gpuGauge } from './metric.ts'
 import { mebibytes, megabytes, megahertz, millijoules, nanoseconds, percent } from './units.ts'
 
@@ -18,21 +18,20 @@ export const DCGM_LABELS = [
 ] as const
 
 /** A MIG instance carries its parent's identity and two labels of its own. */
-export function dcgmPairs(hostname: string): PairsOf {
+export function dcgmLabels(hostname: string): LabelsOf {
   return (info, all) => {
-    if (info.vendor !== 'nvidia') return null
     const card: GpuInfo = all.find((other) => other.id === info.mig?.parentId) ?? info
     const minor = card.minor ?? info.minor
-    const device = pairs({
+    const device = Labels.of({
       gpu: info.index,
       UUID: info.mig?.parentId ?? info.id,
       pci_bus_id: card.pciBusId ?? info.pciBusId,
       device: minor === null ? null : `nvidia${minor}`,
       modelName: card.name,
     })
-    const instance = info.mig === null ? '' : pairs({ GPU_I_PROFILE: info.mig.profile, GPU_I_ID: info.mig.gpuInstanceId })
-    const host = pairs({ Hostname: hostname, DCGM_FI_DRIVER_VERSION: info.driverVersion })
-    return joinPairs(joinPairs(joinPairs(device, instance), host), provenancePairs(info.provenance))
+    const instance = info.mig === null ? NO_LABELS : Labels.of({ GPU_I_PROFILE: info.mig.profile, GPU_I_ID: info.mig.gpuInstanceId })
+    const host = Labels.of({ Hostname: hostname, DCGM_FI_DRIVER_VERSION: info.driverVersion })
+    return device.and(instance).and(host).and(provenanceLabels(info.provenance))
   }
 }
 

@@ -1,7 +1,7 @@
 /** What happened to a GPU, and what is expected to: families whose series come and go. */
 import type { AgentState } from '../core/kinds.ts'
 import type { GpuEvent, GpuInfo } from '../core/model.ts'
-import { joinPairs, nativePairs, pairs, provenancePairs } from './labels.ts'
+import { Labels, NO_LABELS, nativeLabels, provenanceLabels } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 
 export interface EventContext {
@@ -13,14 +13,18 @@ function infoOf(gpus: readonly GpuSubject[], id: string | null): GpuInfo | undef
   return gpus.find((gpu) => gpu.info.id === id)?.info
 }
 
+/** Figures by their labels. */
+type Figures = Map<string, { readonly labels: Labels; readonly value: number }>
+
 /** The latest time of each XID on each GPU, in seconds. */
-function xidTimes({ state, gpus }: EventContext): ReadonlyMap<string, number> {
-  const times = new Map<string, number>()
+function xidTimes({ state, gpus }: EventContext): Figures {
+  const times: Figures = new Map()
   const take = (event: GpuEvent) => {
     if (event.event !== 'xid' || event.code === null) return
     const info = infoOf(gpus, event.gpu)
-    const key = joinPairs(info === undefined ? pairs({ gpu: '', uuid: event.gpu ?? '' }) : nativePairs(info), `xid="${event.code}"`)
-    times.set(key, Math.max(times.get(key) ?? 0, event.at / 1000))
+    const gpu = info === undefined ? Labels.of({ gpu: '', uuid: event.gpu ?? '' }) : nativeLabels(info)
+    const labels = gpu.and(Labels.of({ xid: event.code }))
+    times.set(labels.text, { labels, value: Math.max(times.get(labels.text)?.value ?? 0, event.at / 1000) })
   }
   for (const event of state.events()) take(event)
   for (const event of state.lastXid().values()) take(event)
@@ -28,16 +32,16 @@ function xidTimes({ state, gpus }: EventContext): ReadonlyMap<string, number> {
 }
 
 /** Seconds until memory runs out; the soonest where several findings speak of the same GPU and run. */
-function predictedOoms({ state, gpus }: EventContext): ReadonlyMap<string, number> {
-  const soonest = new Map<string, number>()
+function predictedOoms({ state, gpus }: EventContext): Figures {
+  const soonest: Figures = new Map()
   for (const { detector, state: findingState, predictedAt, subject } of state.findings()) {
     if (detector !== 'oom' || findingState !== 'active' || predictedAt === null) continue
     const gpu = gpus.find((one) => one.info.id === subject.gpu)
     if (gpu !== undefined && !gpu.current) continue
-    const own = pairs({ gpu: gpu?.info.label ?? null, uuid: gpu?.info.id ?? subject.gpu, run: subject.run, rank: subject.rank })
-    const key = joinPairs(own, gpu === undefined ? '' : provenancePairs(gpu.info.provenance))
+    const own = Labels.of({ gpu: gpu?.info.label ?? null, uuid: gpu?.info.id ?? subject.gpu, run: subject.run, rank: subject.rank })
+    const labels = own.and(gpu === undefined ? NO_LABELS : provenanceLabels(gpu.info.provenance))
     const left = Math.max(0, predictedAt - state.now()) / 1000
-    soonest.set(key, Math.min(soonest.get(key) ?? Number.POSITIVE_INFINITY, left))
+    soonest.set(labels.text, { labels, value: Math.min(soonest.get(labels.text)?.value ?? Number.POSITIVE_INFINITY, left) })
   }
   return soonest
 }
@@ -50,7 +54,7 @@ export const EVENT_METRICS: readonly Metric<EventContext>[] = [
     'When this XID last happened on this GPU, in Unix time.',
     ['gpu', 'uuid', 'name', 'vendor', 'xid'],
     (context, emit) => {
-      for (const [labelPairs, at] of xidTimes(context)) emit(labelPairs, at)
+      for (const { labels, value } of xidTimes(context).values()) emit(labels, value)
     },
   ),
   metric(
@@ -60,7 +64,7 @@ export const EVENT_METRICS: readonly Metric<EventContext>[] = [
     'Time until memory is expected to run out; absent when that is not expected.',
     ['gpu', 'uuid', 'run', 'rank'],
     (context, emit) => {
-      for (const [labelPairs, left] of predictedOoms(context)) emit(labelPairs, left)
+      for (const { labels, value } of predictedOoms(context).values()) emit(labels, value)
     },
   ),
 ]

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AgentState, GpuView } from '../core/kinds.ts'
-import type { GpuField, GpuReadings } from '../core/model.ts'
+import type { GpuField, GpuInfo, GpuReadings } from '../core/model.ts'
 import { GPU_FIELDS } from '../core/record.ts'
 import { CONTENT_TYPES, createExporter, formatFor, type MetricSet } from './exporter.ts'
 import { readExposition, type Series } from './exposition.contract.ts'
@@ -12,6 +12,7 @@ import {
   finding,
   gpuInfo,
   gpuView,
+  hasSet,
   NOW,
   processInfo,
   processView,
@@ -23,7 +24,7 @@ import { TrainingMetrics } from './training-metrics.ts'
 const ALL: readonly MetricSet[] = ['native', 'dcgm', 'nvidia_smi']
 
 function scrape(state: AgentState, sets: readonly MetricSet[] = ALL): readonly Series[] {
-  return readExposition(createExporter({ state, sets, maxProcesses: 64 }).render()).series
+  return readExposition(createExporter({ hasSet, state, sets, maxProcesses: 64 }).render()).series
 }
 
 const named = (series: readonly Series[], name: string) => series.filter((one) => one.name === name)
@@ -105,6 +106,14 @@ describe('what is shown', () => {
       expect(value(series, name), name).toBeGreaterThan(0)
   })
 
+  it('has the power limit in force, and the limit as set where that is all that is known', () => {
+    const limit = (facts: Partial<GpuInfo>) =>
+      value(scrapeGpu(gpuView(gpuInfo({ mig: null, ...facts }), FULL_READINGS)), 'gpu_power_limit_watts')
+    expect(limit({ powerLimitWatts: 700, powerLimitEnforcedWatts: 650 })).toBe(650)
+    expect(limit({ powerLimitWatts: 700, powerLimitEnforcedWatts: null })).toBe(700)
+    expect(limit({ powerLimitWatts: null, powerLimitEnforcedWatts: null })).toBe(null)
+  })
+
   it('marks simulated and replayed GPUs, and only those', () => {
     const marked = (provenance: 'live' | 'simulated' | 'replay') => {
       const series = scrapeGpu(gpuView(gpuInfo({ provenance, mig: null }), FULL_READINGS))
@@ -120,6 +129,7 @@ describe('what is shown', () => {
     let gpus = [gpuView(gpuInfo({}), FULL_READINGS)]
     let nowMs = 0
     const exporter = createExporter({
+      hasSet,
       state: agentState({ gpus: () => gpus }),
       sets: ['native'],
       maxProcesses: 64,
@@ -139,7 +149,7 @@ describe('what is shown', () => {
       reads++
       return []
     }
-    const exporter = createExporter({ state: agentState({ gpus }), sets: ['native'], maxProcesses: 64, monotonicMs: () => nowMs })
+    const exporter = createExporter({ hasSet, state: agentState({ gpus }), sets: ['native'], maxProcesses: 64, monotonicMs: () => nowMs })
     const first = exporter.render()
     const once = reads
     nowMs = 40
@@ -306,9 +316,13 @@ describe('whatever the names and values', () => {
               views.map(({ info }) => [info.id, { kind: 'event', at: NOW, gpu: info.id, event: 'xid', code: 79, message: '', origin: '' }]),
             ),
         })
-        const exporter = createExporter({ state, sets: ALL, maxProcesses: 3, training })
+        const exporter = createExporter({ hasSet, state, sets: ALL, maxProcesses: 3, training, monotonicMs: () => 0 })
         const { series } = readExposition(exporter.render())
         expect(readExposition(exporter.render('openmetrics'), 'openmetrics').series.length).toBe(series.length)
+        const pushed = exporter.families().flatMap((family) => family.series)
+        expect(pushed.map(({ name, labels, value }) => [name, Object.fromEntries(labels), value])).toEqual(
+          series.map(({ name, labels, value }) => [name, labels, value]),
+        )
         const shown = series.find(({ name }) => name === 'gpu_info')?.labels
         if (views[0] !== undefined) expect(shown?.uuid?.length).toBe(Math.min(128, views[0].info.id.length))
       }),

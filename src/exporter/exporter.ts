@@ -1,21 +1,22 @@
-/** /metrics: from what the agent knows to the text that Prometheus reads. */
+/** /metrics: from what the agent knows to the text that Prometheus reads, and to the same as data. */
 import type { AgentState, GpuView } from '../core/kinds.ts'
+import type { MetricFamily } from '../core/metric-family.ts'
 import type { GpuReadings } from '../core/model.ts'
 import { NO_READINGS } from '../core/record.ts'
 import { ALERT_METRICS, type AlertFigures } from './alerts.ts'
-import { DCGM_METRICS, dcgmPairs } from './dcgm.ts'
+import { DCGM_METRICS, dcgmLabels } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'
 import { GpuTable } from './gpu-table.ts'
 import { HOST_METRICS } from './host.ts'
-import { nativePairs } from './labels.ts'
+import { nativeLabels } from './labels.ts'
 import type { Format, GpuSubject } from './metric.ts'
 import { NATIVE_METRICS } from './native.ts'
-import { NVIDIA_SMI_METRICS, nvidiaSmiPairs } from './nvidia-smi.ts'
+import { NVIDIA_SMI_METRICS, nvidiaSmiLabels } from './nvidia-smi.ts'
 import { NVIDIA_SMI_COLLECTION } from './nvidia-smi-collection.ts'
 import { NVIDIA_SMI_MIG } from './nvidia-smi-mig.ts'
 import { computeApps, NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 import { PROCESS_METRICS, processRows } from './processes.ts'
-import { Page } from './render.ts'
+import { FamilyList, Page, type Publication, publish } from './render.ts'
 import { SELF_METRICS } from './self.ts'
 import { TRAINING_METRICS } from './training.ts'
 import { TrainingMetrics } from './training-metrics.ts'
@@ -40,6 +41,8 @@ export function formatFor(accept: string | null | undefined): Format {
 export interface ExporterOptions {
   readonly state: AgentState
   readonly sets: readonly MetricSet[]
+  /** Whether cards of a vendor are published under the names of a set that others made. */
+  readonly hasSet: (vendor: string, set: MetricSet) => boolean
   /** How many processes are named, over all GPUs. */
   readonly maxProcesses: number
   /** Fed by the app with steps and runs. */
@@ -57,6 +60,8 @@ const REUSE_MS = 50
 
 export interface Exporter {
   render(format?: Format): string
+  /** What render() would write now, for those who want no text. */
+  families(): readonly MetricFamily[]
 }
 
 /** No values of a GPU whose sample is old, and none of one that has fallen off the bus. */
@@ -76,30 +81,30 @@ export function createExporter(options: ExporterOptions): Exporter {
   const { state, maxProcesses, alerts, monotonicMs = () => performance.now() } = options
   const { training = new TrainingMetrics(), xids = new XidCounts() } = options
   const sets = new Set(options.sets)
-  const native = new GpuTable(NATIVE_METRICS, nativePairs)
-  const dcgm = new GpuTable(DCGM_METRICS, dcgmPairs(state.hostname))
-  const nvidiaSmi = new GpuTable(NVIDIA_SMI_METRICS, nvidiaSmiPairs)
+  const native = new GpuTable(NATIVE_METRICS, nativeLabels)
+  const dcgm = new GpuTable(DCGM_METRICS, dcgmLabels(state.hostname))
+  const nvidiaSmi = new GpuTable(NVIDIA_SMI_METRICS, nvidiaSmiLabels)
 
-  const renderNow = (format: Format, startedMs: number): string => {
-    const page = new Page(format)
-    const gpus = subjectsOf(state)
+  const publishAll = (to: Publication, startedMs: number) => {
+    const all = subjectsOf(state)
+    const inSet = (set: MetricSet) => all.filter(({ info }) => options.hasSet(info.vendor, set))
     if (sets.has('native')) {
-      native.write(page, gpus)
-      page.write(PROCESS_METRICS, processRows(state.processes(), gpus, maxProcesses))
-      page.write(EVENT_METRICS, { state, gpus })
-      page.write(HOST_METRICS, state)
+      native.write(to, all)
+      publish(to, PROCESS_METRICS, processRows(state.processes(), all, maxProcesses))
+      publish(to, EVENT_METRICS, { state, gpus: all })
+      publish(to, HOST_METRICS, state)
     }
-    if (sets.has('dcgm')) dcgm.write(page, gpus)
+    if (sets.has('dcgm')) dcgm.write(to, inSet('dcgm'))
     if (sets.has('nvidia_smi')) {
-      nvidiaSmi.write(page, gpus)
-      page.write(NVIDIA_SMI_MIG, gpus)
-      page.write(NVIDIA_SMI_PROCESSES, computeApps(state.processes(), gpus, maxProcesses))
-      page.write(NVIDIA_SMI_COLLECTION, { state, xids })
+      const gpus = inSet('nvidia_smi')
+      nvidiaSmi.write(to, gpus)
+      publish(to, NVIDIA_SMI_MIG, gpus)
+      publish(to, NVIDIA_SMI_PROCESSES, computeApps(state.processes(), gpus, maxProcesses))
+      publish(to, NVIDIA_SMI_COLLECTION, { state, gpus, xids })
     }
-    page.write(TRAINING_METRICS, training)
-    if (alerts) page.write(ALERT_METRICS, alerts())
-    page.write(SELF_METRICS, { state, trainingEvicted: training.evicted, elapsedMs: () => monotonicMs() - startedMs })
-    return page.finish()
+    publish(to, TRAINING_METRICS, training)
+    if (alerts) publish(to, ALERT_METRICS, alerts())
+    publish(to, SELF_METRICS, { state, trainingEvicted: training.evicted, elapsedMs: () => monotonicMs() - startedMs })
   }
 
   const last = new Map<Format, { readonly text: string; readonly atMs: number }>()
@@ -108,9 +113,16 @@ export function createExporter(options: ExporterOptions): Exporter {
       const nowMs = monotonicMs()
       const before = last.get(format)
       if (before && nowMs >= before.atMs && nowMs - before.atMs < REUSE_MS) return before.text
-      const text = renderNow(format, nowMs)
+      const page = new Page(format)
+      publishAll(page, nowMs)
+      const text = page.finish()
       last.set(format, { text, atMs: nowMs })
       return text
+    },
+    families() {
+      const list = new FamilyList()
+      publishAll(list, monotonicMs())
+      return list.families
     },
   }
 }

@@ -320,6 +320,9 @@ function xid(at: number, gpu: string | null, code: number): GpuEvent {
 
 const NOBODY = { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null }
 
+/** As their exporters have it: cards of NVIDIA alone. */
+export const hasSet = (vendor: string): boolean => vendor === 'nvidia'
+
 export const FIXED_STATE: AgentState = agentState({
   gpus: () => GPUS,
   processes: () => PROCESSES,
@@ -382,6 +385,7 @@ export function fixedTraining(): TrainingMetrics {
     startedAt: NOW - 60_000,
     endedAt: null,
     outcome: null,
+    ending: null,
   })
   training.accept([
     trainingStep({ step: 999, at: NOW - 2000, stepSeconds: 0.2, loss: 0.5, learningRate: 1e-7 }),

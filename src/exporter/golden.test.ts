@@ -3,23 +3,26 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { DCGM_METRICS } from './dcgm.ts'
-import { createExporter } from './exporter.ts'
+import { createExporter, type Exporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { FIXED_ALERTS, FIXED_STATE, fixedTraining, fixedXids } from './fixed-state.contract.ts'
+import { FIXED_ALERTS, FIXED_STATE, fixedTraining, fixedXids, hasSet } from './fixed-state.contract.ts'
 import type { Format } from './metric.ts'
 import { NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
 import { NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 
 const GOLDEN = fileURLToPath(new URL('all-sets.golden.txt', import.meta.url))
 
-function page(format: Format = 'text'): string {
+function exporter(): Exporter {
   const ticks = [0, 1.5]
   const monotonicMs = () => ticks.shift() ?? 0
   const sets = ['native', 'dcgm', 'nvidia_smi'] as const
   const training = fixedTraining()
   const fed = { training, xids: fixedXids(), alerts: () => FIXED_ALERTS }
-  const exporter = createExporter({ state: FIXED_STATE, sets, maxProcesses: 3, ...fed, monotonicMs })
-  return exporter.render(format).replace(`node="${process.version}"`, 'node="v20.0.0"')
+  return createExporter({ hasSet, state: FIXED_STATE, sets, maxProcesses: 3, ...fed, monotonicMs })
+}
+
+function page(format: Format = 'text'): string {
+  return exporter().render(format).replace(`node="${process.version}"`, 'node="v20.0.0"')
 }
 
 const seriesLines = (text: string) => text.split('\n').filter((line) => !line.startsWith('#'))
@@ -38,6 +41,18 @@ describe('the whole page', () => {
     expect(seriesLines(open)).toEqual(seriesLines(page()))
     expect(open).toContain('# TYPE gpu_energy_joules counter\n# UNIT gpu_energy_joules joules\n')
     expect(open).toContain('# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown\n')
+  })
+
+  it('holds the same series, in the same order, as what is pushed', () => {
+    const { types, series } = readExposition(page().replace('node="v20.0.0"', `node="${process.version}"`))
+    const families = exporter().families()
+    expect(families.map(({ name, type }) => [name, type])).toEqual([...types])
+    expect(families.flatMap((family) => family.series.map(({ name, labels, value }) => [name, Object.fromEntries(labels), value]))).toEqual(
+      series.map(({ name, labels, value }) => [name, labels, value]),
+    )
+    const all = families.flatMap((family) => family.series)
+    expect(new Set(all.map(({ key }) => key)).size).toBe(all.length)
+    expect(families.find(({ name }) => name === 'training_run_info')?.series[0]?.labels).toContainEqual(['name', 'gemma "3n"'])
   })
 })
 

@@ -1,14 +1,14 @@
 /** A set of metrics that every GPU has: all text but the values is made once, when the devices change. */
 import type { GpuInfo } from '../core/model.ts'
-import { joinPairs, seriesPrefix } from './labels.ts'
+import { type Labels, NO_LABELS } from './labels.ts'
 import type { GpuMetric, GpuSubject } from './metric.ts'
-import type { Page } from './render.ts'
+import { type Publication, type SeriesHead, seriesHead } from './render.ts'
 
-/** The label pairs of a GPU, or null when it is not in this set. */
-export type PairsOf = (info: GpuInfo, all: readonly GpuInfo[]) => string | null
+/** The labels of a GPU, or null when it is not in this set. */
+export type LabelsOf = (info: GpuInfo, all: readonly GpuInfo[]) => Labels | null
 
 interface Row {
-  readonly prefix: string
+  readonly head: SeriesHead
   /** Position among the subjects. */
   readonly gpu: number
   readonly value: (gpu: GpuSubject) => number | null
@@ -16,25 +16,25 @@ interface Row {
 
 export class GpuTable {
   readonly #metrics: readonly GpuMetric[]
-  readonly #pairsOf: PairsOf
+  readonly #labelsOf: LabelsOf
   #infos: readonly GpuInfo[] = []
   #rows: readonly (readonly Row[])[] = []
 
-  constructor(metrics: readonly GpuMetric[], pairsOf: PairsOf) {
+  constructor(metrics: readonly GpuMetric[], labelsOf: LabelsOf) {
     this.#metrics = metrics
-    this.#pairsOf = pairsOf
+    this.#labelsOf = labelsOf
   }
 
-  write(page: Page, subjects: readonly GpuSubject[]): void {
+  write(to: Publication, subjects: readonly GpuSubject[]): void {
     if (this.#changed(subjects)) this.#prepare(subjects.map((subject) => subject.info))
     for (let at = 0; at < this.#metrics.length; at++) {
       const metric = this.#metrics[at]
       const rows = this.#rows[at]
       if (metric === undefined || rows === undefined) continue
-      page.begin(metric)
+      to.begin(metric)
       for (const row of rows) {
         const subject = subjects[row.gpu]
-        if (subject !== undefined) page.add(row.prefix, row.value(subject))
+        if (subject !== undefined) to.add(row.head, row.value(subject))
       }
     }
   }
@@ -48,16 +48,16 @@ export class GpuTable {
   /** Two GPUs with the same labels would be one series twice, which fails a whole scrape: the first one is kept. */
   #prepare(infos: readonly GpuInfo[]): void {
     const seen = new Set<string>()
-    const shown: { readonly info: GpuInfo; readonly gpu: number; readonly own: string }[] = []
+    const shown: { readonly info: GpuInfo; readonly gpu: number; readonly own: Labels }[] = []
     for (const [gpu, info] of infos.entries()) {
-      const own = this.#pairsOf(info, infos)
-      if (own === null || seen.has(own)) continue
-      seen.add(own)
+      const own = this.#labelsOf(info, infos)
+      if (own === null || seen.has(own.text)) continue
+      seen.add(own.text)
       shown.push({ info, gpu, own })
     }
     this.#rows = this.#metrics.map((metric) =>
       shown.flatMap(({ info, gpu, own }) =>
-        metric.series.map(({ pairs, value }) => ({ prefix: seriesPrefix(metric.name, joinPairs(own, pairs?.(info) ?? '')), gpu, value })),
+        metric.series.map(({ labels, value }) => ({ head: seriesHead(metric.name, own.and(labels?.(info) ?? NO_LABELS)), gpu, value })),
       ),
     )
     this.#infos = infos

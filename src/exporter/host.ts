@@ -1,13 +1,13 @@
 /** The machine around the GPUs; nothing of it is shown when the sample is old. */
 import type { AgentState } from '../core/kinds.ts'
 import type { HostSample, Provenance, Reading } from '../core/model.ts'
-import { provenancePairs } from './labels.ts'
+import { provenanceLabels } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 
 function gauge(name: string, unit: string, help: string, of: (sample: HostSample) => Reading): Metric<AgentState> {
   return metric('gauge', name, unit, help, [], (state, emit) => {
     const host = state.host()
-    if (host?.live) emit(provenancePairs(provenanceOf(state)), of(host.sample))
+    if (host?.live) emit(provenanceLabels(provenanceOf(state)), of(host.sample))
   })
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { labelValue, pairs } from './labels.ts'
+import { Labels, labelValue } from './labels.ts'
 import { numberText } from './render.ts'
 
 describe('labels', () => {
@@ -19,7 +19,7 @@ describe('labels', () => {
   })
 
   it('leave out what is null and keep what is empty', () => {
-    expect(pairs({ a: null, b: '', c: 3 })).toBe('b="",c="3"')
+    expect(Labels.of({ a: null, b: '', c: 3 }).text).toBe('b="",c="3"')
   })
 })
 

@@ -1,12 +1,12 @@
 /** What a metric table is made of. */
 
 import type { GpuView } from '../core/kinds.ts'
+import type { MetricType } from '../core/metric-family.ts'
 import type { GpuEvent, GpuInfo, GpuReadings, Reading } from '../core/model.ts'
+import type { Labels } from './labels.ts'
 
 /** `text` is Prometheus' format 0.0.4. */
 export type Format = 'text' | 'openmetrics'
-
-export type MetricType = 'gauge' | 'counter' | 'histogram'
 
 export interface Family {
   readonly name: string
@@ -20,8 +20,8 @@ export interface Family {
   readonly heading: Readonly<Record<Format, string>>
 }
 
-/** Takes one series: label pairs without braces, its value, and what a histogram adds to the name. */
-export type Emit = (labelPairs: string, value: Reading, suffix?: string) => void
+/** Takes one series: its labels, its value, and what a histogram adds to the name. */
+export type Emit = (labels: Labels, value: Reading, suffix?: string) => void
 
 /** A family whose series are found by looking at the context. */
 export interface Metric<Context> extends Family {
@@ -40,8 +40,8 @@ export interface GpuSubject {
 }
 
 export interface GpuSeries {
-  /** Pairs besides the table's own. */
-  readonly pairs?: (info: GpuInfo) => string
+  /** Besides the table's own. */
+  readonly labels?: (info: GpuInfo) => Labels
   readonly value: (gpu: GpuSubject) => Reading
 }
 

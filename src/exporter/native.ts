@@ -1,6 +1,7 @@
 /** gpuwarden's own names. The first six, with their units, are a promise; the others follow Prometheus' conventions. */
+import { GPU_STATES } from '../core/fields/gpu.ts'
 import type { GpuInfo, GpuReadings, GpuState, Reading } from '../core/model.ts'
-import { joinPairs, pairs } from './labels.ts'
+import { Labels, NO_LABELS } from './labels.ts'
 import { type GpuMetric, type GpuSubject, gpuCounter, gpuGauge, gpuGauges } from './metric.ts'
 import { reasonActive, THROTTLE_REASONS } from './throttle-reasons.ts'
 import { mebibytes, percent, seconds } from './units.ts'
@@ -27,15 +28,15 @@ const limit = (name: string, unit: string, help: string, of: Of<GpuInfo>): GpuMe
 /** `stale`: the last sample said ok, and it is too old to believe. */
 type ShownState = GpuState | 'stale'
 
-const STATES: readonly ShownState[] = ['ok', 'lost', 'reset_required', 'suspended', 'error', 'stale']
+const STATES: readonly ShownState[] = [...GPU_STATES, 'stale']
 
 function shownState({ view }: GpuSubject): ShownState {
   if (view.sample === null) return 'stale'
   return view.sample.state !== 'ok' ? view.sample.state : view.live ? 'ok' : 'stale'
 }
 
-function infoPairs(info: GpuInfo): string {
-  const device = pairs({
+function infoLabels(info: GpuInfo): Labels {
+  const device = Labels.of({
     driver: info.driverVersion,
     cuda: info.cudaVersion,
     pci_bus_id: info.pciBusId,
@@ -43,14 +44,14 @@ function infoPairs(info: GpuInfo): string {
     serial: info.serial,
     unified_memory: info.unifiedMemory ? 'true' : null,
   })
-  return joinPairs(device, info.mig === null ? '' : pairs({ mig_profile: info.mig.profile, mig_parent: info.mig.parentId }))
+  return device.and(info.mig === null ? NO_LABELS : Labels.of({ mig_profile: info.mig.profile, mig_parent: info.mig.parentId }))
 }
 
 const INFO_LABELS = ['driver', 'cuda', 'pci_bus_id', 'architecture', 'serial', 'unified_memory', 'mig_profile', 'mig_parent']
 
 /** There for every GPU, whether or not it answers. */
 const STANDING: readonly GpuMetric[] = [
-  gpuGauges('gpu_info', '', 'What the GPU is; always 1.', INFO_LABELS, [{ pairs: infoPairs, value: () => 1 }]),
+  gpuGauges('gpu_info', '', 'What the GPU is; always 1.', INFO_LABELS, [{ labels: infoLabels, value: () => 1 }]),
   gpuGauge(
     'gpuwarden_gpu_up',
     '',
@@ -63,7 +64,7 @@ const STANDING: readonly GpuMetric[] = [
     '',
     '1 for the state that the GPU is in, 0 for the others. lost: fell off the bus. stale: no fresh sample.',
     ['state'],
-    STATES.map((state) => ({ pairs: () => `state="${state}"`, value: (gpu) => (shownState(gpu) === state ? 1 : 0) })),
+    STATES.map((state) => ({ labels: () => Labels.of({ state }), value: (gpu) => (shownState(gpu) === state ? 1 : 0) })),
   ),
 ]
 
@@ -92,7 +93,7 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
     'Why the clocks are where they are: 1 for each reason that holds now.',
     ['reason'],
     THROTTLE_REASONS.map(({ bit, name }) => ({
-      pairs: () => `reason="${name}"`,
+      labels: () => Labels.of({ reason: name }),
       value: (gpu) => reasonActive(gpu.readings.clockEventReasons, bit),
     })),
   ),
@@ -166,7 +167,12 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   gpuGauge('gpu_processes', '', 'Processes that use this GPU; absent when the list cannot be read.', (gpu) =>
     gpu.current ? (gpu.view.sample?.processes?.length ?? null) : null,
   ),
-  limit('gpu_power_limit_watts', 'watts', 'Power limit in force.', (i) => i.powerLimitWatts),
+  limit(
+    'gpu_power_limit_watts',
+    'watts',
+    'Power limit in force; the limit as set where the driver does not tell which one is in force.',
+    (i) => i.powerLimitEnforcedWatts ?? i.powerLimitWatts,
+  ),
   limit('gpu_power_limit_min_watts', 'watts', 'Lowest power limit that can be set.', (i) => i.powerLimitMinWatts),
   limit('gpu_power_limit_max_watts', 'watts', 'Highest power limit that can be set.', (i) => i.powerLimitMaxWatts),
   limit('gpu_sm_clock_max_hertz', 'hertz', 'Highest clock of the streaming multiprocessors.', (i) => i.smClockMaxHertz),

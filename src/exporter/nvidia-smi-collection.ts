@@ -1,24 +1,24 @@
 /** What that exporter says about itself and about XIDs, answered from what we know of the GPUs and sources. */
-import type { AgentState, GpuView } from '../core/kinds.ts'
+import type { AgentState } from '../core/kinds.ts'
 import type { Reading } from '../core/model.ts'
-import { joinPairs, pairs } from './labels.ts'
-import { type Metric, metric } from './metric.ts'
-import { nvidiaSmiPairs } from './nvidia-smi.ts'
+import { Labels, NO_LABELS } from './labels.ts'
+import { type GpuSubject, type Metric, metric } from './metric.ts'
+import { nvidiaSmiLabels } from './nvidia-smi.ts'
 import { seconds } from './units.ts'
 import type { XidCounts } from './xid-counts.ts'
 
 export interface CollectionContext {
   readonly state: AgentState
+  /** Those of this set. */
+  readonly gpus: readonly GpuSubject[]
   readonly xids: XidCounts
 }
 
-const theirs = (state: AgentState): readonly GpuView[] => state.gpus().filter(({ info }) => info.vendor === 'nvidia')
+const collecting = (gpus: readonly GpuSubject[]): boolean => gpus.some(({ view }) => view.live)
 
-const collecting = (state: AgentState): boolean => theirs(state).some(({ live }) => live)
-
-function latestSampleAt(state: AgentState): Reading {
+function latestSampleAt(gpus: readonly GpuSubject[]): Reading {
   let latest: Reading = null
-  for (const { sample } of theirs(state)) if (sample !== null && sample.at > (latest ?? 0)) latest = sample.at
+  for (const { view } of gpus) if (view.sample !== null && view.sample.at > (latest ?? 0)) latest = view.sample.at
   return latest
 }
 
@@ -28,37 +28,35 @@ function longestRead(state: AgentState): Reading {
   return longest
 }
 
-/** The pairs of a GPU that is in this set; null for others. */
-function xidPairs(state: AgentState, gpu: string | null, code: number): string | null {
-  const infos = state.gpus().map(({ info }) => info)
-  const info = infos.find(({ id }) => id === gpu)
-  const own = info === undefined ? null : nvidiaSmiPairs(info, infos)
-  return own === null ? null : joinPairs(own, pairs({ xid: code }))
+/** null for a GPU that is not in this set. */
+function xidLabels(gpus: readonly GpuSubject[], gpu: string | null, code: number): Labels | null {
+  const info = gpus.find((one) => one.info.id === gpu)?.info
+  return info === undefined ? null : (nvidiaSmiLabels(info, [])?.and(Labels.of({ xid: code })) ?? null)
 }
 
-/** The latest time of each XID on each GPU, by its labels; those of before the start of counting too. */
-function xidTimes({ state, xids }: CollectionContext): ReadonlyMap<string, number> {
-  const times = new Map<string, number>()
+/** The latest time of each XID on each GPU; those of before the start of counting too. */
+function xidTimes({ state, gpus, xids }: CollectionContext): Iterable<{ readonly labels: Labels; readonly at: number }> {
+  const times = new Map<string, { readonly labels: Labels; readonly at: number }>()
   const take = (gpu: string | null, code: Reading, at: number) => {
-    const own = code === null ? null : xidPairs(state, gpu, code)
-    if (own !== null) times.set(own, Math.max(times.get(own) ?? 0, at / 1000))
+    const labels = code === null ? null : xidLabels(gpus, gpu, code)
+    if (labels !== null) times.set(labels.text, { labels, at: Math.max(times.get(labels.text)?.at ?? 0, at / 1000) })
   }
   for (const { event, gpu, code, at } of [...state.events(), ...state.lastXid().values()]) if (event === 'xid') take(gpu, code, at)
   for (const { gpu, code, lastAt } of xids.all()) take(gpu, code, lastAt)
-  return times
+  return times.values()
 }
 
 export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
-  metric('gauge', 'nvidia_smi_command_exit_code', '', '0 when an NVIDIA GPU can be read, else 1.', [], ({ state }, emit) =>
-    emit('', collecting(state) ? 0 : 1),
+  metric('gauge', 'nvidia_smi_command_exit_code', '', '0 when an NVIDIA GPU can be read, else 1.', [], ({ gpus }, emit) =>
+    emit(NO_LABELS, collecting(gpus) ? 0 : 1),
   ),
   metric('counter', 'nvidia_smi_failed_scrapes_total', '', 'How often a source failed and was started again.', [], ({ state }, emit) => {
     let restarts = 0
     for (const source of state.health()) restarts += source.restarts
-    emit('', restarts)
+    emit(NO_LABELS, restarts)
   }),
-  metric('gauge', 'nvidia_smi_last_collect_success', '', '1 when an NVIDIA GPU can be read, else 0.', [], ({ state }, emit) =>
-    emit('', collecting(state) ? 1 : 0),
+  metric('gauge', 'nvidia_smi_last_collect_success', '', '1 when an NVIDIA GPU can be read, else 0.', [], ({ gpus }, emit) =>
+    emit(NO_LABELS, collecting(gpus) ? 1 : 0),
   ),
   metric(
     'gauge',
@@ -66,7 +64,7 @@ export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
     'seconds',
     'When an NVIDIA GPU was last read, in Unix time.',
     [],
-    ({ state }, emit) => emit('', seconds(latestSampleAt(state))),
+    ({ gpus }, emit) => emit(NO_LABELS, seconds(latestSampleAt(gpus))),
   ),
   metric(
     'gauge',
@@ -76,7 +74,7 @@ export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
     [],
     ({ state }, emit) => {
       const longest = longestRead(state)
-      emit('', longest === null ? null : longest / 1000)
+      emit(NO_LABELS, longest === null ? null : longest / 1000)
     },
   ),
   metric(
@@ -85,10 +83,10 @@ export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
     '',
     'How often this XID happened on this GPU since the agent was started.',
     ['uuid', 'xid'],
-    ({ state, xids }, emit) => {
+    ({ gpus, xids }, emit) => {
       for (const { gpu, code, count } of xids.all()) {
-        const own = xidPairs(state, gpu, code)
-        if (own !== null) emit(own, count)
+        const labels = xidLabels(gpus, gpu, code)
+        if (labels !== null) emit(labels, count)
       }
     },
   ),
@@ -99,7 +97,7 @@ export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
     'When this XID last happened on this GPU, in Unix time.',
     ['uuid', 'xid'],
     (context, emit) => {
-      for (const [labelPairs, at] of xidTimes(context)) emit(labelPairs, at)
+      for (const { labels, at } of xidTimes(context)) emit(labels, at)
     },
   ),
 ]

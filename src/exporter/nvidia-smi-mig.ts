@@ -1,14 +1,14 @@
 /** MIG instances under that exporter's names: identity per instance, figures per GPU instance, labelled with the parent's UUID. */
 import type { GpuReadings, Reading } from '../core/model.ts'
-import { joinPairs, pairs, provenancePairs } from './labels.ts'
+import { Labels, provenanceLabels } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 import { smiUuid } from './nvidia-smi.ts'
 
 const LABELS = ['uuid', 'gpu_instance_id']
 
-function instancePairs({ info }: GpuSubject): string | null {
-  if (info.vendor !== 'nvidia' || info.mig === null) return null
-  return pairs({ uuid: smiUuid(info.mig.parentId), gpu_instance_id: info.mig.gpuInstanceId })
+function instanceLabels({ info }: GpuSubject): Labels | null {
+  if (info.mig === null) return null
+  return Labels.of({ uuid: smiUuid(info.mig.parentId), gpu_instance_id: info.mig.gpuInstanceId })
 }
 
 /** Memory and activity belong to the GPU instance: of several compute instances in it the first one speaks. */
@@ -16,10 +16,10 @@ function gauge(name: string, unit: string, help: string, of: (readings: GpuReadi
   return metric('gauge', `nvidia_smi_mig_${name}`, unit, help, LABELS, (gpus, emit) => {
     const seen = new Set<string>()
     for (const gpu of gpus) {
-      const own = instancePairs(gpu)
-      if (own === null || seen.has(own)) continue
-      seen.add(own)
-      emit(joinPairs(own, provenancePairs(gpu.info.provenance)), of(gpu.readings))
+      const own = instanceLabels(gpu)
+      if (own === null || seen.has(own.text)) continue
+      seen.add(own.text)
+      emit(own.and(provenanceLabels(gpu.info.provenance)), of(gpu.readings))
     }
   })
 }
@@ -34,17 +34,17 @@ export const NVIDIA_SMI_MIG: readonly Metric<readonly GpuSubject[]>[] = [
     (gpus, emit) => {
       const seen = new Set<string>()
       for (const { info } of gpus) {
-        if (info.vendor !== 'nvidia' || info.mig === null || seen.has(info.id)) continue
+        if (info.mig === null || seen.has(info.id)) continue
         seen.add(info.id)
         const { parentId, gpuInstanceId, computeInstanceId, profile } = info.mig
-        const own = {
+        const own = Labels.of({
           uuid: smiUuid(parentId),
           mig_uuid: info.id,
           gpu_instance_id: gpuInstanceId,
           compute_instance_id: computeInstanceId,
           profile,
-        }
-        emit(joinPairs(pairs(own), provenancePairs(info.provenance)), 1)
+        })
+        emit(own.and(provenanceLabels(info.provenance)), 1)
       }
     },
   ),

@@ -1,16 +1,14 @@
 /** The names, labels and units of the exporter built on nvidia-smi, for the dashboards made for it: what every whole GPU has. */
 import type { GpuInfo, GpuReadings, Reading } from '../core/model.ts'
-import type { PairsOf } from './gpu-table.ts'
-import { joinPairs, pairs, provenancePairs } from './labels.ts'
+import type { LabelsOf } from './gpu-table.ts'
+import { Labels, provenanceLabels } from './labels.ts'
 import { type GpuMetric, gpuCounter, gpuGauge, gpuGauges } from './metric.ts'
 import { reasonActive, THROTTLE_REASONS } from './throttle-reasons.ts'
 
 export const NVIDIA_SMI_LABELS = ['uuid'] as const
 
-export const nvidiaSmiPairs: PairsOf = (info) => {
-  if (info.vendor !== 'nvidia' || info.mig !== null) return null
-  return joinPairs(pairs({ uuid: smiUuid(info.id) }), provenancePairs(info.provenance))
-}
+export const nvidiaSmiLabels: LabelsOf = (info) =>
+  info.mig === null ? Labels.of({ uuid: smiUuid(info.id) }).and(provenanceLabels(info.provenance)) : null
 
 /** As that exporter writes it: without `GPU-`. */
 export function smiUuid(id: string): string {
@@ -19,8 +17,8 @@ export function smiUuid(id: string): string {
 
 const INFO_LABELS = ['name', 'driver_version', 'vbios_version', 'pci_bus_id', 'serial', 'compute_cap', 'index', 'cuda_version']
 
-function infoPairs(info: GpuInfo): string {
-  return pairs({
+function infoLabels(info: GpuInfo): Labels {
+  return Labels.of({
     name: info.name,
     driver_version: info.driverVersion,
     vbios_version: info.vbiosVersion,
@@ -38,7 +36,7 @@ const limit = (field: string, unit: string, help: string, of: (info: GpuInfo) =>
   gpuGauge(`nvidia_smi_${field}`, unit, help, (gpu) => (gpu.current ? of(gpu.info) : null))
 
 export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
-  gpuGauges('nvidia_smi_gpu_info', '', 'What the GPU is; always 1.', INFO_LABELS, [{ pairs: infoPairs, value: () => 1 }]),
+  gpuGauges('nvidia_smi_gpu_info', '', 'What the GPU is; always 1.', INFO_LABELS, [{ labels: infoLabels, value: () => 1 }]),
   gpuGauge('nvidia_smi_index', '', 'index', (gpu) => gpu.info.index),
   gauge('utilization_gpu_ratio', 'ratio', 'utilization.gpu', (r) => r.utilizationRatio),
   gauge('utilization_memory_ratio', 'ratio', 'utilization.memory', (r) => r.memoryUtilizationRatio),

@@ -1,10 +1,10 @@
 /** What each process takes of a GPU: the largest by name, the others of that GPU as one line. */
 import type { GpuProcess, ProcessView, Reading } from '../core/model.ts'
-import { joinPairs, pairs, provenancePairs } from './labels.ts'
+import { Labels, provenanceLabels } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 
 export interface ProcessRow {
-  readonly pairs: string
+  readonly labels: Labels
   readonly memoryUsedBytes: Reading
   /** null: this row stands for several processes. */
   readonly process: ProcessView | null
@@ -41,16 +41,16 @@ export function processRows(processes: readonly ProcessView[], gpus: readonly Gp
   const rows: ProcessRow[] = []
   const seen = new Set<string>()
   const push = (row: ProcessRow) => {
-    if (!seen.has(row.pairs)) rows.push(row)
-    seen.add(row.pairs)
+    if (!seen.has(row.labels.text)) rows.push(row)
+    seen.add(row.labels.text)
   }
   let at = 0
   for (const [id, group] of groups) {
     const info = gpus.find((gpu) => gpu.info.id === id)?.info
     const share = shares[at++] ?? 0
     if (info === undefined || group.length === 0) continue
-    const start = pairs({ gpu: info.label, uuid: info.id })
-    const end = provenancePairs(info.provenance)
+    const start = Labels.of({ gpu: info.label, uuid: info.id })
+    const end = provenanceLabels(info.provenance)
     group.sort(byMemory)
     for (const process of group.slice(0, share)) push(namedRow(process, start, end))
     if (group.length > share) push(otherRow(group.slice(share), start, end))
@@ -58,21 +58,23 @@ export function processRows(processes: readonly ProcessView[], gpus: readonly Gp
   return rows
 }
 
-function namedRow(process: ProcessView, start: string, end: string): ProcessRow {
+function namedRow(process: ProcessView, start: Labels, end: Labels): ProcessRow {
   const { pid, type, info, memoryUsedBytes } = process
-  const own = pairs({ pid, user: info?.user ?? '', process: info?.name ?? '', type })
-  return { pairs: joinPairs(`${start},${own}`, end), memoryUsedBytes, process }
+  const own = Labels.of({ pid, user: info?.user ?? '', process: info?.name ?? '', type })
+  return { labels: start.and(own).and(end), memoryUsedBytes, process }
 }
 
-function otherRow(processes: readonly ProcessView[], start: string, end: string): ProcessRow {
+const OTHERS = Labels.of({ pid: '', user: '', process: 'other', type: '' })
+
+function otherRow(processes: readonly ProcessView[], start: Labels, end: Labels): ProcessRow {
   let sum: Reading = null
   for (const { memoryUsedBytes } of processes) if (memoryUsedBytes !== null) sum = (sum ?? 0) + memoryUsedBytes
-  return { pairs: joinPairs(`${start},pid="",user="",process="other",type=""`, end), memoryUsedBytes: sum, process: null }
+  return { labels: start.and(OTHERS).and(end), memoryUsedBytes: sum, process: null }
 }
 
 function ratio(name: string, help: string, of: (process: GpuProcess) => Reading): Metric<readonly ProcessRow[]> {
   return metric('gauge', name, 'ratio', help, LABELS, (rows, emit) => {
-    for (const { pairs: labelPairs, process } of rows) if (process !== null) emit(labelPairs, of(process))
+    for (const { labels, process } of rows) if (process !== null) emit(labels, of(process))
   })
 }
 
@@ -84,7 +86,7 @@ export const PROCESS_METRICS: readonly Metric<readonly ProcessRow[]>[] = [
     'GPU memory of a process; those beyond the largest are one line with process other.',
     LABELS,
     (rows, emit) => {
-      for (const row of rows) emit(row.pairs, row.memoryUsedBytes)
+      for (const row of rows) emit(row.labels, row.memoryUsedBytes)
     },
   ),
   ratio('gpu_process_sm_ratio', 'Share of the multiprocessors that a process kept busy.', (process) => process.smRatio),

@@ -1,7 +1,7 @@
 /** How gpuwarden itself is doing: always there, before the first sample too. */
 import type { AgentState } from '../core/kinds.ts'
 import type { Reading, SourceHealth } from '../core/model.ts'
-import { pairs } from './labels.ts'
+import { Labels, NO_LABELS } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { seconds } from './units.ts'
 
@@ -17,14 +17,14 @@ type OfSource = (source: SourceHealth, state: AgentState) => Reading
 
 function perSource(type: 'gauge' | 'counter', name: string, unit: string, help: string, of: OfSource): Metric<SelfContext> {
   return metric(type, name, unit, help, ['source'], ({ state }, emit) => {
-    for (const source of state.health()) emit(pairs({ source: source.source }), of(source, state))
+    for (const source of state.health()) emit(Labels.of({ source: source.source }), of(source, state))
   })
 }
 
 /** The agent, then each sampler process once, however many sources it reads. */
 function processes(
   state: AgentState,
-): readonly { readonly pairs: string; readonly cpuSeconds: Reading; readonly residentBytes: Reading }[] {
+): readonly { readonly labels: Labels; readonly cpuSeconds: Reading; readonly residentBytes: Reading }[] {
   const samplers = new Map<string, SourceHealth[]>()
   for (const source of state.health()) {
     const key = source.pid === null ? source.source : String(source.pid)
@@ -34,23 +34,25 @@ function processes(
   }
   const agent = state.self()
   return [
-    { pairs: 'process="agent"', cpuSeconds: agent.cpuSeconds, residentBytes: agent.residentBytes },
+    { labels: Labels.of({ process: 'agent' }), cpuSeconds: agent.cpuSeconds, residentBytes: agent.residentBytes },
     ...Array.from(samplers.values(), (group) => ({
-      pairs: pairs({ process: 'sampler', source: group.map((one) => one.source).join(',') }),
+      labels: Labels.of({ process: 'sampler', source: group.map((one) => one.source).join(',') }),
       cpuSeconds: group[0]?.cpuSeconds ?? null,
       residentBytes: group[0]?.residentBytes ?? null,
     })),
   ]
 }
 
-function findingCounts(state: AgentState): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>()
+function findingCounts(state: AgentState): Iterable<{ readonly labels: Labels; readonly count: number }> {
+  const counts = new Map<string, { readonly labels: Labels; count: number }>()
   for (const { detector, severity, state: findingState } of state.findings()) {
     if (findingState !== 'active') continue
-    const key = pairs({ detector, severity })
-    counts.set(key, (counts.get(key) ?? 0) + 1)
+    const labels = Labels.of({ detector, severity })
+    const counted = counts.get(labels.text)
+    if (counted === undefined) counts.set(labels.text, { labels, count: 1 })
+    else counted.count++
   }
-  return counts
+  return counts.values()
 }
 
 function isSimulated(state: AgentState): boolean {
@@ -83,7 +85,7 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
     readMs === null ? null : Math.round(readMs * 1000) / 1e6,
   ),
   metric('counter', 'gpuwarden_dropped_total', '', 'What a sink could not take in time.', ['sink'], ({ state }, emit) => {
-    for (const sink of state.sinks()) emit(pairs({ sink: sink.name }), sink.dropped)
+    for (const sink of state.sinks()) emit(Labels.of({ sink: sink.name }), sink.dropped)
   }),
   metric(
     'counter',
@@ -92,7 +94,7 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
     'Processor time that gpuwarden used.',
     ['process', 'source'],
     ({ state }, emit) => {
-      for (const process of processes(state)) emit(process.pairs, process.cpuSeconds)
+      for (const process of processes(state)) emit(process.labels, process.cpuSeconds)
     },
   ),
   metric(
@@ -102,20 +104,20 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
     'Memory that gpuwarden holds.',
     ['process', 'source'],
     ({ state }, emit) => {
-      for (const process of processes(state)) emit(process.pairs, process.residentBytes)
+      for (const process of processes(state)) emit(process.labels, process.residentBytes)
     },
   ),
   metric('gauge', 'gpuwarden_start_time_seconds', 'seconds', 'When gpuwarden was started, in Unix time.', [], ({ state }, emit) =>
-    emit('', state.self().startedAt / 1000),
+    emit(NO_LABELS, state.self().startedAt / 1000),
   ),
   metric('gauge', 'gpuwarden_build_info', '', 'Which gpuwarden this is; always 1.', ['version', 'node'], ({ state }, emit) =>
-    emit(pairs({ version: state.self().version, node: process.version }), 1),
+    emit(Labels.of({ version: state.self().version, node: process.version }), 1),
   ),
   metric('gauge', 'gpuwarden_simulated', '', '1 when GPUs are simulated: none of their values were measured.', [], ({ state }, emit) =>
-    emit('', isSimulated(state) ? 1 : 0),
+    emit(NO_LABELS, isSimulated(state) ? 1 : 0),
   ),
   metric('gauge', 'gpuwarden_findings_active', '', 'Findings that hold now.', ['detector', 'severity'], ({ state }, emit) => {
-    for (const [labelPairs, count] of findingCounts(state)) emit(labelPairs, count)
+    for (const { labels, count } of findingCounts(state)) emit(labels, count)
   }),
   metric(
     'counter',
@@ -123,9 +125,9 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
     '',
     'Training runs and ranks forgotten to stay within bounds.',
     [],
-    (context, emit) => emit('', context.trainingEvicted),
+    (context, emit) => emit(NO_LABELS, context.trainingEvicted),
   ),
   metric('gauge', 'gpuwarden_scrape_duration_seconds', 'seconds', 'How long it took to make this page.', [], (context, emit) =>
-    emit('', Math.round(context.elapsedMs() * 1000) / 1e6),
+    emit(NO_LABELS, Math.round(context.elapsedMs() * 1000) / 1e6),
   ),
 ]

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Run } from '../core/model.ts'
 import { createExporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { agentState, NOW, trainingStep } from './fixed-state.contract.ts'
+import { agentState, hasSet, NOW, trainingStep } from './fixed-state.contract.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 
 function run(id: string, endedAt: number | null): Run {
@@ -18,17 +18,34 @@ function run(id: string, endedAt: number | null): Run {
     startedAt: NOW,
     endedAt,
     outcome: null,
+    ending: null,
   }
 }
 
 function seriesOf(training: TrainingMetrics, name: string) {
-  const { series } = readExposition(createExporter({ state: agentState(), sets: ['native'], maxProcesses: 0, training }).render())
+  const { series } = readExposition(createExporter({ hasSet, state: agentState(), sets: ['native'], maxProcesses: 0, training }).render())
   return series.filter((one) => one.name === name)
 }
 
 const latest = (training: TrainingMetrics, name: string) => seriesOf(training, name)[0]?.value ?? null
 
 describe('TrainingMetrics', () => {
+  it('counts each end once, by its outcome', () => {
+    const training = new TrainingMetrics(() => NOW)
+    const end = (id: string, outcome: Run['outcome']) => training.acceptRun({ ...run(id, NOW), outcome })
+    end('a', 'oom')
+    end('a', 'oom')
+    end('b', 'killed')
+    end('b', 'oom')
+    training.acceptRun(run('a', null))
+    end('a', 'oom')
+    const counts = seriesOf(training, 'gpuwarden_run_ended_total').map(({ labels, value }) => [labels.outcome, value])
+    expect(counts).toEqual([
+      ['oom', 2],
+      ['killed', 1],
+    ])
+  })
+
   it('keeps the last value that was reported, NaN and infinities too', () => {
     const training = new TrainingMetrics(() => NOW)
     training.accept([
@@ -90,14 +107,14 @@ describe('TrainingMetrics', () => {
       training.accept([trainingStep({ run: `r${at}` })])
       training.accept([trainingStep({ run: 'kept' })])
     }
-    const runs = new Set(training.ranks().map(({ pairs }) => pairs))
+    const runs = new Set(training.ranks().map(({ labels }) => labels.text))
     expect(runs.size).toBe(32)
     expect(runs.has('run="kept",rank="0"')).toBe(true)
     expect(runs.has('run="r39",rank="0"')).toBe(true)
     expect(runs.has('run="r8",rank="0"')).toBe(false)
     expect(training.evicted).toBe(9)
     training.accept(Array.from({ length: 70 }, (_, rank) => trainingStep({ run: 'wide', rank })))
-    expect(training.ranks().filter(({ pairs }) => pairs.startsWith('run="wide"')).length).toBe(64)
+    expect(training.ranks().filter(({ labels }) => labels.text.startsWith('run="wide"')).length).toBe(64)
   })
 
   it('keeps at most 16 names of phases and of figures', () => {

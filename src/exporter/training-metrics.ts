@@ -1,32 +1,24 @@
 /** Remembers the latest of every training run for /metrics, within bounds. */
-import { ALLOCATOR_FIELDS } from '../core/curve-fields.ts'
+import { CURVE_FIELDS } from '../core/curve-fields.ts'
+import type { StepFigure } from '../core/fields/step.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'
-import { joinPairs, labelValue, pairs, provenancePairs } from './labels.ts'
+import { NO_FIGURES } from '../core/record.ts'
+import { Labels, labelText, provenanceLabels } from './labels.ts'
 
 const MAX_RUNS = 32
 const MAX_RANKS = 64
 const MAX_NAMES = 16
+const MAX_COUNTED = 1024
 const ENDED_KEPT_MS = 10 * 60_000
 /** A run that fell silent without saying goodbye is not shown for ever. */
 const SILENT_KEPT_MS = 60 * 60_000
 
 export const STEP_SECONDS_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-const LATEST_FIELDS = [
-  'epoch',
-  'loss',
-  'learningRate',
-  'gradientNorm',
-  'throughputPerSecond',
-  ...ALLOCATOR_FIELDS,
-] as const satisfies readonly (keyof TrainingStep)[]
-
-export type LatestField = (typeof LATEST_FIELDS)[number]
-
 /** One rank of one run. A field that a step leaves null keeps the value of the step before. */
 export interface RankEntry {
-  readonly pairs: string
-  readonly latest: Record<LatestField, Reading>
+  readonly labels: Labels
+  readonly latest: Record<StepFigure, Reading>
   steps: number
   lastStep: number
   lastAt: number
@@ -38,7 +30,7 @@ export interface RankEntry {
 }
 
 interface RunEntry {
-  infoPairs: string | null
+  info: Labels | null
   readonly ranks: Map<number, RankEntry>
   updatedAt: number
   endedAt: number | null
@@ -57,6 +49,9 @@ export class TrainingMetrics {
   readonly #now: () => number
   readonly #runs = new Map<string, RunEntry>()
   #evicted = 0
+  /** Runs that ended, by outcome, and which of them were counted. */
+  readonly #ended = new Map<string, number>()
+  readonly #counted = new Map<string, string>()
 
   constructor(now: () => number = Date.now) {
     this.#now = now
@@ -78,8 +73,23 @@ export class TrainingMetrics {
 
   acceptRun(run: Run): void {
     const entry = this.#run(run.id)
-    entry.infoPairs = pairs({ run: run.id, name: run.name, user: run.user, host: run.host })
+    entry.info = Labels.of({ run: run.id, name: run.name, user: run.user, host: run.host })
     entry.endedAt = run.endedAt === null ? null : (entry.endedAt ?? this.#now())
+    this.#countEnd(run)
+  }
+
+  /** How many runs ended since the start, by outcome. */
+  ends(): ReadonlyMap<string, number> {
+    return this.#ended
+  }
+
+  /** Once per end, by what its first witness said: a counter never falls. */
+  #countEnd({ id, endedAt, outcome }: Run): void {
+    if (endedAt === null) this.#counted.delete(id)
+    else if (outcome !== null && !this.#counted.has(id)) {
+      touch(this.#counted, id, outcome, MAX_COUNTED)
+      this.#ended.set(outcome, (this.#ended.get(outcome) ?? 0) + 1)
+    }
   }
 
   ranks(): readonly RankEntry[] {
@@ -87,23 +97,23 @@ export class TrainingMetrics {
     return Array.from(this.#runs.values(), (run) => [...run.ranks.values()]).flat()
   }
 
-  runInfos(): readonly string[] {
+  runInfos(): readonly Labels[] {
     this.#forgetOld()
-    return Array.from(this.#runs.values(), (run) => run.infoPairs).filter((info) => info !== null)
+    return Array.from(this.#runs.values(), (run) => run.info).filter((info) => info !== null)
   }
 
   /** Runs that said that they have ended, and when we heard of it. */
-  runEnds(): readonly { readonly pairs: string; readonly at: number }[] {
+  runEnds(): readonly { readonly labels: Labels; readonly at: number }[] {
     this.#forgetOld()
-    return Array.from(this.#runs, ([run, { endedAt }]) => ({ pairs: `run="${run}"`, at: endedAt })).filter(
-      (one): one is { pairs: string; at: number } => one.at !== null,
+    return Array.from(this.#runs, ([run, { endedAt }]) => ({ labels: Labels.of({ run }), at: endedAt })).filter(
+      (one): one is { labels: Labels; at: number } => one.at !== null,
     )
   }
 
   /** Keyed by what the label will say, so that two runs can never be one series twice. */
   #run(id: string): RunEntry {
-    const key = labelValue(id)
-    const run = this.#runs.get(key) ?? { infoPairs: null, ranks: new Map(), updatedAt: 0, endedAt: null }
+    const key = labelText(id)
+    const run = this.#runs.get(key) ?? { info: null, ranks: new Map(), updatedAt: 0, endedAt: null }
     run.updatedAt = this.#now()
     if (touch(this.#runs, key, run, MAX_RUNS)) this.#evicted++
     return run
@@ -118,8 +128,8 @@ export class TrainingMetrics {
 
 function newRank(step: TrainingStep, provenance: Provenance): RankEntry {
   return {
-    pairs: joinPairs(pairs({ run: step.run, rank: step.rank }), provenancePairs(provenance)),
-    latest: Object.fromEntries(LATEST_FIELDS.map((field) => [field, null])) as Record<LatestField, Reading>,
+    labels: Labels.of({ run: step.run, rank: step.rank }).and(provenanceLabels(provenance)),
+    latest: { ...NO_FIGURES },
     steps: Math.max(0, step.step),
     lastStep: step.step,
     lastAt: Number.NEGATIVE_INFINITY,
@@ -137,7 +147,7 @@ function record(rank: RankEntry, step: TrainingStep): void {
   // A run that went back to a checkpoint does its steps again: they count, and the counter never falls.
   rank.steps += Math.max(0, step.step - rank.lastStep)
   rank.lastStep = step.step
-  for (const field of LATEST_FIELDS) rank.latest[field] = step[field] ?? rank.latest[field]
+  for (const field of CURVE_FIELDS) rank.latest[field] = step[field] ?? rank.latest[field]
   if (step.phaseSeconds !== null) remember(rank.phases, step.phaseSeconds)
   if (step.custom !== null) remember(rank.custom, step.custom)
 }
@@ -151,5 +161,5 @@ function observe(rank: RankEntry, stepSeconds: Reading): void {
 }
 
 function remember(values: Map<string, number>, from: Readonly<Record<string, number>>): void {
-  for (const name in from) touch(values, labelValue(name), from[name] ?? Number.NaN, MAX_NAMES)
+  for (const name in from) touch(values, labelText(name), from[name] ?? Number.NaN, MAX_NAMES)
 }

@@ -1,8 +1,10 @@
 /** What training code reports, by run and rank. NaN and infinities are values here. */
+import type { StepFigure } from '../core/fields/step.ts'
 import type { Reading } from '../core/model.ts'
-import { joinPairs } from './labels.ts'
+import { STEP_COLUMNS } from '../core/record.ts'
+import { Labels } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
-import { type LatestField, type RankEntry, STEP_SECONDS_BUCKETS, type TrainingMetrics } from './training-metrics.ts'
+import { type RankEntry, STEP_SECONDS_BUCKETS, type TrainingMetrics } from './training-metrics.ts'
 import { mebibytes, seconds } from './units.ts'
 
 const LABELS = ['run', 'rank']
@@ -11,15 +13,15 @@ type TrainingMetric = Metric<TrainingMetrics>
 
 function perRank(type: 'gauge' | 'counter', name: string, unit: string, help: string, of: (rank: RankEntry) => Reading): TrainingMetric {
   return metric(type, name, unit, help, LABELS, (training, emit) => {
-    for (const rank of training.ranks()) emit(rank.pairs, of(rank))
+    for (const rank of training.ranks()) emit(rank.labels, of(rank))
   })
 }
 
-const gauge = (name: string, unit: string, help: string, field: LatestField): TrainingMetric =>
+const gauge = (name: string, unit: string, help: string, field: StepFigure): TrainingMetric =>
   perRank('gauge', name, unit, help, (rank) => rank.latest[field])
 
 /** A counter is a number from 0 up; training code may say otherwise. */
-const counter = (name: string, help: string, field: LatestField): TrainingMetric =>
+const counter = (name: string, help: string, field: StepFigure): TrainingMetric =>
   perRank('counter', name, '', help, ({ latest }) => {
     const count = latest[field]
     return count !== null && count >= 0 && count < Number.POSITIVE_INFINITY ? count : null
@@ -33,22 +35,18 @@ function named(
   of: (rank: RankEntry) => ReadonlyMap<string, number>,
 ): TrainingMetric {
   return metric('gauge', name, unit, help, [...LABELS, label], (training, emit) => {
-    // The names were made safe when they were remembered.
-    for (const rank of training.ranks()) for (const [key, value] of of(rank)) emit(joinPairs(rank.pairs, `${label}="${key}"`), value)
+    for (const rank of training.ranks()) for (const [key, value] of of(rank)) emit(rank.labels.and(Labels.of({ [label]: key })), value)
   })
 }
 
-const MEMORY_KINDS: readonly (readonly [kind: string, field: LatestField])[] = [
-  ['allocated', 'memoryAllocatedBytes'],
-  ['reserved', 'memoryReservedBytes'],
-  ['active', 'memoryActiveBytes'],
-  ['inactive_split', 'memoryInactiveSplitBytes'],
-  ['peak_allocated', 'memoryPeakAllocatedBytes'],
-  ['peak_reserved', 'memoryPeakReservedBytes'],
-]
+const MEMORY = STEP_COLUMNS.filter(({ scale }) => scale === 'mebibytes').map(({ field, sent }) => ({
+  field,
+  kind: Labels.of({ kind: sent }),
+}))
 
 /** `1.0`, not `1`: the spelling that OpenMetrics asks for, so that both formats give the same series. */
-const BOUNDS = STEP_SECONDS_BUCKETS.map((bound) => `le="${Number.isInteger(bound) ? `${bound}.0` : bound}"`)
+const BOUNDS = STEP_SECONDS_BUCKETS.map((bound) => Labels.of({ le: Number.isInteger(bound) ? `${bound}.0` : String(bound) }))
+const NO_BOUND = Labels.of({ le: '+Inf' })
 
 export const TRAINING_METRICS: readonly TrainingMetric[] = [
   gauge('training_loss', '', 'Loss of the latest step that reported one.', 'loss'),
@@ -57,21 +55,21 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
   gauge('learning_rate', '', 'Learning rate.', 'learningRate'),
   gauge('gradient_norm', '', 'L2 norm of the gradient.', 'gradientNorm'),
   metric('histogram', 'training_step_duration_seconds', 'seconds', 'How long steps took.', LABELS, (training, emit) => {
-    for (const { pairs, bucketCounts, secondsSum } of training.ranks()) {
+    for (const { labels, bucketCounts, secondsSum } of training.ranks()) {
       let count = 0
       for (const [at, bound] of BOUNDS.entries()) {
         count += bucketCounts[at] ?? 0
-        emit(joinPairs(pairs, bound), count, '_bucket')
+        emit(labels.and(bound), count, '_bucket')
       }
       count += bucketCounts.at(-1) ?? 0
-      emit(joinPairs(pairs, 'le="+Inf"'), count, '_bucket')
-      emit(pairs, secondsSum, '_sum')
-      emit(pairs, count, '_count')
+      emit(labels.and(NO_BOUND), count, '_bucket')
+      emit(labels, secondsSum, '_sum')
+      emit(labels, count, '_count')
     }
   }),
   metric('gauge', 'memory_allocation_mb', 'MiB', 'Memory of the allocator of PyTorch.', [...LABELS, 'kind'], (training, emit) => {
-    for (const { pairs, latest } of training.ranks())
-      for (const [kind, field] of MEMORY_KINDS) emit(joinPairs(pairs, `kind="${kind}"`), mebibytes(latest[field]))
+    for (const { labels, latest } of training.ranks())
+      for (const { kind, field } of MEMORY) emit(labels.and(kind), mebibytes(latest[field]))
   }),
   gauge(
     'training_throughput_samples_per_second',
@@ -93,7 +91,17 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
     'When a run ended, in Unix time; absent while it goes on.',
     ['run'],
     (training, emit) => {
-      for (const { pairs, at } of training.runEnds()) emit(pairs, seconds(at))
+      for (const { labels, at } of training.runEnds()) emit(labels, seconds(at))
+    },
+  ),
+  metric(
+    'counter',
+    'gpuwarden_run_ended_total',
+    '',
+    'Runs that ended since the agent started, by outcome: success, oom, nan, killed, failed.',
+    ['outcome'],
+    (training, emit) => {
+      for (const [outcome, count] of training.ends()) emit(Labels.of({ outcome }), count)
     },
   ),
   metric(

@@ -1,13 +1,13 @@
 /** OpenTelemetry metrics as OTLP/HTTP takes them in JSON. GPUs have OpenTelemetry's names; what it has no name for keeps ours. */
 import type { AgentState } from '../core/kinds.ts'
-import type { Family, Series } from './exposition.ts'
+import type { MetricFamily, MetricSeries } from '../core/metric-family.ts'
 import { double, type HistogramPoint, nanos, type OtlpMetric, type PointTime, text } from './otlp-data.ts'
 import { type GpuIo, gpuMetrics } from './otlp-gpu.ts'
 
 export interface OtlpContext {
   readonly state: AgentState
-  /** The page; GPUs are taken from the state instead. */
-  readonly families: readonly Family[]
+  /** What a scrape would get; GPUs are taken from the state instead. */
+  readonly families: readonly MetricFamily[]
   readonly io: GpuIo
   readonly instance: string
   readonly atMs: number
@@ -50,7 +50,7 @@ function points(metric: OtlpMetric): number {
   return (metric.gauge ?? metric.sum ?? metric.histogram)?.dataPoints.length ?? 0
 }
 
-function ownMetric(family: Family, time: PointTime): OtlpMetric {
+function ownMetric(family: MetricFamily, time: PointTime): OtlpMetric {
   const head = { name: family.name, unit: '', description: family.help }
   if (family.type === 'histogram')
     return { ...head, histogram: { dataPoints: histogramPoints(family, time), aggregationTemporality: CUMULATIVE } }
@@ -67,8 +67,8 @@ function ownMetric(family: Family, time: PointTime): OtlpMetric {
 }
 
 /** Prometheus counts everything up to a bound, OpenTelemetry what is between two. */
-function histogramPoints({ name, series }: Family, time: PointTime): HistogramPoint[] {
-  const groups = new Map<string, { labels: Series['labels']; bounds: number[]; counts: number[]; sum: number; total: number }>()
+function histogramPoints({ name, series }: MetricFamily, time: PointTime): HistogramPoint[] {
+  const groups = new Map<string, { labels: MetricSeries['labels']; bounds: number[]; counts: number[]; sum: number; total: number }>()
   for (const one of series) {
     const labels = one.labels.filter(([key]) => key !== 'le')
     const key = JSON.stringify(labels)

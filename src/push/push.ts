@@ -1,6 +1,6 @@
 /** The sinks that bring metrics to a receiver, for machines that cannot be scraped. */
 import type { AgentState, HubEvent, Log, Sink } from '../core/kinds.ts'
-import { readPage } from './exposition.ts'
+import type { MetricFamily } from '../core/metric-family.ts'
 import { post } from './http-post.ts'
 import { MlflowClient, type MlflowMetric, MOST_METRICS } from './mlflow.ts'
 import { MlflowMetrics } from './mlflow-metrics.ts'
@@ -15,8 +15,8 @@ const GRACE_MS = 3000
 export interface PushOptions {
   readonly state: AgentState
   readonly settings: PushSettings
-  /** The page that a scrape would get, in format 0.0.4. */
-  readonly render: () => string
+  /** What a scrape would get. */
+  readonly families: () => readonly MetricFamily[]
   readonly log: Log
   readonly version: string
   readonly now?: () => number
@@ -90,7 +90,7 @@ function clocked({ name, seconds, outbox, log, push, accept, last, after }: Part
 }
 
 function remoteWriteSink(options: PushOptions, url: string): Sink {
-  const { settings, state, render, now = Date.now } = options
+  const { settings, state, families, now = Date.now } = options
   const instance = settings['push.instance'] ?? state.hostname
   const encoder = new RemoteWriteEncoder({ job: 'gpuwarden', instance, ...settings['push.labels'] })
   const headers = { ...userAgent(options), ...settings['push.remote_write.headers'], ...REMOTE_WRITE_HEADERS }
@@ -104,13 +104,13 @@ function remoteWriteSink(options: PushOptions, url: string): Sink {
     seconds: settings['push.interval'],
     outbox,
     log: limits.log,
-    push: () => put(encoder.encode(readPage(render()), now())),
+    push: () => put(encoder.encode(families(), now())),
     last: () => put(encoder.farewell(now())),
   })
 }
 
 function otlpSink(options: PushOptions, url: string): Sink {
-  const { settings, state, render, now = Date.now } = options
+  const { settings, state, families, now = Date.now } = options
   const io = new GpuIo()
   const instance = settings['push.instance'] ?? state.hostname
   const headers = { ...userAgent(options), ...settings['push.otlp.headers'], 'content-type': 'application/json' }
@@ -123,7 +123,7 @@ function otlpSink(options: PushOptions, url: string): Sink {
     log: limits.log,
     accept: (event) => io.accept(event),
     push() {
-      const { body, samples } = otlpRequest({ state, families: readPage(render()), io, instance, atMs: now() })
+      const { body, samples } = otlpRequest({ state, families: families(), io, instance, atMs: now() })
       outbox.put({ body, bytes: body.length, samples })
     },
   })

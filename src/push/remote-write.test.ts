@@ -1,17 +1,24 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readPage } from './exposition.ts'
+import type { MetricFamily } from '../core/metric-family.ts'
 import { readWriteRequest } from './protobuf.fixture.ts'
 import { RemoteWriteEncoder } from './remote-write.ts'
 import { unsnappy } from './snappy.fixture.ts'
 
-const page = (...lines: string[]) => readPage(`# HELP a b\n# TYPE a gauge\n${lines.join('\n')}\n`)
+const page = (...series: (readonly [labels: Readonly<Record<string, string>>, value: number])[]): MetricFamily[] => [
+  {
+    name: 'a',
+    type: 'gauge',
+    help: 'b',
+    series: series.map(([labels, value]) => ({ name: 'a', labels: Object.entries(labels), value, key: JSON.stringify(labels) })),
+  },
+]
 const AT = 1_760_000_000_123
 
 describe('RemoteWriteEncoder', () => {
   it('sends every series with its own labels and ours, sorted, an empty one left out', () => {
     const encoder = new RemoteWriteEncoder({ job: 'gpuwarden', instance: 'node-1', zone: 'b' })
-    const { body, samples } = encoder.encode(page('a{name="H200 Ümlaut",gpu="0",pid=""} 1.5', 'a{instance="own"} NaN'), AT)
+    const { body, samples } = encoder.encode(page([{ name: 'H200 Ümlaut', gpu: '0', pid: '' }, 1.5], [{ instance: 'own' }, Number.NaN]), AT)
     expect(samples).toBe(2)
     const [first, second] = readWriteRequest(unsnappy(body))
     expect(first?.labels).toEqual({ __name__: 'a', gpu: '0', instance: 'node-1', job: 'gpuwarden', name: 'H200 Ümlaut', zone: 'b' })
@@ -23,13 +30,13 @@ describe('RemoteWriteEncoder', () => {
 
   it('says once of a series that is gone that it is', () => {
     const encoder = new RemoteWriteEncoder({})
-    encoder.encode(page('a{gpu="0"} 1', 'a{gpu="1"} 1'), AT)
-    const gone = readWriteRequest(unsnappy(encoder.encode(page('a{gpu="0"} 1'), AT + 1).body))
+    encoder.encode(page([{ gpu: '0' }, 1], [{ gpu: '1' }, 1]), AT)
+    const gone = readWriteRequest(unsnappy(encoder.encode(page([{ gpu: '0' }, 1]), AT + 1).body))
     expect(gone.map(({ labels, bits }) => [labels.gpu, bits])).toEqual([
       ['0', 0x3ff0000000000000n],
       ['1', 0x7ff0000000000002n],
     ])
-    expect(encoder.encode(page('a{gpu="0"} 1'), AT + 2).samples).toBe(1)
+    expect(encoder.encode(page([{ gpu: '0' }, 1]), AT + 2).samples).toBe(1)
     expect(encoder.farewell(AT + 3).samples).toBe(1)
     expect(encoder.farewell(AT + 4).samples).toBe(0)
   })

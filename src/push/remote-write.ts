@@ -1,5 +1,5 @@
 /** Prometheus remote write 1.0: a WriteRequest in protobuf, compressed with snappy. */
-import type { Family } from './exposition.ts'
+import type { Label, MetricFamily } from '../core/metric-family.ts'
 import { ProtoWriter } from './protobuf.ts'
 import { snappy } from './snappy.ts'
 
@@ -19,11 +19,11 @@ export interface WriteRequest {
 
 /** Remembers which series it has sent, so that one that is gone can be said to be gone. */
 export class RemoteWriteEncoder {
-  readonly #own: readonly (readonly [string, string])[]
+  readonly #own: readonly Label[]
   readonly #request = new ProtoWriter()
   readonly #series = new ProtoWriter()
   readonly #part = new ProtoWriter()
-  /** Encoded labels of each series, by its line on the page. */
+  /** Encoded labels of each series, by its key. */
   #known = new Map<string, Uint8Array>()
 
   /** `own`: labels that every series gets, as a scrape would add them. */
@@ -31,7 +31,7 @@ export class RemoteWriteEncoder {
     this.#own = Object.entries(own)
   }
 
-  encode(families: readonly Family[], atMs: number): WriteRequest {
+  encode(families: readonly MetricFamily[], atMs: number): WriteRequest {
     const before = this.#known
     const now = new Map<string, Uint8Array>()
     this.#request.clear()
@@ -77,8 +77,8 @@ export class RemoteWriteEncoder {
     this.#request.message(1, whole)
   }
 
-  /** Sorted by name, as the protocol wants them. A label of the page wins over one of ours, as with honor_labels. */
-  #labels(name: string, labels: readonly (readonly [string, string])[]): Uint8Array {
+  /** Sorted by name, as the protocol wants them. A label of the series wins over one of ours, as with honor_labels. */
+  #labels(name: string, labels: readonly Label[]): Uint8Array {
     const all = new Map<string, string>([...this.#own, ['__name__', name], ...labels])
     this.#series.clear()
     for (const [label, value] of [...all].sort(([a], [b]) => (a < b ? -1 : 1))) {

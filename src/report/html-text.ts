@@ -1,4 +1,5 @@
 /** Text as it goes into a page. */
+import { timeText } from '../core/time-span.ts'
 
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
@@ -9,6 +10,12 @@ export function escapePath(path: string): string {
   return escapeHtml(path).replace(/[\\/]/g, (separator) => `${separator}<wbr>`)
 }
 
-export function utcTime(at: number): string {
-  return Number.isFinite(at) ? new Date(at).toISOString().slice(0, 19).replace('T', ' ') : ''
+/** A moment or a stretch of time, in UTC; the script of the page says it in the reader's zone. */
+export function timeHtml(from: number, to: number | null = null): string {
+  return `<time data-from="${from}"${to === null ? '' : ` data-to="${to}"`}>${timeText(from, to, 'utc')}</time>`
+}
+
+/** `head` and the rows of it are HTML already. */
+export function tableHtml(kind: string, head: readonly string[], rows: readonly string[]): string {
+  return `<div class="scroll"><table class="${kind}"><tr>${head.map((name) => `<th>${name}</th>`).join('')}</tr>${rows.join('')}</table></div>`
 }

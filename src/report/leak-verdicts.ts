@@ -1,11 +1,9 @@
 /** Whether GPUs, processes and runs leak, as far as the time that they were watched can tell. */
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { HubEvent } from '../core/kinds.ts'
-import { RunMap } from '../core/memory/run-map.ts'
-import type { Finding, GpuInfo, GpuSample, Reading } from '../core/model.ts'
-import { BoundedSeries } from './bounded-series.ts'
-import { MemoryTrend } from './memory-trend.ts'
-import { isStillGrowing } from './still-growing.ts'
+import { judgeCourse } from '../core/memory/leak-course.ts'
+import type { Finding, GpuInfo, Reading } from '../core/model.ts'
+import { type Course, type FollowedGpu, type FollowedProcess, type FollowedRun, LeakCourses } from './leak-courses.ts'
 
 export type LeakAnswer = 'leak' | 'no leak' | 'too short to tell' | 'not known'
 
@@ -38,51 +36,13 @@ export interface LeakVerdictsOptions {
   readonly onLeak?: (verdict: LeakVerdict) => void
 }
 
-/** Less than this is too short to say that nothing grows. */
-const LEAST_SECONDS = 30
-const LEAST_SAMPLES = 10
-const MOST_FOLLOWED = 128
 const WATCH_LONGER = 'Watch for longer, with --duration, over several steps or epochs of the program'
-/** Processes that hold less of the device have no verdict of their own. */
-const NOTABLE_RATIO = 0.005
-
-/** One series, both as figures and as a course. */
-class Course {
-  readonly trend = new MemoryTrend()
-  readonly series = new BoundedSeries()
-
-  push(at: number, bytes: number): void {
-    this.trend.push(at, bytes)
-    this.series.push(at, bytes)
-  }
-}
-
-interface Followed {
-  readonly info: GpuInfo
-  sample: GpuSample | null
-  readonly course: Course
-}
-
-interface FollowedProcess {
-  readonly gpu: string
-  readonly pid: number
-  user: string | null
-  readonly course: Course
-}
-
-interface FollowedRun {
-  readonly course: Course
-  gpu: string | null
-}
 
 type About = Pick<LeakVerdict, 'subject' | 'simulated'> & Partial<Pick<LeakVerdict, 'deviceId' | 'pid' | 'user' | 'run'>>
 
 export class LeakVerdicts {
   readonly #options: LeakVerdictsOptions
-  readonly #gpus = new Map<string, Followed>()
-  readonly #processes = new Map<string, FollowedProcess>()
-  readonly #runs = new Map<string, FollowedRun>()
-  readonly #map = new RunMap()
+  readonly #courses = new LeakCourses()
   readonly #leaks = new Map<string, Finding>()
   readonly #told = new Set<string>()
 
@@ -91,41 +51,7 @@ export class LeakVerdicts {
   }
 
   accept(event: HubEvent): void {
-    if (event.type === 'run') this.#map.noteRun(event.run)
-    else if (event.type === 'devices')
-      for (const info of event.devices) {
-        this.#map.noteDevice(info)
-        const known = this.#gpus.get(info.id)
-        this.#gpus.set(info.id, { info, sample: known?.sample ?? null, course: known?.course ?? new Course() })
-      }
-    else if (event.type === 'steps')
-      for (const step of event.steps) {
-        const { run, at, memoryAllocatedBytes: bytes } = step
-        if (bytes === null || !Number.isFinite(bytes)) continue
-        const known = this.#runs.get(run) ?? { course: new Course(), gpu: null }
-        known.gpu = this.#map.noteStep(step)
-        known.course.push(at, bytes)
-        this.#runs.set(run, known)
-        if (this.#runs.size > MOST_FOLLOWED) this.#runs.delete(this.#runs.keys().next().value ?? run)
-      }
-    else if (event.type === 'tick') {
-      for (const sample of event.tick.gpus) {
-        this.#map.noteSample(sample)
-        const known = this.#gpus.get(sample.gpu)
-        if (known === undefined) continue
-        known.sample = sample
-        if (sample.memoryUsedBytes !== null) known.course.push(sample.at, sample.memoryUsedBytes)
-      }
-      for (const { gpu, pid, memoryUsedBytes, info } of event.tick.processes) {
-        if (memoryUsedBytes === null) continue
-        const key = `${gpu} ${pid}`
-        const known = this.#processes.get(key) ?? { gpu, pid, user: null, course: new Course() }
-        if (!this.#processes.has(key) && this.#processes.size >= MOST_FOLLOWED) this.#dropSmallest()
-        known.user = info?.user ?? known.user
-        known.course.push(event.tick.at, memoryUsedBytes)
-        this.#processes.set(key, known)
-      }
-    }
+    this.#courses.accept(event)
   }
 
   acceptFinding(finding: Finding): void {
@@ -145,20 +71,18 @@ export class LeakVerdicts {
   verdicts(): LeakVerdict[] {
     const found = [...this.#leaks.values()].map((finding) => this.#fromFinding(finding))
     const runs = new Map(
-      [...this.#runs].map(([run, followed]) => [run, found.find((one) => one.run === run) ?? this.#ofRun(run, followed)]),
+      [...this.#courses.runs].map(([run, followed]) => [run, found.find((one) => one.run === run) ?? this.#ofRun(run, followed)]),
     )
     const verdicts: LeakVerdict[] = []
-    for (const followed of [...this.#gpus.values()].sort((a, b) => a.info.index - b.info.index)) {
-      const { info, sample } = followed
+    for (const followed of [...this.#courses.gpus.values()].sort((a, b) => a.info.index - b.info.index)) {
+      const { info } = followed
       if (!this.#isShown(info.index)) continue
       const leaks = found.filter((one) => one.deviceId === info.index && one.answer === 'leak')
       // A run that tells what its allocator holds knows better than the device.
-      const onIt = [...this.#runs].filter(([, run]) => run.gpu === info.id).map(([run]) => runs.get(run))
+      const onIt = [...this.#courses.runs].filter(([, run]) => run.gpu === info.id).map(([run]) => runs.get(run))
       const told = onIt.find((one) => one?.answer !== 'no leak') ?? onIt.at(-1)
       verdicts.push(leaks[0] === undefined ? this.#ofGpu(followed, told) : ofLeakingGpu(info, leaks[0]))
-      const least = NOTABLE_RATIO * (sample?.memoryTotalBytes ?? info.memoryTotalBytes ?? 0)
-      const processes = [...this.#processes.values()].filter((one) => one.gpu === info.id && one.course.trend.maxBytes >= least)
-      processes.sort((a, b) => b.course.trend.maxBytes - a.course.trend.maxBytes)
+      const processes = this.#courses.processesOn(followed)
       for (const process of processes) {
         // In which process a run is, is not told: in the largest.
         const run = process === processes[0] ? (leaks[0] ?? told) : undefined
@@ -177,7 +101,7 @@ export class LeakVerdicts {
 
   /** A leak that ends with its process was one; a leak that ends because memory fell back was none. */
   #hasEnded({ subject }: Finding): boolean {
-    for (const { info, sample } of this.#gpus.values()) {
+    for (const { info, sample } of this.#courses.gpus.values()) {
       if (subject.gpu === null ? info.index !== subject.gpuIndex : info.id !== subject.gpu) continue
       const pids = sample?.processes?.map((process) => process.pid) ?? null
       if (pids !== null) return subject.pid === null ? pids.length === 0 : !pids.includes(subject.pid)
@@ -210,7 +134,7 @@ export class LeakVerdicts {
     }
   }
 
-  #ofGpu({ info, course }: Followed, run: LeakVerdict | undefined): LeakVerdict {
+  #ofGpu({ info, course }: FollowedGpu, run: LeakVerdict | undefined): LeakVerdict {
     const about: About = { subject: 'gpu', deviceId: info.index, simulated: info.provenance === 'simulated' }
     return inLightOf(this.#without(about, course, `GPU ${info.label}: memory`), run)
   }
@@ -221,15 +145,14 @@ export class LeakVerdicts {
   }
 
   #ofRun(run: string, { course, gpu }: FollowedRun): LeakVerdict {
-    const info = gpu === null ? undefined : this.#gpus.get(gpu)?.info
+    const info = gpu === null ? undefined : this.#courses.gpus.get(gpu)?.info
     const about: About = { subject: 'run', run, deviceId: info?.index ?? null, simulated: info?.provenance === 'simulated' }
     return this.#without(about, course, `Run ${run}: allocated memory`)
   }
 
   /** What can be said where the detector has found nothing. */
-  #without(about: About, { trend, series }: Course, name: string): LeakVerdict {
-    const seconds = trend.spanMs / 1000
-    const { bytesPerSecond, growthBytes } = trend
+  #without(about: About, course: Course, name: string): LeakVerdict {
+    const { bytesPerSecond, growthBytes, firstBytes, lastBytes, maxBytes, firstAt, spanMs } = course.trend
     const base = {
       deviceId: null,
       pid: null,
@@ -239,39 +162,24 @@ export class LeakVerdicts {
       bytesPerMinute: bytesPerSecond === null ? null : Math.round(bytesPerSecond * 60),
       grownBytes: growthBytes === null ? null : Math.round(growthBytes),
       since: null,
-      watchedSeconds: seconds,
+      watchedSeconds: spanMs / 1000,
       advice: [],
       ...about,
     }
-    if (trend.count === 0) return { ...base, answer: 'not known', message: `${name} in use cannot be read` }
-    const course = `${name} went from ${formatBytes(trend.firstBytes)} to ${formatBytes(trend.lastBytes)} in ${formatDuration(trend.spanMs)}, ${formatBytes(trend.maxBytes)} at most`
-    if (isStillGrowing(series, this.#options.thresholdBytes))
-      return {
-        ...base,
-        answer: 'too short to tell',
-        since: trend.firstAt,
-        message: `${course}; it is still growing, but whether it will fall back cannot be told from so short a time`,
-        advice: [WATCH_LONGER],
+    const figures = `${name} went from ${formatBytes(firstBytes)} to ${formatBytes(lastBytes)} in ${formatDuration(spanMs)}, ${formatBytes(maxBytes)} at most`
+    const tooShort = { ...base, answer: 'too short to tell', advice: [WATCH_LONGER] } as const
+    switch (judgeCourse(course, this.#options.thresholdBytes)) {
+      case 'not known':
+        return { ...base, answer: 'not known', message: `${name} in use cannot be read` }
+      case 'still growing': {
+        const message = `${figures}; it is still growing, but whether it will fall back cannot be told from so short a time`
+        return { ...tooShort, since: firstAt, message }
       }
-    if (seconds < LEAST_SECONDS || trend.count < LEAST_SAMPLES)
-      return {
-        ...base,
-        answer: 'too short to tell',
-        message: `${course}; that is too short a time to say that nothing leaks`,
-        advice: [WATCH_LONGER],
-      }
-    return { ...base, answer: 'no leak', message: `${course}; it does not keep growing` }
-  }
-
-  #dropSmallest(): void {
-    let smallest: string | null = null
-    let least = Number.POSITIVE_INFINITY
-    for (const [key, { course }] of this.#processes)
-      if (course.trend.maxBytes < least) {
-        smallest = key
-        least = course.trend.maxBytes
-      }
-    if (smallest !== null) this.#processes.delete(smallest)
+      case 'too short':
+        return { ...tooShort, message: `${figures}; that is too short a time to say that nothing leaks` }
+      case 'no leak':
+        return { ...base, answer: 'no leak', message: `${figures}; it does not keep growing` }
+    }
   }
 }
 

@@ -1,24 +1,28 @@
-/** The colour of a part of a device's memory: the same in every picture of a report. */
+/** The color of a part of a device's memory: the same in every picture of a report. */
 
 /** Positions in the palette; the reserve and what is free are not of the program, and stay pale. */
-const COLORS: Readonly<Record<string, string>> = {
-  torch_allocated: '--s0',
-  torch_rounding: '--s4',
-  torch_pending_free: '--s5',
-  torch_inactive_split: '--s7',
-  torch_releasable_cache: '--s1',
-  non_torch: '--s3',
-  outside_torch: '--s6',
-  other_processes: '--s2',
-  other: '--s6',
-  driver_reserve: '--axis',
-  free: '--grid',
+const COLORS: Readonly<Record<string, number | 'pale'>> = {
+  torch_allocated: 0,
+  torch_rounding: 4,
+  torch_pending_free: 5,
+  torch_inactive_split: 7,
+  torch_releasable_cache: 1,
+  non_torch: 3,
+  outside_torch: 6,
+  other_processes: 2,
+  other: 6,
+  driver_reserve: 'pale',
 }
 
 /** From what the program holds to what nobody does. */
 export const LEDGER_ORDER: readonly string[] = Object.keys(COLORS)
 
-/** A variable of the page's style. */
-export function ledgerColor(name: string): string {
-  return Object.hasOwn(COLORS, name) ? (COLORS[name] ?? '--s6') : '--s6'
+export function ledgerColor(name: string): number | 'pale' {
+  return Object.hasOwn(COLORS, name) ? (COLORS[name] ?? 6) : 6
+}
+
+/** A class of the page's style. */
+export function ledgerClass(name: string): string {
+  const color = ledgerColor(name)
+  return name === 'free' ? 'free' : `series-${color === 'pale' ? color : color + 1}`
 }

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { BoundedSeries } from './bounded-series.ts'
 import { MemoryTrend } from './memory-trend.ts'
-import { isStillGrowing } from './still-growing.ts'
 
 describe('a memory trend', () => {
   it('finds the slope of a line, wherever in time it lies', () => {
@@ -54,27 +53,5 @@ describe('a bounded series', () => {
     series.push(1, 5)
     series.push(2, null)
     expect(series.columns()).toEqual({ at: [1, 2], mean: [5, null], min: [5, null], max: [5, null] })
-  })
-})
-
-describe('still growing', () => {
-  const judged = (value: (i: number) => number) => {
-    const series = new BoundedSeries()
-    for (let i = 0; i < 400; i++) series.push(i * 100, value(i))
-    return isStillGrowing(series, 100)
-  }
-
-  it('is a rise to the end, a sawtooth on one too', () => {
-    expect(judged((i) => i)).toBe(true)
-    expect(judged((i) => i + (i % 20) * 10)).toBe(true)
-  })
-
-  it('is not a jump at the start, a rise that came to rest, a level, a fall, or a wave', () => {
-    expect(judged((i) => Math.min(i, 290))).toBe(false)
-    expect(judged((i) => (i < 190 ? i : 190))).toBe(false)
-    expect(judged((i) => (i < 60 ? i * 100 : 6000))).toBe(false)
-    expect(judged(() => 5)).toBe(false)
-    expect(judged((i) => -i)).toBe(false)
-    expect(judged((i) => 1000 * Math.sin(i / 10))).toBe(false)
   })
 })

@@ -11,8 +11,8 @@ import {
   shareText,
   sizeText,
 } from '../core/memory/oom-report.ts'
-import { escapeHtml, escapePath, utcTime } from './html-text.ts'
-import { ledgerColor } from './ledger-color.ts'
+import { escapeHtml, escapePath, tableHtml, timeHtml } from './html-text.ts'
+import { ledgerClass } from './ledger-color.ts'
 
 /** `raw`: what the SDK sent, for who wants all of it; `runName`: where the page is of more than that run. */
 export function oomSection(report: OomReport, raw: unknown, runName: string | null): string {
@@ -43,7 +43,7 @@ function facts(report: OomReport): string {
     rows.push(['Emptied its cache and tried again', `${allocatorRetries} ${allocatorRetries === 1 ? 'time' : 'times'}`])
   if (snapshot?.path != null) rows.push(['Snapshot', `<code>${escapePath(snapshot.path)}</code>, to be opened at pytorch.org/memory_viz`])
   else if (snapshot?.reason != null) rows.push(['Snapshot', escapeHtml(snapshot.reason)])
-  const who = [rank === null ? '' : `rank ${rank}`, pid === null ? '' : `process ${pid}`, at === null ? '' : `${utcTime(at)} UTC`]
+  const who = [rank === null ? '' : `rank ${rank}`, pid === null ? '' : `process ${pid}`, at === null ? '' : timeHtml(at)]
   if (who.some((part) => part !== '')) rows.push(['Who and when', who.filter((part) => part !== '').join(', ')])
   return `<dl>${rows.map(([name, text]) => `<dt>${name}</dt><dd>${text}</dd>`).join('')}</dl>`
 }
@@ -57,14 +57,15 @@ function ledger(report: OomReport): string {
     .filter(({ bytes }) => bytes > 0)
     .map(({ name, bytes }) => {
       const title = escapeHtml(`${ledgerLabel(name)}: ${sizeText(bytes)}`)
-      return `<span style="flex-grow:${(bytes / total).toFixed(6)};background:var(${ledgerColor(name)})" title="${title}"></span>`
+      return `<span class="${ledgerClass(name)}" style="flex-grow:${(bytes / total).toFixed(6)}" title="${title}"></span>`
     })
   const rows = entries.map(
     ({ name, bytes, explanation }) =>
-      `<tr><td><i style="background:var(${ledgerColor(name)})"></i>${escapeHtml(ledgerLabel(name))}</td><td>${sizeText(bytes)}</td><td>${escapeHtml(shareText(bytes, total))}</td><td class="faint">${escapeHtml(explanation ?? '')}</td></tr>`,
+      `<tr><td><i class="swatch ${ledgerClass(name)}"></i>${escapeHtml(ledgerLabel(name))}</td><td>${sizeText(bytes)}</td><td>${escapeHtml(shareText(bytes, total))}</td><td class="faint">${escapeHtml(explanation ?? '')}</td></tr>`,
   )
+  const sum = `<tr class="sum"><td>All of it</td><td>${sizeText(total)}</td><td>100.0 %</td><td></td></tr>`
   return `<h3>Where it was</h3><div class="bar" role="img" aria-label="${escapeHtml(said.join(', '))}">${parts.join('')}</div>
-<div class="scroll"><table class="parts"><tr><th>part</th><th>size</th><th>share</th><th>what it is</th></tr>${rows.join('')}<tr class="sum"><td>All of it</td><td>${sizeText(total)}</td><td>100.0 %</td><td></td></tr></table></div>`
+${tableHtml('parts', ['part', 'size', 'share', 'what it is'], [...rows, sum])}`
 }
 
 function holders({ holders: list }: OomReport): string {
@@ -72,7 +73,7 @@ function holders({ holders: list }: OomReport): string {
   const rows = list.map(
     (holder) => `<tr><td>${sizeText(holder.bytes)}</td><td>${holder.blocks ?? ''}</td><td class="wide">${placeHtml(holder)}</td></tr>`,
   )
-  return `<h3>Who held it</h3><div class="scroll"><table class="holders"><tr><th>size</th><th>blocks</th><th>allocated at</th></tr>${rows.join('')}</table></div>`
+  return `<h3>Who held it</h3>${tableHtml('holders', ['size', 'blocks', 'allocated at'], rows)}`
 }
 
 function stack({ stack: frames, message }: OomReport): string {

@@ -1,18 +1,53 @@
-/** The pictures of a profile. */
+/** The charts of a profile: for the page, and as one picture. */
 import { type ChartMark, type ChartSpec, renderChart } from '../core/chart/chart.ts'
-import type { Theme } from '../core/chart/palette.ts'
 import type { GpuInfo } from '../core/model.ts'
+import type { ReportChart, ReportSeries } from '../core/report-page.ts'
+import type { SeriesColumns } from './bounded-series.ts'
 import type { MemoryProfile } from './memory-profile.ts'
 
-const WIDTH = 900
-const HEIGHT = 280
 const MOST_MARKS = 6
+const FRAME = { width: 900, timeZone: 'UTC' } as const
 
-export function memoryChart(profile: MemoryProfile, info: GpuInfo, theme: Theme): string {
+/** What the page shows of a GPU. */
+export function deviceCharts(profile: MemoryProfile, info: GpuInfo): ReportChart[] {
+  const memory = profile.memoryOf(info.id)
+  const busy = profile.utilizationOf(info.id)
+  const total = info.memoryTotalBytes
+  return [
+    {
+      title: `GPU ${info.label}: memory in use${mark(info)}`,
+      unit: 'bytes',
+      gpuIndex: info.index,
+      times: memory.at,
+      ...(total === null ? {} : { limit: { value: total, label: 'capacity' } }),
+      series: [line('in use', memory)],
+    },
+    {
+      title: `GPU ${info.label}: busy${mark(info)}`,
+      unit: 'ratio',
+      gpuIndex: info.index,
+      times: busy.at,
+      series: [line('busy', busy)],
+    },
+  ]
+}
+
+function line(name: string, { mean, min, max }: SeriesColumns): ReportSeries {
+  return { name, values: mean, ...(max.some((value, index) => value !== min[index]) ? { min, max } : {}) }
+}
+
+/** One picture of all: bytes of a single GPU, or the share that is in use of each of several. */
+export function profilePlot(profile: MemoryProfile, infos: readonly GpuInfo[]): string {
+  const only = infos[0]
+  return renderChart(only !== undefined && infos.length === 1 ? memoryOf(profile, only) : memoryOfAll(profile, infos))
+}
+
+function memoryOf(profile: MemoryProfile, info: GpuInfo): ChartSpec {
   const { at, mean, min, max } = profile.memoryOf(info.id)
   const total = info.memoryTotalBytes
-  return renderChart({
-    ...frame(theme),
+  return {
+    ...FRAME,
+    height: 280,
     title: `GPU ${info.label}${info.name === null ? '' : ` ${info.name}`}: memory in use${mark(info)}`,
     unit: 'bytes',
     at,
@@ -20,32 +55,15 @@ export function memoryChart(profile: MemoryProfile, info: GpuInfo, theme: Theme)
     lowest: 0,
     ...(total === null ? {} : { limits: [{ value: total, label: 'capacity' }], highest: total * 1.02 }),
     marks: marks(profile, info.index),
-  })
+  }
 }
 
-export function utilizationChart(profile: MemoryProfile, info: GpuInfo, theme: Theme): string {
-  const { at, mean, min, max } = profile.utilizationOf(info.id)
-  return renderChart({
-    ...frame(theme),
-    height: 180,
-    title: `GPU ${info.label}: busy${mark(info)}`,
-    unit: 'ratio',
-    at,
-    series: [{ name: 'busy', values: mean, min, max }],
-    lowest: 0,
-    highest: 1,
-  })
-}
-
-/** One picture of all: bytes of a single GPU, or the share that is in use of each of several. */
-export function profilePlot(profile: MemoryProfile, infos: readonly GpuInfo[], theme: Theme = 'light'): string {
-  const only = infos[0]
-  if (only !== undefined && infos.length === 1) return memoryChart(profile, only, theme)
+function memoryOfAll(profile: MemoryProfile, infos: readonly GpuInfo[]): ChartSpec {
   // All GPUs are sampled in the same ticks, so the longest column of times serves all.
   const columns = infos.map((info) => profile.memoryOf(info.id))
   const longest = columns.reduce<readonly number[]>((best, one) => (one.at.length > best.length ? one.at : best), [])
-  return renderChart({
-    ...frame(theme),
+  return {
+    ...FRAME,
     height: 320,
     title: `GPU memory in use${infos.some((info) => info.provenance === 'simulated') ? ' (SIMULATED)' : ''}`,
     unit: 'ratio',
@@ -59,11 +77,7 @@ export function profilePlot(profile: MemoryProfile, infos: readonly GpuInfo[], t
     lowest: 0,
     highest: 1,
     marks: infos.flatMap((info) => marks(profile, info.index)).slice(0, MOST_MARKS),
-  })
-}
-
-function frame(theme: Theme): Pick<ChartSpec, 'width' | 'height' | 'theme' | 'timeZone'> {
-  return { width: WIDTH, height: HEIGHT, theme, timeZone: 'UTC' }
+  }
 }
 
 function mark(info: GpuInfo): string {

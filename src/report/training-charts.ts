@@ -1,33 +1,10 @@
 /** From what was recorded to what is drawn: charts with columns over one time axis. */
 import { ledgerLabel } from '../core/memory/oom-report.ts'
 import type { Reading } from '../core/model.ts'
+import type { ChartUnit, ReportChart, ReportSeries } from '../core/report-page.ts'
 import { LEDGER_ORDER, ledgerColor } from './ledger-color.ts'
 import type { BucketSeries } from './training-buckets.ts'
 import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-recording.ts'
-
-export type ChartUnit = 'bytes' | 'percent' | 'celsius' | 'watts' | 'seconds' | 'number'
-
-export interface ReportSeries {
-  readonly name: string
-  readonly values: readonly Reading[]
-  /** A variable of the page's style; without it the next of the palette. */
-  readonly color?: string
-  /** Extremes inside each bucket; absent where a bucket holds one value. */
-  readonly min?: readonly Reading[]
-  readonly max?: readonly Reading[]
-  /** Buckets with NaN or infinite values. */
-  readonly odd?: readonly number[]
-}
-
-export interface ReportChart {
-  readonly title: string
-  readonly unit: ChartUnit
-  readonly stacked?: true
-  /** Logarithmic axis where all is above zero. */
-  readonly log?: true
-  readonly limit?: { readonly value: number; readonly label: string }
-  readonly series: readonly ReportSeries[]
-}
 
 export interface LedgerPart {
   readonly name: string
@@ -57,25 +34,25 @@ const MOST_LEDGERS = 16
 export function reportCharts(recorded: Recorded, ledgerOf: LedgerOf, pidOf: PidOf): ReportChart[] {
   const { ranks, gpus } = recorded
   const used = recorded.buckets.used
-  const training = (title: string, unit: ChartUnit, name: StepSeriesName, factor = 1, log = false): ReportChart => ({
+  const training = (title: string, unit: ChartUnit, name: StepSeriesName, log = false): ReportChart => ({
     title,
     unit,
     ...(log ? { log: true as const } : {}),
-    series: ranks.flatMap((rank) => column(rankName(rank, ranks), rank.series[name], used, factor) ?? []),
+    series: ranks.flatMap((rank) => column(rankName(rank, ranks), rank.series[name], used) ?? []),
   })
-  const device = (title: string, unit: ChartUnit, name: GpuSeriesName, factor = 1): ReportChart => ({
+  const device = (title: string, unit: ChartUnit, name: GpuSeriesName): ReportChart => ({
     title,
     unit,
-    series: gpus.flatMap((gpu) => column(`GPU ${gpu.label}`, gpu.series[name], used, factor) ?? []),
+    series: gpus.flatMap((gpu) => column(`GPU ${gpu.label}`, gpu.series[name], used) ?? []),
   })
   const charts = [
-    training('Loss', 'number', 'loss', 1, true),
+    training('Loss', 'number', 'loss', true),
     training('Learning rate', 'number', 'learningRate'),
-    training('Gradient norm', 'number', 'gradientNorm', 1, true),
-    training('Step time', 'seconds', 'stepSeconds', 1, true),
+    training('Gradient norm', 'number', 'gradientNorm', true),
+    training('Step time', 'seconds', 'stepSeconds', true),
     training('Throughput (samples per second)', 'number', 'throughputPerSecond'),
-    device('GPU utilisation', 'percent', 'utilizationRatio', 100),
-    device('Tensor core activity', 'percent', 'tensorActiveRatio', 100),
+    device('GPU utilisation', 'ratio', 'utilizationRatio'),
+    device('Tensor core activity', 'ratio', 'tensorActiveRatio'),
     device('GPU memory', 'bytes', 'memoryUsedBytes'),
     ...gpus.slice(0, MOST_LEDGERS).map((gpu) => ledgerChart(gpu, recorded, ledgerOf, pidOf)),
     device('Temperature', 'celsius', 'temperatureCelsius'),
@@ -91,7 +68,7 @@ function rankName({ run, rank }: RecordedRank, all: readonly RecordedRank[]): st
 }
 
 /** null: there is nothing to draw. */
-function column(name: string, series: BucketSeries, used: number, factor: number): ReportSeries | null {
+function column(name: string, series: BucketSeries, used: number): ReportSeries | null {
   const values: Reading[] = []
   const min: Reading[] = []
   const max: Reading[] = []
@@ -103,9 +80,9 @@ function column(name: string, series: BucketSeries, used: number, factor: number
     if (series.odd[index]) odd.push(index)
     if (mean !== null || series.odd[index]) isEmpty = false
     if ((series.count[index] ?? 0) > 1) isBanded = true
-    values.push(mean === null ? null : mean * factor)
-    min.push(mean === null ? null : (series.min[index] ?? 0) * factor)
-    max.push(mean === null ? null : (series.max[index] ?? 0) * factor)
+    values.push(mean)
+    min.push(mean === null ? null : (series.min[index] ?? 0))
+    max.push(mean === null ? null : (series.max[index] ?? 0))
   }
   if (isEmpty) return null
   return { name, values, ...(isBanded ? { min, max } : {}), ...(odd.length > 0 ? { odd } : {}) }
@@ -167,6 +144,7 @@ function ledgerChart(gpu: RecordedGpu, { buckets, ranks, gpus }: Recorded, ledge
     title: `Where the memory of GPU ${gpu.label} is`,
     unit: 'bytes',
     stacked: true,
+    gpuIndex: gpu.index,
     ...(gpu.totalBytes === null ? {} : { limit: { value: gpu.totalBytes, label: 'capacity' } }),
     series: drawn.map(([name, values]) => ({
       name: ledgerLabel(name),

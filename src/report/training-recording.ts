@@ -93,7 +93,7 @@ export interface ReadOptions {
 const COLUMNS = new Map(GPU_COLUMNS.map((column) => [column.field, column]))
 const scaled = (record: JsonRecord, field: GpuSeriesName | 'energyJoules'): Reading => {
   const column = COLUMNS.get(field)
-  const value = column === undefined ? null : record[column.name]
+  const value = column === undefined ? null : record[column.column]
   return column !== undefined && typeof value === 'number' && Number.isFinite(value) ? fromColumn(value, column.scale) : null
 }
 

@@ -61,8 +61,7 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
       const report: HtmlReport = {
         summary,
         charts: reportCharts(shown, ledgerOf, pidOf),
-        times: shown.buckets.times(),
-        bucketMs: shown.buckets.widthMs,
+        times: { firstAt: shown.buckets.times()[0] ?? shown.from, stepMs: shown.buckets.widthMs, count: shown.buckets.used },
         generatedAt,
         version,
         lastReport,

@@ -1,15 +1,24 @@
 import { z } from 'zod'
-import { type Settings, setting } from '../core/setting.ts'
+import { type Setting, type Settings, setting } from '../core/setting.ts'
 
-const SOURCE_FORM = /^(auto|demo|replay:.+|(nvidia|amd)(,(nvidia|amd))*)$/
-
-export const samplerSettings = {
-  source: setting({
-    schema: z.string().regex(SOURCE_FORM, 'expected auto, nvidia, amd, "nvidia,amd", demo or replay:PATH'),
+/** Where samples come from: the sources of `vendors`, several with commas, or one that stands in for them. */
+export function sourceSetting(vendors: readonly string[]): Setting<string> {
+  const one = `(${vendors.join('|')})`
+  const named = vendors.join(', ')
+  return setting({
+    schema: z
+      .string()
+      .regex(
+        new RegExp(`^(auto|demo|replay:.+|${one}(,${one})*)$`),
+        `expected auto, ${named}, "${vendors.join(',')}", demo or replay:PATH`,
+      ),
     default: 'auto',
     flag: '--source <source>',
-    help: 'where samples come from: auto, nvidia, amd, demo, or replay:PATH',
-  }),
+    help: `where samples come from: auto, ${named}, demo, or replay:PATH`,
+  })
+}
+
+export const samplerSettings = {
   interval: setting({
     schema: z.number().min(0.1).max(86_400),
     default: 1,

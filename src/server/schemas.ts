@@ -1,6 +1,9 @@
 /** The shapes of the answers. Strict here, so that a test sees a field nobody described; open in /openapi.json, so that fields can be added. */
 import { z } from 'zod'
 import { alertsEventSchema, alertViewSchema } from '../core/alert-schema.ts'
+import { GPU_EVENTS, GPU_INFO, GPU_READINGS, GPU_STATES, PROVENANCES } from '../core/fields/gpu.ts'
+import { HOST_READINGS } from '../core/fields/host.ts'
+import { GPU_PROCESS_TYPES, PROCESS_INFO, PROCESS_SHARES } from '../core/fields/process.ts'
 import { findingSchema } from '../core/finding-schema.ts'
 import type { GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../core/kinds.ts'
 import type {
@@ -16,79 +19,33 @@ import type {
 } from '../core/model.ts'
 import { GPU_FIELDS } from '../core/record.ts'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../core/route-errors.ts'
+import { columnShape, factShape } from './field-schema.ts'
 
 const reading = z.number().nullable()
 const text = z.string().nullable()
 const at = z.number().describe('Epoch milliseconds')
-const provenance = z.enum(['live', 'simulated', 'replay'])
+const provenance = z.enum(PROVENANCES)
 
 export const gpuField = z.enum(GPU_FIELDS as [GpuField, ...GpuField[]])
 
-const gpuInfo: z.ZodType<GpuInfo> = z.strictObject({
-  id: z.string(),
-  index: z.number().int(),
-  label: z.string(),
-  vendor: z.enum(['nvidia', 'amd']),
-  provenance,
-  name: text,
-  pciBusId: text,
-  minor: reading,
-  serial: text,
-  driverVersion: text,
-  cudaVersion: text,
-  libraryVersion: text,
-  architecture: text,
-  computeCapability: text,
-  vbiosVersion: text,
-  computeMode: reading,
-  memoryTotalBytes: reading,
-  powerLimitWatts: reading,
-  powerLimitEnforcedWatts: reading,
-  powerLimitDefaultWatts: reading,
-  powerLimitMinWatts: reading,
-  powerLimitMaxWatts: reading,
-  smClockMaxHertz: reading,
-  memoryClockMaxHertz: reading,
-  temperatureSlowdownCelsius: reading,
-  temperatureShutdownCelsius: reading,
-  temperatureMaxCelsius: reading,
-  memoryTemperatureMaxCelsius: reading,
-  pcieGenerationMax: reading,
-  pcieWidthMax: reading,
-  migMode: z.enum(['enabled', 'disabled']).nullable(),
-  mig: z
-    .strictObject({
-      parentId: z.string(),
-      gpuInstanceId: z.number().int(),
-      computeInstanceId: z.number().int().nullable(),
-      profile: text,
-    })
-    .nullable(),
-  unifiedMemory: z.boolean(),
-  unavailable: z.record(z.string(), z.string()),
-})
+const gpuInfo: z.ZodType<GpuInfo> = z.strictObject(factShape(GPU_INFO))
 
 const gpuProcessShape = {
   pid: z.number().int(),
-  type: z.enum(['compute', 'graphics', 'both']),
+  type: z.enum(GPU_PROCESS_TYPES),
   memoryUsedBytes: reading,
-  smRatio: reading,
-  memoryRatio: reading,
-  encoderRatio: reading,
-  decoderRatio: reading,
+  ...columnShape(PROCESS_SHARES),
 }
 const gpuProcess: z.ZodType<GpuProcess> = z.strictObject(gpuProcessShape)
-
-const readings = Object.fromEntries(GPU_FIELDS.map((field) => [field, reading])) as Record<GpuField, typeof reading>
 
 const gpuSample: z.ZodType<GpuSample> = z.strictObject({
   kind: z.literal('gpu'),
   at,
   gpu: z.string(),
-  state: z.enum(['ok', 'lost', 'reset_required', 'suspended', 'error']),
+  state: z.enum(GPU_STATES),
   stateReason: text,
   slowAt: reading,
-  ...readings,
+  ...columnShape(GPU_READINGS),
   processes: z.array(gpuProcess).nullable(),
 })
 
@@ -101,19 +58,8 @@ const gpuView: z.ZodType<GpuView> = z.strictObject({
 
 const processInfo: z.ZodType<ProcessInfo> = z.strictObject({
   pid: z.number().int(),
-  parentPid: reading,
-  startedAt: reading,
-  user: text,
-  uid: reading,
-  name: text,
-  executable: text,
+  ...columnShape(PROCESS_INFO),
   command: z.array(z.string()).nullable(),
-  state: text,
-  cpuRatio: reading,
-  residentBytes: reading,
-  container: text,
-  pod: text,
-  slurmJob: text,
 })
 
 const processView: z.ZodType<ProcessView> = z.strictObject({ ...gpuProcessShape, gpu: z.string(), info: processInfo.nullable() })
@@ -122,18 +68,7 @@ const hostSample: z.ZodType<HostSample> = z.strictObject({
   kind: z.literal('host'),
   at,
   hostname: z.string(),
-  cpuRatio: reading,
-  cpuCount: reading,
-  load1: reading,
-  load5: reading,
-  load15: reading,
-  memoryTotalBytes: reading,
-  memoryUsedBytes: reading,
-  memoryAvailableBytes: reading,
-  swapTotalBytes: reading,
-  swapUsedBytes: reading,
-  diskTotalBytes: reading,
-  diskFreeBytes: reading,
+  ...columnShape(HOST_READINGS),
   processes: z.array(processInfo),
   processesReason: text,
 })
@@ -142,7 +77,7 @@ const gpuEvent: z.ZodType<GpuEvent> = z.strictObject({
   kind: z.literal('event'),
   at,
   gpu: text,
-  event: z.enum(['xid', 'ecc_corrected', 'ecc_uncorrected', 'gpu_unavailable', 'recovery_action', 'lost', 'recovered', 'log_gap']),
+  event: z.enum(GPU_EVENTS),
   code: reading,
   message: z.string(),
   origin: z.string(),

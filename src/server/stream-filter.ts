@@ -1,5 +1,6 @@
 /** What one client of the stream wants to hear of. */
 import type { GpuView, StreamEvent } from '../core/kinds.ts'
+import { namesGpu } from '../core/known/about-gpu.ts'
 
 export const EVENT_TYPES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps']
 
@@ -14,10 +15,6 @@ export interface StreamFilter {
 
 export function createFilter(types: readonly string[] | null, gpus: readonly string[] | null): StreamFilter {
   return { types: types && new Set(types), gpus, key: gpus === null ? '' : [...gpus].sort().join(',') }
-}
-
-export function namesGpu({ info }: GpuView, name: string): boolean {
-  return info.label === name || info.id === name || String(info.index) === name
 }
 
 /** Remembers which GPUs a filter means, until the devices change. */
@@ -40,7 +37,7 @@ export class GpuMatcher {
     if (known !== undefined) return known
     const view = this.#gpus().find(({ info }) => info.id === id)
     if (!view) return this.#names.includes(id)
-    const match = this.#names.some((name) => namesGpu(view, name))
+    const match = this.#names.some((name) => namesGpu(view.info, name))
     this.#known.set(id, match)
     return match
   }

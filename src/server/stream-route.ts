@@ -1,10 +1,11 @@
 /** GET /api/v1/stream: lets a client join the live stream. */
 import { z } from 'zod'
 import type { AgentState } from '../core/kinds.ts'
+import { namesGpu } from '../core/known/about-gpu.ts'
 import { type Route, route } from '../core/route.ts'
 import { knownGpus } from './gpu-name.ts'
 import type { Stream } from './stream.ts'
-import { createFilter, EVENT_TYPES, namesGpu } from './stream-filter.ts'
+import { createFilter, EVENT_TYPES } from './stream-filter.ts'
 
 const KEEP_ALIVE_MS = 30_000
 const MOST_NAMES = 128
@@ -44,7 +45,7 @@ export function streamRoute({ state, stream }: { readonly state: AgentState; rea
       const gpus = names(asked.gpus)
       const known = state.gpus()
       // Before the first reading no GPU is known, and a name may still turn out to be right.
-      const stranger = known.length === 0 ? undefined : gpus?.find((name) => !known.some((view) => namesGpu(view, name)))
+      const stranger = known.length === 0 ? undefined : gpus?.find((name) => !known.some((view) => namesGpu(view.info, name)))
       if (stranger !== undefined) {
         return refuse('invalid_gpu', `gpus: no GPU has the label, index or id ${JSON.stringify(stranger.slice(0, 60))}.`, knownGpus(known))
       }

@@ -11,6 +11,17 @@ export interface UnitOptions {
   readonly runAs: string | null
   /** null: the places where gpuwarden looks by itself. */
   readonly config: string | null
+  /** What the drivers of the vendors need. */
+  readonly drivers: readonly DriverNeeds[]
+}
+
+export interface DriverNeeds {
+  /** Units that have to be started before. */
+  readonly after: readonly string[]
+  /** As DeviceAllow= takes them. */
+  readonly devices: readonly string[]
+  /** Why there are none, for those who read the unit. */
+  readonly note: string | null
 }
 
 type Lines = readonly (string | null)[]
@@ -22,12 +33,12 @@ export function unitText(options: UnitOptions): string {
   return `${sections.map((lines) => lines.filter((line) => line !== null).join('\n')).join('\n\n')}\n`
 }
 
-function unit({ scope }: UnitOptions): Lines {
+function unit({ scope, drivers }: UnitOptions): Lines {
   return [
     '[Unit]',
     'Description=gpuwarden watches the GPUs of this machine and the training on them',
     scope === 'system' ? 'Wants=network-online.target' : null,
-    scope === 'system' ? 'After=network-online.target nvidia-persistenced.service' : null,
+    scope === 'system' ? `After=${['network-online.target', ...drivers.flatMap(({ after }) => after)].join(' ')}` : null,
     '# Ten starts in ten minutes are enough to know that an eleventh will not help.',
     'StartLimitIntervalSec=600',
     'StartLimitBurst=10',
@@ -69,7 +80,7 @@ function service(options: UnitOptions): Lines {
   ]
 }
 
-function systemOnly({ runAs, node, program, config }: UnitOptions): Lines {
+function systemOnly({ runAs, node, program, config, drivers }: UnitOptions): Lines {
   const inHome = [node, program, config ?? ''].some((path) => /^\/(home|root|run\/user)\//.test(path))
   return [
     ...(runAs === null ? ['DynamicUser=yes'] : [`User=${runAs}`, 'RemoveIPC=yes']),
@@ -88,9 +99,9 @@ function systemOnly({ runAs, node, program, config }: UnitOptions): Lines {
     'CapabilityBoundingSet=CAP_SYSLOG',
     'AmbientCapabilities=CAP_SYSLOG',
     '# Whose process is on a GPU is read from /proc, so that ProtectProc= and PrivateUsers= must stay off.',
-    '# AMD cards are read through /sys and need no device.',
+    ...drivers.flatMap(({ note }) => (note === null ? [] : [`# ${note}`])),
     'DevicePolicy=closed',
-    'DeviceAllow=char-nvidia* rw',
+    ...drivers.flatMap(({ devices }) => devices.map((device) => `DeviceAllow=${device}`)),
     'DeviceAllow=/dev/kmsg r',
     '# V8 compiles while it runs, so that MemoryDenyWriteExecute= must stay off.',
   ]

@@ -1,21 +1,16 @@
-/** The list of sources. A new vendor is one folder and one line here; nothing is loaded before it is asked for. */
+/** The list of sources: one for each vendor, and those that go with them or stand in for them. Nothing is loaded before it is asked for. */
 import type { SourceKind } from '../core/kinds.ts'
+import { VENDORS } from './vendors.ts'
 
 const SOURCES: Readonly<Record<string, () => Promise<SourceKind>>> = {
-  nvidia: async () => (await import('./nvidia/index.ts')).nvidia,
-  amd: async () => (await import('./amd/index.ts')).amd,
+  ...Object.fromEntries(VENDORS.map(({ name, load }) => [name, load])),
   host: async () => (await import('./host/index.ts')).host,
   demo: async () => (await import('./demo/index.ts')).demo,
   replay: async () => (await import('./replay.ts')).replay,
 }
 
-/** Those that `auto` looks for. */
-export const VENDOR_SOURCES: readonly string[] = ['nvidia', 'amd']
-
-export const SOURCE_NAMES: readonly string[] = Object.keys(SOURCES)
-
 export async function loadSource(name: string): Promise<SourceKind> {
   const load = SOURCES[name]
-  if (!load) throw new Error(`unknown source "${name}": expected one of ${SOURCE_NAMES.join(', ')}`)
+  if (!load) throw new Error(`unknown source "${name}": expected one of ${Object.keys(SOURCES).join(', ')}`)
   return load()
 }

@@ -2,6 +2,7 @@
 import type { Source, SourceEnv, SourceKind } from '../core/kinds.ts'
 import type { GpuInfo, Sample } from '../core/model.ts'
 import { describeSkipped, openRecording, type Recording, type RecordingItem } from '../core/recording/recording.ts'
+import { vendorOfModel } from './vendors.ts'
 
 /** How many moments one read gives when there is no pace to keep. */
 const MOMENTS_PER_READ = 200
@@ -17,7 +18,7 @@ export const replay: SourceKind = {
     if (replayPath === undefined) return null
     if (!(speed > 0))
       throw new Error(`speed of a replay must be a number above 0, or Infinity for as fast as it goes; got ${String(speed)}`)
-    const source = new ReplaySource(await openRecording(replayPath), speed, env)
+    const source = new ReplaySource(await openRecording(replayPath, vendorOfModel), speed, env)
     await source.start()
     return source
   },

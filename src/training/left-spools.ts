@@ -1,7 +1,7 @@
 /** Spools whose process is gone: delivered by the next one that reaches the same agent. */
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AgentLink, Answer } from './agent-link.ts'
+import type { AgentClient, Answer } from '../core/agent-client.ts'
 import { isRunning } from './process-start.ts'
 import { readWholeLines } from './step-spool.ts'
 
@@ -17,7 +17,7 @@ interface Head {
 }
 
 /** Oldest first. Returns how many steps were delivered; stops at the first that the agent cannot take now. */
-export async function deliverLeftSpools(folder: string | null, link: AgentLink): Promise<number> {
+export async function deliverLeftSpools(folder: string | null, link: AgentClient): Promise<number> {
   let delivered = 0
   for (const path of folder === null ? [] : spoolsIn(folder)) {
     const file = opened(path)
@@ -26,7 +26,7 @@ export async function deliverLeftSpools(folder: string | null, link: AgentLink):
       const { lines, next } = readWholeLines(file, 0, 1, HEAD_BYTES)
       const head = headOf(lines[0])
       if (head === null || head.url !== link.url || isRunning(head.process.pid, head.process.start)) continue
-      const announced = await link.post('/api/v1/runs', head.run)
+      const announced = await link.tryPost('/api/v1/runs', head.run)
       if (isRefused(announced)) {
         // The agent will never take it: kept for a person, but not tried again.
         renameSync(path, `${path}.refused`)
@@ -45,19 +45,19 @@ export async function deliverLeftSpools(folder: string | null, link: AgentLink):
 }
 
 /** null: not now. */
-async function deliver(file: number, from: number, id: string, link: AgentLink): Promise<number | null> {
+async function deliver(file: number, from: number, id: string, link: AgentClient): Promise<number | null> {
   let delivered = 0
   for (let offset = from; ; ) {
     const { lines, next } = readWholeLines(file, offset, BATCH_LINES, BATCH_BYTES)
     if (lines.length === 0) return delivered
     const steps = lines.filter((line) => !line.startsWith('{"end"'))
     if (steps.length > 0) {
-      const answer = await link.postLines(`/api/v1/runs/${id}/steps`, steps)
+      const answer = await link.tryPostLines(`/api/v1/runs/${id}/steps`, steps)
       if (answer.status !== 200 && !isRefused(answer)) return null
       delivered += (answer.body as { accepted?: number } | null)?.accepted ?? 0
     }
     for (const line of lines.filter((one) => one.startsWith('{"end"'))) {
-      const answer = await link.post(`/api/v1/runs/${id}/end`, (JSON.parse(line) as { end: unknown }).end)
+      const answer = await link.tryPost(`/api/v1/runs/${id}/end`, (JSON.parse(line) as { end: unknown }).end)
       if (answer.status !== 200 && !isRefused(answer)) return null
     }
     offset = next

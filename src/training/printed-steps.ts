@@ -1,5 +1,5 @@
 /** Sends what a command printed of its steps, as long as the command does not report steps itself. */
-import type { AgentLink } from './agent-link.ts'
+import type { AgentClient } from '../core/agent-client.ts'
 import { toJson } from './json-text.ts'
 import { type FoundStep, OutputParser } from './output-parser.ts'
 import { ProgressBar } from './progress-bar.ts'
@@ -12,7 +12,7 @@ const BAR_FOLLOWS_MS = 90
 const FIRST_SEQ = 2 ** 40
 
 export class PrintedSteps {
-  readonly #link: AgentLink
+  readonly #link: AgentClient
   readonly #run: string
   readonly #announced: Readonly<Record<string, unknown>>
   readonly #bar = new ProgressBar()
@@ -27,7 +27,7 @@ export class PrintedSteps {
   #sending: Promise<void> | null = null
 
   /** `announced`: the run as it is posted, without which its plan cannot be. */
-  constructor(link: AgentLink, announced: { readonly id: string; readonly name: string; readonly started_at: number }) {
+  constructor(link: AgentClient, announced: { readonly id: string; readonly name: string; readonly started_at: number }) {
     this.#link = link
     this.#run = announced.id
     this.#announced = announced
@@ -65,7 +65,7 @@ export class PrintedSteps {
   async #tellTotal(): Promise<void> {
     const total = [...this.#parsers.values()].find(({ totalSteps }) => totalSteps !== null)?.totalSteps ?? null
     if (total === null || total === this.#toldTotal) return
-    const { status } = await this.#link.post('/api/v1/runs', { ...this.#announced, total_steps: total })
+    const { status } = await this.#link.tryPost('/api/v1/runs', { ...this.#announced, total_steps: total })
     if (status === 200) this.#toldTotal = total
   }
 
@@ -92,7 +92,7 @@ export class PrintedSteps {
 
   async #send(): Promise<void> {
     if (this.#isOff || this.#waiting.length === 0) return
-    const known = await this.#link.get(`/api/v1/runs/${this.#run}`)
+    const known = await this.#link.tryGet(`/api/v1/runs/${this.#run}`)
     const steps = (known.body as { training?: { steps?: number } } | null)?.training?.steps ?? 0
     if (steps > this.#sent) {
       this.#isOff = true
@@ -101,11 +101,11 @@ export class PrintedSteps {
     }
     const batch = this.#waiting.slice(0, 1000)
     const path = `/api/v1/runs/${this.#run}/steps`
-    let { status, body } = await this.#link.postLines(path, batch)
+    let { status, body } = await this.#link.tryPostLines(path, batch)
     if (status === 404) {
       // A command may print before the agent has been told of it.
-      await this.#link.post('/api/v1/runs', this.#announced)
-      const again = await this.#link.postLines(path, batch)
+      await this.#link.tryPost('/api/v1/runs', this.#announced)
+      const again = await this.#link.tryPostLines(path, batch)
       status = again.status
       body = again.body
     }

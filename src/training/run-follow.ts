@@ -1,6 +1,7 @@
 /** Follows a command from outside: which GPUs its processes are on, what those GPUs do, what is found. Asks the agent at intervals. */
+
+import type { AgentClient } from '../core/agent-client.ts'
 import type { Finding, GpuInfo, GpuSample, ProcessView, Reading } from '../core/model.ts'
-import type { AgentLink } from './agent-link.ts'
 import { ProcessTree } from './process-tree.ts'
 
 interface GpuRow {
@@ -18,7 +19,7 @@ export interface FollowedGpu {
 }
 
 export interface FollowOptions {
-  readonly link: AgentLink
+  readonly link: AgentClient
   readonly pid: number
   readonly everyMs: number
   /** Called once per new sample of a GPU. */
@@ -69,10 +70,10 @@ export class RunFollower {
     const { link } = this.#options
     const pids = this.#tree.pids()
     const [gpus, processes, findings, host] = await Promise.all([
-      link.get('/api/v1/gpus'),
-      link.get('/api/v1/processes'),
-      link.get('/api/v1/findings'),
-      link.get('/api/v1/host'),
+      link.tryGet('/api/v1/gpus'),
+      link.tryGet('/api/v1/processes'),
+      link.tryGet('/api/v1/findings'),
+      link.tryGet('/api/v1/host'),
     ])
     if (gpus.status === 200) for (const row of (gpus.body as { gpus: GpuRow[] }).gpus) this.#takeGpu(row)
     if (processes.status === 200) this.#takeProcesses((processes.body as { processes: ProcessView[] }).processes, pids)

@@ -1,9 +1,10 @@
 /** What is known of a run besides its steps, and how reports from several ranks come together in it. */
-import type { Reading, Run } from '../core/model.ts'
+import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
+import type { RunOutcome as Outcome, Reading, Run, RunEnding } from '../core/model.ts'
 
-export type Outcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'
+export type { RunOutcome as Outcome } from '../core/model.ts'
 
-export interface RunRecord extends Run {
+export interface RunRecord extends Omit<Run, 'ending'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
@@ -125,8 +126,37 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 }
 
 /** The part that the hub publishes. */
-export function publicRun({ id, name, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome }: RunRecord): Run {
-  return { id, name, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome }
+export function publicRun(run: RunRecord): Run {
+  const { id, name, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
+  return {
+    id,
+    name,
+    host,
+    user,
+    pid,
+    gpus,
+    worldSize,
+    totalSteps,
+    startedAt,
+    endedAt,
+    outcome,
+    ending: endedAt === null ? null : endingOf(run),
+  }
+}
+
+/** Ctrl-C, `kill`, `scancel`, a closed terminal: a person or a scheduler wanted it to end. */
+const ASKED = /\bSIG(INT|TERM|HUP|QUIT)\b|KeyboardInterrupt/
+
+function endingOf({ outcome, message, report, endIsPresumed }: RunRecord): RunEnding {
+  const memory = outcome === 'oom' ? readOomReport(report) : null
+  const place = memory === null ? null : memory.cause?.kind === 'leak' ? (memory.holders[0] ?? ownPlace(memory)) : ownPlace(memory)
+  return {
+    message,
+    cause: memory?.cause && isCauseKnown(memory) ? causeWords(memory.cause.kind) : null,
+    place: place === null ? null : placeText(place),
+    isAsked: outcome === 'killed' && !endIsPresumed && ASKED.test(message ?? ''),
+    isPresumed: endIsPresumed,
+  }
 }
 
 function greater(a: Reading, b: Reading): Reading {

@@ -1,5 +1,7 @@
 /** What one line of a batch of steps says. Pure; a line that cannot be used gives the reason instead. */
+import type { Mutable } from '../core/fields/field.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
+import { NO_FIGURES, STEP_COLUMNS } from '../core/record.ts'
 import { parseJson } from '../core/recording/json.ts'
 import { numberOf } from './json-text.ts'
 
@@ -21,6 +23,25 @@ const EARLIEST_AT = Date.UTC(2000, 0, 1)
 const LATEST_AT = Date.UTC(2200, 0, 1)
 const NO_VALUES: Json = {}
 
+/** To be copied as it is, which is quicker than to put a step together from its figures. */
+const UNREAD: Mutable<TrainingStep> = {
+  kind: 'step',
+  at: 0,
+  run: '',
+  rank: 0,
+  step: 0,
+  ...NO_FIGURES,
+  phaseSeconds: null,
+  custom: null,
+}
+
+const FIGURES = STEP_COLUMNS.map(({ field, sent, allocator = false }) => ({
+  field,
+  sent,
+  place: allocator ? `alloc.${sent}` : sent,
+  allocator,
+}))
+
 class LineFault extends Error {}
 
 /** `receivedAt` stands in for a time that the line does not give. */
@@ -40,31 +61,21 @@ function readStep(line: Json, run: string, receivedAt: number): ReceivedStep {
   const alloc = line.alloc === undefined || line.alloc === null ? NO_VALUES : objectOf(line.alloc, 'alloc')
   const at = line.t === undefined || line.t === null ? receivedAt : finite(line.t, 't')
   if (at < EARLIEST_AT || at > LATEST_AT) throw new LineFault(`t: expected epoch milliseconds, got ${at}`)
+  const seq = whole(line.seq, 'seq', 1, Number.MAX_SAFE_INTEGER)
+  const step = { ...UNREAD }
+  step.at = at
+  step.run = run
+  step.rank = line.rank === undefined ? 0 : whole(line.rank, 'rank', 0, HIGHEST_RANK)
+  step.step = whole(line.step, 'step', 0, Number.MAX_SAFE_INTEGER)
+  for (const { field, sent, place, allocator } of FIGURES) {
+    const value = allocator ? alloc[sent] : line[sent]
+    if (value !== undefined) step[field] = allocator ? count(value, place) : reading(value, place)
+  }
+  step.phaseSeconds = numbers(line.phases, 'phases', MOST_PHASES)
+  step.custom = numbers(line.custom, 'custom', Number.POSITIVE_INFINITY)
   return {
-    seq: whole(line.seq, 'seq', 1, Number.MAX_SAFE_INTEGER),
-    step: {
-      kind: 'step',
-      at,
-      run,
-      rank: line.rank === undefined ? 0 : whole(line.rank, 'rank', 0, HIGHEST_RANK),
-      step: whole(line.step, 'step', 0, Number.MAX_SAFE_INTEGER),
-      epoch: reading(line.epoch, 'epoch'),
-      loss: reading(line.loss, 'loss'),
-      learningRate: reading(line.lr, 'lr'),
-      gradientNorm: reading(line.grad_norm, 'grad_norm'),
-      throughputPerSecond: reading(line.throughput, 'throughput'),
-      stepSeconds: reading(line.step_seconds, 'step_seconds'),
-      memoryAllocatedBytes: count(alloc.allocated, 'alloc.allocated'),
-      memoryReservedBytes: count(alloc.reserved, 'alloc.reserved'),
-      memoryActiveBytes: count(alloc.active, 'alloc.active'),
-      memoryInactiveSplitBytes: count(alloc.inactive_split, 'alloc.inactive_split'),
-      memoryPeakAllocatedBytes: count(alloc.peak_allocated, 'alloc.peak_allocated'),
-      memoryPeakReservedBytes: count(alloc.peak_reserved, 'alloc.peak_reserved'),
-      allocRetries: count(alloc.retries, 'alloc.retries'),
-      oomCount: count(alloc.ooms, 'alloc.ooms'),
-      phaseSeconds: numbers(line.phases, 'phases', MOST_PHASES),
-      custom: numbers(line.custom, 'custom', Number.POSITIVE_INFINITY),
-    },
+    seq,
+    step,
     pid: count(line.pid, 'pid'),
     localRank: count(line.local_rank, 'local_rank'),
     worldSize: count(line.world_size, 'world_size'),

@@ -1,6 +1,6 @@
 /** For training code in Node: tells the agent of every step, and never gets in the way of the training. */
 import { hostname, userInfo } from 'node:os'
-import { AgentLink, DEFAULT_URL, tokenFromEnvironment } from './agent-link.ts'
+import { AgentClient, DEFAULT_URL, tokenFromEnvironment } from '../core/agent-client.ts'
 import { toJson } from './json-text.ts'
 import { deliverLeftSpools } from './left-spools.ts'
 import { ownStart } from './process-start.ts'
@@ -49,7 +49,7 @@ const END = '{"end"'
 
 export class TrainingMonitorCallback {
   readonly runId: string
-  readonly #link: AgentLink
+  readonly #link: AgentClient
   readonly #run: Readonly<Record<string, unknown>>
   readonly #rank: number
   readonly #worldSize: number | null
@@ -84,7 +84,10 @@ export class TrainingMonitorCallback {
     this.#rank = options.rank ?? wholeOf(env.RANK) ?? wholeOf(env.SLURM_PROCID) ?? 0
     this.#worldSize = options.worldSize ?? wholeOf(env.WORLD_SIZE) ?? wholeOf(env.SLURM_NTASKS)
     this.#most = Math.max(1, options.queueSize ?? 10_000)
-    this.#link = new AgentLink(options.url ?? (env.GPUWARDEN_URL || DEFAULT_URL), options.token ?? tokenFromEnvironment(env))
+    this.#link = new AgentClient({
+      url: options.url ?? (env.GPUWARDEN_URL || DEFAULT_URL),
+      token: options.token ?? tokenFromEnvironment(env),
+    })
     this.#spoolFolder = options.spool === undefined ? spoolFolder(env) : options.spool
     this.#run = {
       id: this.runId,
@@ -174,7 +177,7 @@ export class TrainingMonitorCallback {
     await this.#sending
     await this.flush()
     if (this.#queue.length > 0 || !this.#spool.isEmpty) return false
-    const { status } = await this.#link.post(`/api/v1/runs/${this.runId}/end`, end, END_LIMIT_MS)
+    const { status } = await this.#link.tryPost(`/api/v1/runs/${this.runId}/end`, end, END_LIMIT_MS)
     return status === 200
   }
 
@@ -210,7 +213,7 @@ export class TrainingMonitorCallback {
       const steps = lines.filter((line) => !line.startsWith(END))
       if (steps.length > 0 && !(await this.#deliver(steps))) return false
       for (const line of lines.slice(steps.length)) {
-        const { status, message } = await this.#link.post(`/api/v1/runs/${this.runId}/end`, (JSON.parse(line) as { end: unknown }).end)
+        const { status, message } = await this.#link.tryPost(`/api/v1/runs/${this.runId}/end`, (JSON.parse(line) as { end: unknown }).end)
         if (status === 200) continue
         this.#failed(message)
         return false
@@ -225,11 +228,11 @@ export class TrainingMonitorCallback {
   /** False: later. What the agent refuses for good is over. */
   async #deliver(batch: readonly string[]): Promise<boolean> {
     const path = `/api/v1/runs/${this.runId}/steps`
-    let answer = await this.#link.postLines(path, batch)
+    let answer = await this.#link.tryPostLines(path, batch)
     if (answer.status === 404 && answer.code === 'unknown_run') {
       this.#isAnnounced = false
       if (!(await this.#announce())) return false
-      answer = await this.#link.postLines(path, batch)
+      answer = await this.#link.tryPostLines(path, batch)
     }
     const isRefused = answer.status >= 400 && answer.status < 500 && ![401, 404, 429].includes(answer.status)
     if (answer.status !== 200 && !isRefused) {
@@ -262,7 +265,7 @@ export class TrainingMonitorCallback {
 
   async #announce(): Promise<boolean> {
     if (this.#isAnnounced) return true
-    const { status, message } = await this.#link.post('/api/v1/runs', this.#run)
+    const { status, message } = await this.#link.tryPost('/api/v1/runs', this.#run)
     this.#isAnnounced = status === 200
     if (!this.#isAnnounced) this.#failed(message)
     return this.#isAnnounced

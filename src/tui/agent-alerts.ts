@@ -1,57 +1,37 @@
 /** The alerts of an agent, and what people do about them. */
 import { userInfo } from 'node:os'
+import type { AgentClient } from '../core/agent-client.ts'
 import { formatClock, printable } from '../core/format.ts'
-import type { Finding } from '../core/model.ts'
-import { type AgentAddress, AgentRefusal, askJson, postJson } from './agent-client.ts'
+import type { AlertView } from '../core/kinds.ts'
+import { askAlerts } from '../core/known/picture.ts'
 import type { AlertDesk } from './feed.ts'
-import type { AlertData } from './screen-data.ts'
+import type { LiveState } from './live-state.ts'
 
-const TIMEOUT_MS = 5000
 export const QUIET_HOURS = 4
 
-/** As GET /api/v1/alerts tells it. */
-interface Told {
-  readonly fingerprint: string
-  readonly state: AlertData['state']
-  readonly finding: Finding
-  readonly acknowledged: { readonly by: string; readonly until: number } | null
-  readonly mutedBy: string | null
-  readonly silence: string | null
-}
-
 export class AgentAlerts implements AlertDesk {
-  readonly #address: AgentAddress
-  readonly #state: { alerts: readonly AlertData[] | null }
+  readonly #agent: AgentClient
+  readonly #state: Pick<LiveState, 'takeAlerts' | 'silenceEnds'>
 
-  constructor(address: AgentAddress, state: { alerts: readonly AlertData[] | null }) {
-    this.#address = address
+  constructor(agent: AgentClient, state: Pick<LiveState, 'takeAlerts' | 'silenceEnds'>) {
+    this.#agent = agent
     this.#state = state
   }
 
   async refresh(): Promise<void> {
-    try {
-      const [{ alerts }, { silences }] = await Promise.all([
-        askJson<{ alerts: readonly Told[] }>(this.#address, '/api/v1/alerts', TIMEOUT_MS),
-        askJson<{ silences: readonly { readonly id: string; readonly until: number }[] }>(this.#address, '/api/v1/silences', TIMEOUT_MS),
-      ])
-      const ends = new Map(silences.map(({ id, until }) => [id, until]))
-      this.#state.alerts = alerts.map(({ finding, state, acknowledged, mutedBy, silence }) => ({
-        finding,
-        state,
-        acknowledged,
-        mutedBy,
-        silencedUntil: silence === null ? null : (ends.get(silence) ?? null),
-      }))
-    } catch (error) {
-      // Switched off, or an agent that knows of none: its findings are all there is.
-      if (!(error instanceof AgentRefusal && [404, 503].includes(error.status))) throw error
-      this.#state.alerts = null
-    }
+    const answer = await askAlerts((path) => this.#agent.get(path))
+    this.#state.takeAlerts(answer)
+    if (answer) await this.refreshSilences()
+  }
+
+  async refreshSilences(): Promise<void> {
+    const { silences } = await this.#agent.get<{ silences: readonly { readonly id: string; readonly until: number }[] }>('/api/v1/silences')
+    this.#state.silenceEnds = new Map(silences.map(({ id, until }) => [id, until]))
   }
 
   async acknowledge(fingerprint: string): Promise<string> {
     const path = `/api/v1/alerts/${encodeURIComponent(fingerprint)}/ack`
-    const { acknowledged } = await postJson<Told>(this.#address, path, { seconds: QUIET_HOURS * 3600, by: userName() }, TIMEOUT_MS)
+    const { acknowledged } = await this.#agent.post<AlertView>(path, { seconds: QUIET_HOURS * 3600, by: userName() })
     await this.refresh()
     return `acknowledged by ${printable(acknowledged?.by ?? '')} until ${clock(acknowledged?.until)}`
   }
@@ -64,7 +44,7 @@ export class AgentAlerts implements AlertDesk {
       comment: 'from gpuwarden top',
       by: userName(),
     }
-    const { id, until } = await postJson<{ id: string; until: number }>(this.#address, '/api/v1/silences', body, TIMEOUT_MS)
+    const { id, until } = await this.#agent.post<{ id: string; until: number }>('/api/v1/silences', body)
     await this.refresh()
     return `silenced until ${clock(until)}; "gpuwarden alerts unsilence ${printable(id)}" ends it`
   }

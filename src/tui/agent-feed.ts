@@ -1,12 +1,12 @@
 /** Follows an agent: what it knows, what it knew, then its live stream, for as long as it takes. */
 import type { IncomingMessage } from 'node:http'
-import type { GpuView, HistoryAnswer, HubEvent } from '../core/kinds.ts'
-import type { Finding, HostSample, ProcessView, Reading, Run } from '../core/model.ts'
+import { type AgentAddress, AgentClient, AgentFault } from '../core/agent-client.ts'
+import type { HistoryAnswer, StreamEvent } from '../core/kinds.ts'
+import { askPicture, type Picture } from '../core/known/picture.ts'
+import { numberOf, revived } from '../core/known/revive.ts'
 import { AgentAlerts } from './agent-alerts.ts'
-import { type AgentAddress, AgentRefusal, askJson, openAnswer } from './agent-client.ts'
 import type { Feed } from './feed.ts'
 import type { LiveState } from './live-state.ts'
-import { revived } from './revive.ts'
 import { EventReader, type ServerEvent } from './sse.ts'
 
 export interface AgentFeedOptions {
@@ -16,7 +16,6 @@ export interface AgentFeedOptions {
   readonly onChange: () => void
 }
 
-const TIMEOUT_MS = 5000
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 10_000
 /** The agent says something every 15 s. */
@@ -29,23 +28,33 @@ export class AgentFeed implements Feed {
   readonly replay = null
   readonly alerts: AgentAlerts
   readonly #options: AgentFeedOptions
+  readonly #agent: AgentClient
   #answer: IncomingMessage | null = null
   #timer: NodeJS.Timeout | null = null
   #silence: NodeJS.Timeout | null = null
   #lastEventId: string | null = null
+  /** What came before the picture waits for it, so that nothing older overwrites something newer. */
+  #waiting: StreamEvent[] | null = null
   #pauseMs = FIRST_PAUSE_MS
   #isStopped = false
 
   constructor(options: AgentFeedOptions) {
     this.#options = options
     this.isLocal = options.isLocal
-    this.alerts = new AgentAlerts(options.address, options.state)
+    this.#agent = new AgentClient(options.address)
+    this.alerts = new AgentAlerts(this.#agent, options.state)
   }
 
   /** Rejects when the agent refuses at the very beginning; later troubles are shown and tried again. */
   async start(): Promise<void> {
-    await this.#readState(true)
-    await this.#listen()
+    this.#waiting = []
+    try {
+      await this.#listen()
+      await this.#backfill(await this.#begin())
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
   }
 
   usage(): null {
@@ -63,63 +72,43 @@ export class AgentFeed implements Feed {
     this.#answer?.destroy()
   }
 
-  async #readState(withHistory: boolean): Promise<void> {
-    const { address, state, onChange } = this.#options
-    const ask = <T>(path: string) => askJson<T>(address, path, TIMEOUT_MS)
-    const [health, gpus, processes, host, findings] = await Promise.all([
-      ask<{ hostname: string; sources: never[] }>('/api/v1/health'),
-      ask<{ gpus: GpuView[] }>('/api/v1/gpus'),
-      ask<{ processes: ProcessView[] }>('/api/v1/processes'),
-      ask<{ host: { sample: HostSample; ageMs: number } | null }>('/api/v1/host'),
-      ask<{ findings: Finding[] }>('/api/v1/findings'),
-    ])
-    state.hostname = health.hostname
-    state.setHealth(health.sources)
-    state.begin(gpus.gpus, processes.processes, host.host)
-    for (const finding of findings.findings) state.accept({ type: 'finding', finding })
-    onChange()
-    await this.#readRuns(withHistory)
-    if (!withHistory) return
-    for (const id of state.gpuIds()) {
-      const answer = await ask<HistoryAnswer>(`${HISTORY}&gpu=${encodeURIComponent(id)}`)
-      const [at = [], utilization = [], used = [], total = []] = answer.data
-      state.backfill(
-        id,
-        at,
-        utilization,
-        used.map((bytes, index) => ratio(bytes, total[index] ?? null)),
-      )
-    }
-    onChange()
+  #ask<T>(path: string): Promise<T> {
+    return this.#agent.get<T>(path)
   }
 
-  async #readRuns(withHistory: boolean): Promise<void> {
-    const { address, state } = this.#options
-    try {
-      const { runs } = await askJson<{ runs: Run[] }>(address, '/api/v1/runs', TIMEOUT_MS)
-      for (const run of runs.filter((one) => one.endedAt === null).slice(0, MOST_RUNS)) {
-        state.accept({ type: 'run', run: { ...run, gpus: run.gpus ?? [] } })
-        if (!withHistory) continue
-        const { data } = await askJson<{ data: unknown[][] }>(
-          address,
-          `/api/v1/runs/${encodeURIComponent(run.id)}/steps?fields=loss`,
-          TIMEOUT_MS,
-        )
-        state.backfillLoss(
-          run.id,
-          (data[2] ?? []).map((loss) => (loss === null ? Number.NaN : Number(loss))),
-        )
-      }
-    } catch (error) {
-      // An older agent knows of no runs but those in its stream.
-      if (!(error instanceof AgentRefusal && error.status === 404)) throw error
+  async #begin(): Promise<Picture> {
+    const { state, onChange } = this.#options
+    this.#waiting ??= []
+    const picture = await askPicture((path) => this.#ask(path))
+    state.begin(picture)
+    for (const event of this.#waiting ?? []) state.accept(event)
+    this.#waiting = null
+    if (picture.alerts) await this.alerts.refreshSilences()
+    onChange()
+    return picture
+  }
+
+  /** What was before we came, for the graphs. */
+  async #backfill({ gpus, runs }: Picture): Promise<void> {
+    const { state, onChange } = this.#options
+    for (const { id } of runs.filter(({ endedAt }) => endedAt === null).slice(0, MOST_RUNS)) {
+      const { data } = await this.#ask<{ data: unknown[][] }>(`/api/v1/runs/${encodeURIComponent(id)}/steps?fields=loss`)
+      state.backfillLoss(
+        id,
+        (data[2] ?? []).map((loss) => numberOf(loss) ?? Number.NaN),
+      )
     }
+    for (const { info } of gpus) {
+      const { data } = await this.#ask<HistoryAnswer>(`${HISTORY}&gpu=${encodeURIComponent(info.id)}`)
+      state.past.backfill(info.id, data)
+    }
+    onChange()
   }
 
   async #listen(): Promise<void> {
-    const { address, state, onChange } = this.#options
+    const { state, onChange } = this.#options
     const headers: Record<string, string> = this.#lastEventId === null ? {} : { 'last-event-id': this.#lastEventId }
-    const answer = await openAnswer(address, '/api/v1/stream', { timeoutMs: TIMEOUT_MS, headers })
+    const answer = await this.#agent.stream('/api/v1/stream', headers)
     if (this.#isStopped) {
       answer.destroy()
       return
@@ -153,23 +142,35 @@ export class AgentFeed implements Feed {
     const { state } = this.#options
     if (id !== null) this.#lastEventId = id
     if (event === 'hello') state.hostname = (JSON.parse(data) as { hostname: string }).hostname
-    else if (event === 'reset') void this.#readState(false).catch((error: Error) => this.#answer?.destroy(error))
-    else if (/^(tick|devices|health|finding|run|steps)$/.test(event)) state.accept(revived(JSON.parse(data) as HubEvent))
+    else if (event === 'reset') this.#inBackground(this.#begin())
+    else if (/^(tick|devices|health|finding|alerts|run|steps)$/.test(event)) this.#accept(revived(JSON.parse(data) as StreamEvent))
+  }
+
+  #accept(event: StreamEvent): void {
+    if (this.#waiting) this.#waiting.push(event)
+    else this.#options.state.accept(event)
+    if (event.type !== 'alerts') return
+    if (event.hasMore) this.#inBackground(this.alerts.refresh())
+    else if (event.silencesChanged) this.#inBackground(this.alerts.refreshSilences())
+  }
+
+  /** What fails here fails the connection, which is tried again. */
+  #inBackground(work: Promise<unknown>): void {
+    work.catch((error: Error) => this.#answer?.destroy(error))
   }
 
   #lost(reason: string): void {
     if (this.#isStopped) return
     const { state, onChange } = this.#options
     if (this.#silence) clearTimeout(this.#silence)
-    state.linkLost ??= { since: Date.now(), reason }
+    state.linkLost ??= { since: state.now(), reason }
     onChange()
     this.#timer = setTimeout(() => {
-      this.#listen().catch((error: Error) => this.#lost(error.message))
+      this.#listen().then(
+        () => this.#waiting && this.#inBackground(this.#begin()),
+        (error: Error) => this.#lost(error instanceof AgentFault ? error.reason : error.message),
+      )
     }, this.#pauseMs)
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2)
   }
-}
-
-function ratio(used: Reading, total: Reading): Reading {
-  return used === null || total === null || total <= 0 ? null : used / total
 }

@@ -1,4 +1,4 @@
-/** Findings and what is done about them, as rows: what is open first, then what is over. */
+/** Alerts, and findings that are none, as rows: what is open first, then what is over. */
 import { formatClock, printable } from '../core/format.ts'
 import type { Finding } from '../core/model.ts'
 import { type Style, TONE } from './grid.ts'
@@ -7,7 +7,7 @@ import { severityTone } from './words.ts'
 
 export interface AlertRow {
   readonly finding: Finding
-  /** `firing`, `acknowledged by ada until 15:00`; '' where nobody alerts. */
+  /** `firing`, `acknowledged by ada until 15:00`, `no alert`; '' where nobody alerts. */
   readonly words: string
   readonly tone: Style
   /** Something can still be done about it. */
@@ -17,9 +17,13 @@ export interface AlertRow {
 export function alertRows({ alerts, findings, resolved, now }: ScreenData): readonly AlertRow[] {
   const told = (alerts ?? []).map((alert) => rowOf(alert, now))
   const covered = new Set(told.map(({ finding }) => finding.fingerprint))
-  const rest = [...findings, ...resolved].filter(({ fingerprint }) => !covered.has(fingerprint))
-  const rows = [...told, ...rest.map((finding): AlertRow => ({ finding, words: '', tone: TONE.muted, isOpen: false }))]
-  return rows.sort((a, b) => Number(isOver(a)) - Number(isOver(b)) || RANK[a.finding.severity] - RANK[b.finding.severity])
+  const words = alerts === null ? '' : 'no alert'
+  const untold = (list: readonly Finding[]) =>
+    list
+      .filter(({ fingerprint }) => !covered.has(fingerprint))
+      .map((finding): AlertRow => ({ finding, words, tone: TONE.muted, isOpen: false }))
+  const [open, over] = [told.filter(({ isOpen }) => isOpen), told.filter(({ isOpen }) => !isOpen)]
+  return [...open, ...untold(findings), ...over, ...untold(resolved)]
 }
 
 /** Where the chosen one is now; where it was, when it is no longer there. */
@@ -29,12 +33,6 @@ export function chosenAlert(
 ): number {
   const index = rows.findIndex(({ finding }) => finding.fingerprint === fingerprint)
   return index >= 0 ? index : Math.max(0, Math.min(selected, rows.length - 1))
-}
-
-const RANK = { critical: 0, warning: 1, info: 2 } as const
-
-function isOver({ finding }: AlertRow): boolean {
-  return finding.state === 'resolved'
 }
 
 function rowOf({ finding, state, acknowledged, silencedUntil, mutedBy }: AlertData, now: number): AlertRow {

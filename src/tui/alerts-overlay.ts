@@ -1,5 +1,7 @@
 /** All alerts with their state, and the question before one is silenced. */
 import { printable } from '../core/format.ts'
+import { openAlertsInWords } from '../core/known/alerts.ts'
+import { findingsInWords } from '../core/known/findings.ts'
 import type { Finding } from '../core/model.ts'
 import { type AlertRow, alertRows, chosenAlert } from './alert-rows.ts'
 import { box } from './box.ts'
@@ -23,9 +25,9 @@ export function drawAlerts(
 ): void {
   const rows = alertRows(data)
   const selected = chosenAlert(rows, overlay)
-  const over = rows.filter(({ finding }) => finding.state === 'resolved').length
   const height = Math.max(3, Math.min(rows.length, painter.grid.height - 4))
-  const title = `Alerts: ${rows.length - over} active, ${over} over`
+  const said = findingsInWords(data.findings)
+  const title = data.alerts === null ? said : `${openAlertsInWords(data.alerts)}, ${said}`
   const inner = box(painter, title, painter.grid.width - 4, height, foot(data, painter.grid.width))
   if (rows.length === 0) painter.grid.put(inner.x, inner.y, 'nothing found since the start', TONE.muted, inner.width)
   const kept = follow({ offset: 0, selected }, rows.length, inner.height)

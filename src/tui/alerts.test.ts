@@ -2,13 +2,16 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { AgentClient } from '../core/agent-client.ts'
+import type { AlertView } from '../core/kinds.ts'
 import { AgentAlerts } from './agent-alerts.ts'
 import { alertRows } from './alert-rows.ts'
+import type { LiveState } from './live-state.ts'
 import type { Outcome } from './outcome.ts'
 import { reduce } from './reduce.ts'
 import { render } from './render.ts'
-import { AT, finding, gpuInfo, gpuSample, worldState } from './screen-data.fixture.ts'
-import { type AlertData, FIRST_VIEW, type ScreenData, type View } from './screen-data.ts'
+import { AT, emptyState, finding, gpuInfo, gpuSample, worldState } from './screen-data.fixture.ts'
+import { FIRST_VIEW, type ScreenData, type View } from './screen-data.ts'
 import { createTheme } from './theme.ts'
 
 process.env.TZ = 'UTC'
@@ -17,18 +20,30 @@ const theme = createTheme('dark', 'many', false)
 const hot = finding('thermal', { gpu: 'GPU-0', severity: 'critical', message: 'GPU 0 is too hot.' })
 const idle = finding('idle_holding', { gpu: 'GPU-0', pid: 7, message: 'Process 7 does nothing.' })
 
-const alert = (one: typeof hot, more: Partial<AlertData> = {}): AlertData => ({
+const alert = (one: typeof hot, more: Partial<AlertView> = {}): AlertView => ({
+  fingerprint: one.fingerprint,
   finding: one,
   state: 'firing',
+  firedAt: AT,
+  resolvedAt: null,
+  flapping: false,
+  simulated: false,
   acknowledged: null,
-  silencedUntil: null,
   mutedBy: null,
+  silence: null,
+  told: [],
+  waiting: [],
+  gpuLabel: null,
+  unconfirmed: false,
   ...more,
 })
+const silenced: Partial<AlertView> = { silence: 'abc', mutedBy: 'silence' }
+const acknowledged = (until: number): Partial<AlertView> => ({ acknowledged: { at: AT, by: 'ada', until, severity: 'warning' } })
 
-function dataWith(alerts: readonly AlertData[] | null, isReadonly = false): ScreenData {
+function dataWith(alerts: readonly AlertView[] | null, isReadonly = false): ScreenData {
   const state = worldState({ infos: [gpuInfo(0)], samples: [gpuSample('GPU-0')], findings: [hot, idle] })
-  state.alerts = alerts
+  state.takeAlerts(alerts && { at: AT, alerts })
+  state.silenceEnds = new Map([['abc', AT + HOUR_MS]])
   state.isReadonly = isReadonly
   return state.data({ columns: 100, gpu: null })
 }
@@ -46,12 +61,12 @@ const screen = (data: ScreenData, view: View, columns = 110) => render(data, vie
 
 describe('the rows of alerts', () => {
   it('say what is done about each', () => {
-    const words = (more: Partial<AlertData>) => alertRows(dataWith([alert(hot, more)]))[0]?.words
+    const words = (more: Partial<AlertView>) => alertRows(dataWith([alert(hot, more)]))[0]?.words
     expect(words({})).toBe('firing')
     expect(words({ state: 'pending' })).toBe('pending')
-    expect(words({ acknowledged: { by: 'ada', until: AT + HOUR_MS }, mutedBy: 'acknowledged' })).toBe('acknowledged by ada until 09:53')
-    expect(words({ acknowledged: { by: 'ada', until: AT - 1 } })).toBe('firing')
-    expect(words({ silencedUntil: AT + HOUR_MS, mutedBy: 'silence' })).toBe('silenced until 09:53')
+    expect(words({ ...acknowledged(AT + HOUR_MS), mutedBy: 'acknowledged' })).toBe('acknowledged by ada until 09:53')
+    expect(words(acknowledged(AT - 1))).toBe('firing')
+    expect(words(silenced)).toBe('silenced until 09:53')
     expect(words({ mutedBy: 'maintenance' })).toBe('firing, quiet: maintenance')
   })
 
@@ -67,9 +82,8 @@ describe('the rows of alerts', () => {
 
 describe('the alerts on the screen', () => {
   it('are shown with their state, in a wide and a narrow window', () => {
-    const data = dataWith([alert(hot), alert(idle, { silencedUntil: AT + HOUR_MS })])
-    const { view, effect } = press(data, 'a')
-    expect(effect).toEqual({ kind: 'ask-alerts' })
+    const data = dataWith([alert(hot), alert(idle, silenced)])
+    const { view } = press(data, 'a')
     expect(screen(data, view)).toMatch(/!! +2m00 thermal +firing +GPU 0 is too hot\./)
     expect(screen(data, view)).toMatch(/! +2m00 idle holding +silenced until 09:53 Process 7 does nothing\./)
     expect(screen(data, view)).toContain('A acknowledge 4 h')
@@ -134,6 +148,7 @@ describe('the alerts on the screen', () => {
 })
 
 describe('the alerts of an agent', () => {
+  const alertsOf = (state: LiveState) => state.data({ columns: 100, gpu: null }).alerts
   const servers: Server[] = []
   afterEach(() => {
     for (const server of servers.splice(0)) server.close()
@@ -152,24 +167,25 @@ describe('the alerts of an agent', () => {
     })
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'a-token' }
+    return new AgentClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'a-token' })
   }
 
   it('are read with the ends of their silences', async () => {
-    const state: { alerts: readonly AlertData[] | null } = { alerts: null }
-    const told = { fingerprint: hot.fingerprint, finding: hot, state: 'firing', acknowledged: null, mutedBy: 'silence', silence: 'abc' }
+    const state = emptyState()
+    const told = alert(hot, silenced)
     const desk = new AgentAlerts(
-      await agent(({ url }) => [200, url === '/api/v1/alerts' ? { alerts: [told] } : { silences: [{ id: 'abc', until: AT }] }]),
+      await agent(({ url }) => [200, url === '/api/v1/alerts' ? { at: AT, alerts: [told] } : { silences: [{ id: 'abc', until: AT }] }]),
       state,
     )
     await desk.refresh()
-    expect(state.alerts).toMatchObject([{ state: 'firing', mutedBy: 'silence', silencedUntil: AT }])
+    expect(alertsOf(state)).toMatchObject([{ state: 'firing', mutedBy: 'silence', silencedUntil: AT }])
   })
 
   it('are none when the agent does not alert', async () => {
-    const state: { alerts: readonly AlertData[] | null } = { alerts: [] }
+    const state = emptyState()
+    state.takeAlerts({ at: AT, alerts: [alert(hot)] })
     await new AgentAlerts(await agent(() => [503, { error: { message: 'Alerts are switched off.' } }]), state).refresh()
-    expect(state.alerts).toBe(null)
+    expect(alertsOf(state)).toBe(null)
   })
 
   it('are acknowledged and silenced for four hours, by who sits there, with the token', async () => {
@@ -177,11 +193,11 @@ describe('the alerts of an agent', () => {
     const until = Date.now() + 4 * HOUR_MS
     const desk = new AgentAlerts(
       await agent(({ method, url, headers }, body) => {
-        if (method === 'GET') return [200, { alerts: [], silences: [] }]
+        if (method === 'GET') return [200, { at: AT, alerts: [], silences: [] }]
         posted.push([url ?? '', headers.authorization, JSON.parse(body)])
         return [200, url?.endsWith('/ack') ? { acknowledged: { by: 'ada', until } } : { id: 'abc', until }]
       }),
-      { alerts: null },
+      emptyState(),
     )
     expect(await desk.acknowledge('thermal|GPU-0')).toMatch(/^acknowledged by ada until (\d{4}-\d\d-\d\d )?\d\d:/)
     expect(await desk.silence('thermal|GPU-0')).toContain('gpuwarden alerts unsilence abc')
@@ -196,7 +212,7 @@ describe('the alerts of an agent', () => {
   })
 
   it('give the reason when the agent refuses', async () => {
-    const desk = new AgentAlerts(await agent(() => [404, { error: { message: 'There is no open alert.' } }]), { alerts: null })
-    await expect(desk.acknowledge('x')).rejects.toThrow('There is no open alert. (404)')
+    const desk = new AgentAlerts(await agent(() => [404, { error: { message: 'There is no open alert.' } }]), emptyState())
+    await expect(desk.acknowledge('x')).rejects.toThrow(/^the agent at http\S+ says: There is no open alert\.$/)
   })
 })

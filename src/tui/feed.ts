@@ -11,8 +11,6 @@ export interface ReplayControls {
 
 /** What people do about alerts, where somebody alerts. */
 export interface AlertDesk {
-  /** Asks anew; what was learned is in the state then. */
-  refresh(): Promise<void>
   /** Both give what to say about it, and throw when it was refused. */
   acknowledge(fingerprint: string): Promise<string>
   silence(fingerprint: string): Promise<string>

@@ -1,5 +1,6 @@
 /** What the detectors have found, worst first. */
 import { printable } from '../core/format.ts'
+import { openAlertsInWords } from '../core/known/alerts.ts'
 import type { Finding } from '../core/model.ts'
 import { BOLD, type Rect, SELECTED, TONE } from './grid.ts'
 import type { Painter } from './painter.ts'
@@ -11,6 +12,7 @@ import { severitySign, severityTone, shortDuration } from './words.ts'
 export function drawFindings(painter: Painter, data: ScreenData, view: View, { x, y, width, height }: Rect): Scroll {
   const isFocused = view.focus === 'findings' && view.overlay === null
   const { findings } = data
+  const alerts = data.alerts === null ? '' : openAlertsInWords(data.alerts)
   const hasTitle = height >= 2
   const visible = Math.max(1, height - (hasTitle ? 1 : 0))
   const kept = follow(view.scroll.findings, findings.length, visible)
@@ -19,7 +21,7 @@ export function drawFindings(painter: Painter, data: ScreenData, view: View, { x
       x,
       y,
       width,
-      [{ text: `Findings ${range(kept, visible, findings.length)}` }, { text: 'a shows all', style: TONE.muted }],
+      [{ text: `Findings ${range(kept, visible, findings.length)}` }, { text: alerts }, { text: 'a shows all', style: TONE.muted }],
       isFocused,
     )
     painter.hit({ x, y, width, height: 1 }, { kind: 'panel', panel: 'findings' })

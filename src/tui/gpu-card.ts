@@ -1,5 +1,6 @@
 /** One GPU as a card: figures at the left, its recent past at the right. */
 import { formatClock, NOT_AVAILABLE, printable } from '../core/format.ts'
+import { gpuName } from '../core/known/about-gpu.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
 import { graphRows } from './graph.ts'
@@ -16,7 +17,6 @@ import {
   severityTone,
   shortBytes,
   shortDuration,
-  shortName,
   temperatureTone,
   throttleReasons,
   troubleOf,
@@ -63,7 +63,7 @@ export function drawCard(painter: Painter, gpu: GpuData, rect: Rect, context: Ca
 function header(painter: Painter, gpu: GpuData, { x, y, width }: Rect, { now, isSelected }: CardContext): void {
   const { info, sample, live, ageMs } = gpu.view
   const mark = info.provenance === 'simulated' && !/simulated/i.test(info.name ?? '') ? 'SIMULATED' : ''
-  const name = `${info.label} ${printable(shortName(info.name))}`
+  const name = `${info.label} ${printable(gpuName(info.name))}`
   const taken = painter.rule(
     x,
     y,

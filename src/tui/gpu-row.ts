@@ -1,5 +1,6 @@
 /** One GPU in one row: for eight or more of them, and for small screens. */
 import { printable } from '../core/format.ts'
+import { gpuName } from '../core/known/about-gpu.ts'
 import type { GpuSample, Reading } from '../core/model.ts'
 import { forecastSpan } from './gpu-card.ts'
 import { graphRows } from './graph.ts'
@@ -7,17 +8,7 @@ import { BOLD, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { GpuData } from './screen-data.ts'
 import { padEnd, padStart } from './text-width.ts'
-import {
-  memoryTone,
-  percent,
-  powerTone,
-  shortBytes,
-  shortDuration,
-  shortName,
-  temperatureTone,
-  throttleReasons,
-  troubleOf,
-} from './words.ts'
+import { memoryTone, percent, powerTone, shortBytes, shortDuration, temperatureTone, throttleReasons, troubleOf } from './words.ts'
 
 interface RowColumns {
   readonly name: number
@@ -44,7 +35,7 @@ export function drawGpuRow(painter: Painter, gpu: GpuData, x: number, y: number,
   const columns = rowColumns(width)
   painter.hit({ x, y, width, height: 1 }, { kind: 'gpu', id: info.id, index: info.index })
   let column = x + grid.put(x, y, `${padStart(info.label, 3)} `, TONE.title | BOLD)
-  if (columns.name > 0) column += grid.put(column, y, `${padEnd(printable(shortName(info.name)), columns.name)} `, TONE.text)
+  if (columns.name > 0) column += grid.put(column, y, `${padEnd(printable(gpuName(info.name)), columns.name)} `, TONE.text)
   const rest = () => x + width - column
   const trouble = sample === null ? 'no sample yet' : troubleOf(sample)
   if (sample === null || trouble !== null) grid.put(column, y, printable(trouble ?? ''), sample ? TONE.critical | BOLD : TONE.muted, rest())

@@ -11,8 +11,6 @@ export type Effect =
   | { readonly kind: 'ask-kill'; readonly row: ProcessRow }
   | { readonly kind: 'signal'; readonly question: KillQuestion; readonly signal: SignalName }
   | { readonly kind: 'details'; readonly row: ProcessRow }
-  /** The alerts are looked at: they have to be of now. */
-  | { readonly kind: 'ask-alerts' }
   | { readonly kind: 'acknowledge' | 'silence'; readonly finding: Finding }
 
 export interface Outcome {

@@ -1,5 +1,6 @@
 /** What lies over the screen for a moment: help, menus, questions, details. */
 import { formatClock, printable } from '../core/format.ts'
+import { alertRows } from './alert-rows.ts'
 import { drawAlerts, drawSilence } from './alerts-overlay.ts'
 import { box, menu, scrolled } from './box.ts'
 import { graphRows } from './graph.ts'
@@ -89,7 +90,7 @@ function drawKill(painter: Painter, { pid, user, command, gpuLabel, memoryUsedBy
 }
 
 function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, offset: number): void {
-  const finding = [...data.findings, ...data.resolved].find((one) => one.fingerprint === fingerprint)
+  const finding = alertRows(data).find((row) => row.finding.fingerprint === fingerprint)?.finding
   const wide = Math.min(100, painter.grid.width - 4)
   if (!finding) {
     const inner = box(painter, 'Finding', wide, 1)

@@ -46,7 +46,7 @@ function mainKey(view: View, name: string, around: Surroundings): Outcome {
     case 'f2':
       return same({ ...view, overlay: { kind: 'panels', selected: 0 } })
     case 'a':
-      return { view: { ...view, overlay: { kind: 'alerts', selected: 0, fingerprint: null } }, effect: { kind: 'ask-alerts' } }
+      return same({ ...view, overlay: { kind: 'alerts', selected: 0, fingerprint: null } })
     case ',':
     case '<':
       return remember(sortBy(view, SORTS[(SORTS.indexOf(view.sort) + SORTS.length - 1) % SORTS.length] ?? 'gpu'))

@@ -1,5 +1,6 @@
 /** What a frame is drawn from: plain data about the machine, and what the person at the keyboard has chosen. */
-import type { GpuView } from '../core/kinds.ts'
+import type { AlertView, GpuView } from '../core/kinds.ts'
+import type { LedgerEntry } from '../core/memory/ledger.ts'
 import type { Finding, HostSample, ProcessView, Provenance, Reading, SourceHealth, TrainingStep } from '../core/model.ts'
 
 export interface GpuData {
@@ -11,14 +12,8 @@ export interface GpuData {
   readonly stepMs: number
   /** The finding that says when its memory is full; null when none does. */
   readonly forecast: Finding | null
-  readonly ledger: readonly LedgerLine[] | null
-}
-
-/** Where memory is; the entries add up to the total. */
-export interface LedgerLine {
-  readonly name: string
-  readonly bytes: number
-  readonly explanation: string
+  /** Where memory is; null when nobody looks. */
+  readonly ledger: readonly LedgerEntry[] | null
 }
 
 export interface RunData {
@@ -36,14 +31,9 @@ export interface RunData {
 }
 
 /** What an agent does about a finding. */
-export interface AlertData {
-  readonly finding: Finding
-  readonly state: 'pending' | 'firing' | 'resolved'
-  readonly acknowledged: { readonly by: string; readonly until: number } | null
+export interface AlertData extends AlertView {
   /** When the silence ends that keeps it quiet; null when none does. */
   readonly silencedUntil: Reading
-  /** Why nobody is told of it at present: `silence`, `acknowledged`, `maintenance`, `simulated`. */
-  readonly mutedBy: string | null
 }
 
 export interface ReplayData {

@@ -33,8 +33,6 @@ const SHORTEST_REDRAW_MS = 250
 const CLOCK_MS = 1000
 const OVERHEAD_MS = 5000
 const START_MS = 2000
-/** How old alerts may be while somebody looks at them. */
-const ALERTS_MS = 2000
 
 export class TopScreen {
   readonly #options: TopScreenOptions
@@ -49,7 +47,6 @@ export class TopScreen {
   #clock: NodeJS.Timeout | null = null
   #drawnAt = 0
   #hasFigures = false
-  #alertsAt = 0
   /** Null until the start is over: it costs more than everything after it and says nothing about that. */
   #cost: { readonly at: number; readonly cpuSeconds: number } | null = null
   readonly #openedAt = performance.now()
@@ -126,7 +123,6 @@ export class TopScreen {
   /** Ages grow without any news. */
   #second(): void {
     this.#measure()
-    if (this.#view.overlay?.kind === 'alerts' && performance.now() - this.#alertsAt >= ALERTS_MS) this.#askAlerts()
     if (performance.now() - this.#drawnAt >= CLOCK_MS * 0.9) this.draw()
   }
 
@@ -204,9 +200,6 @@ export class TopScreen {
       case 'details':
         this.#details(effect.row)
         break
-      case 'ask-alerts':
-        this.#askAlerts()
-        break
       case 'acknowledge':
         this.#atDesk((desk) => desk.acknowledge(effect.finding.fingerprint))
         break
@@ -222,17 +215,12 @@ export class TopScreen {
     else if (text !== null) this.#view = { ...this.#view, message: { text, isTrouble: false } }
   }
 
-  #askAlerts(): void {
-    this.#alertsAt = performance.now()
-    this.#atDesk((desk) => desk.refresh().then(() => null))
-  }
-
   /** What is said about it comes when it comes; the screen goes on meanwhile. */
-  #atDesk(work: (desk: AlertDesk) => Promise<string | null>): void {
+  #atDesk(work: (desk: AlertDesk) => Promise<string>): void {
     const desk = this.#feed?.alerts
     if (!desk) return
     work(desk).then(
-      (text) => (text === null ? this.draw() : this.say(text, false)),
+      (text) => this.say(text, false),
       (error: unknown) => this.say(error instanceof Error ? error.message : String(error), true),
     )
   }

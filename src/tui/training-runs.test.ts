@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { KnownRuns } from '../core/known/runs.ts'
 import type { Run } from '../core/model.ts'
 import { AT, trainingStep } from './screen-data.fixture.ts'
-import { TrainingRuns } from './training-runs.ts'
+import { RunCourses } from './training-runs.ts'
 
 const run: Run = {
   id: 'bert-large',
@@ -15,17 +16,18 @@ const run: Run = {
   startedAt: AT,
   endedAt: null,
   outcome: null,
+  ending: null,
 }
 
 /** Steps of the fixture are 400 ms apart. */
 function etaAfter(steps: number, more: Partial<Run> | null, custom: Record<string, number> | null = null) {
-  const runs = new TrainingRuns()
-  if (more) runs.acceptRun({ ...run, ...more }, AT)
-  runs.acceptSteps(
-    Array.from({ length: steps }, (_, index) => trainingStep(index + 1, { custom })),
-    AT,
-  )
-  return runs.views(AT, [])[0]?.etaMs
+  const runs = new KnownRuns()
+  const courses = new RunCourses()
+  if (more) runs.acceptRun({ ...run, ...more })
+  const taken = Array.from({ length: steps }, (_, index) => trainingStep(index + 1, { custom }))
+  runs.acceptSteps(taken)
+  courses.accept(taken, runs)
+  return courses.views(runs.values(), AT, [])[0]?.etaMs
 }
 
 describe('the time left of a run', () => {

@@ -1,8 +1,11 @@
-/** Follows training runs from their steps: the last figures, the loss over time, how long it will take. */
-import type { Finding, Reading, Run, TrainingStep } from '../core/model.ts'
+/** The course of training runs while this screen looks: the loss over time, and how long it will take. */
+
+import { namesGpu } from '../core/known/about-gpu.ts'
+import { compareRuns, isRunning, type KnownRun, type KnownRuns, runName } from '../core/known/runs.ts'
+import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'
 import type { RunData } from './screen-data.ts'
 
-const MOST_RUNS = 32
+const MOST_COURSES = 32
 const MOST_LOSSES = 400
 /** Weight of the newest step in the mean time of a step. */
 const SMOOTHING = 0.1
@@ -10,130 +13,109 @@ const SMOOTHING = 0.1
 const TOTAL_STEPS = ['total_steps', 'max_steps', 'num_training_steps', 'totalSteps', 'maxSteps']
 const TOTAL_EPOCHS = ['total_epochs', 'num_epochs', 'num_train_epochs', 'max_epochs', 'totalEpochs']
 
-interface Known {
-  run: Run | null
-  readonly steps: Map<number, TrainingStep>
+interface Course {
   readonly losses: number[]
+  last: TrainingStep | null
   secondsPerStep: number | null
   epochsPerSecond: number | null
-  arrivedAt: number
 }
 
-export class TrainingRuns {
-  readonly #runs = new Map<string, Known>()
+export class RunCourses {
+  /** The one that was heard of longest ago is first. */
+  readonly #courses = new Map<string, Course>()
 
-  acceptRun(run: Run, now: number): void {
-    this.#of(run.id, now).run = run
-  }
-
-  acceptSteps(steps: readonly TrainingStep[], now: number): void {
+  /** `runs`: with these steps. */
+  accept(steps: readonly TrainingStep[], runs: KnownRuns): void {
     for (const step of steps) {
-      const known = this.#of(step.run, now)
-      known.arrivedAt = now
-      const first = Math.min(step.rank, ...known.steps.keys())
-      const before = known.steps.get(step.rank)
-      known.steps.set(step.rank, step)
-      if (step.rank !== first) continue
-      known.losses.push(step.loss ?? Number.NaN)
-      if (known.losses.length > 2 * MOST_LOSSES) known.losses.splice(0, MOST_LOSSES)
-      if (before) this.#pace(known, before, step)
+      if (step.rank !== runs.get(step.run)?.step?.rank) continue
+      const course = this.#of(step.run)
+      course.losses.push(step.loss ?? Number.NaN)
+      if (course.losses.length > 2 * MOST_LOSSES) course.losses.splice(0, MOST_LOSSES)
+      if (course.last?.rank === step.rank) pace(course, course.last, step)
+      course.last = step
     }
   }
 
   /** The course of a run before we came. */
-  backfill(id: string, losses: readonly number[], now: number): void {
-    this.#of(id, now).losses.unshift(...losses.slice(-MOST_LOSSES))
+  backfill(id: string, losses: readonly number[]): void {
+    this.#of(id).losses.unshift(...losses.slice(-MOST_LOSSES))
   }
 
   clearHistory(): void {
-    for (const known of this.#runs.values()) known.losses.length = 0
+    for (const { losses } of this.#courses.values()) losses.length = 0
   }
 
-  /** The latest first; a run's allocator figures and process for the memory ledger come with it. */
-  views(now: number, findings: readonly Finding[]): RunData[] {
-    return [...this.#runs.entries()]
-      .flatMap(([id, known]): RunData[] => {
-        const rank = Math.min(...known.steps.keys())
-        const step = known.steps.get(rank)
-        if (!step) return []
-        const about = (detector: string) => findings.find((finding) => finding.detector === detector && finding.subject.run === id) ?? null
-        return [
-          {
-            id,
-            name: known.run?.name ?? id,
-            step,
-            ranks: known.steps.size,
-            losses: known.losses.slice(-MOST_LOSSES),
-            etaMs: known.run?.endedAt == null ? eta(known, step) : null,
-            quietMs: Math.max(0, now - known.arrivedAt),
-            outcome: known.run?.endedAt == null ? null : (known.run.outcome ?? 'ended'),
-            leak: about('leak'),
-            oom: about('oom'),
-          },
-        ]
-      })
-      .sort((a, b) => Number(a.outcome !== null) - Number(b.outcome !== null) || (a.name < b.name ? -1 : 1))
-  }
-
-  /** Runs on this GPU, as far as they said so. */
-  on(
-    gpu: { readonly id: string; readonly label: string },
-    isOnlyGpu: boolean,
-  ): { readonly run: Run | null; readonly step: TrainingStep }[] {
-    return [...this.#runs.values()].flatMap(({ run, steps }) => {
-      const step = steps.get(Math.min(...steps.keys()))
-      if (!step || run?.endedAt != null) return []
-      const isHere =
-        run && run.gpus.length > 0 ? run.gpus.includes(gpu.id) || run.gpus.includes(gpu.label) : isOnlyGpu && this.#runs.size === 1
-      return isHere ? [{ run, step }] : []
+  /** Those with steps, running ones first. `present`: the time that figures are of. */
+  views(runs: Iterable<KnownRun>, present: number, findings: readonly Finding[]): RunData[] {
+    const shown = withSteps(runs)
+    shown.sort((a, b) => Number(isRunning(b, present)) - Number(isRunning(a, present)) || compareRuns(a, b))
+    return shown.map((known): RunData => {
+      const { id, run, step, steps } = known
+      const course = this.#courses.get(id)
+      const hasEnded = run !== null && run.endedAt !== null
+      const about = (detector: string) => findings.find((finding) => finding.detector === detector && finding.subject.run === id) ?? null
+      return {
+        id,
+        name: runName(known),
+        step,
+        ranks: steps.size,
+        losses: course?.losses.slice(-MOST_LOSSES) ?? [],
+        etaMs: hasEnded || !course ? null : eta(run?.totalSteps ?? null, course, step),
+        quietMs: Math.max(0, present - step.at),
+        outcome: hasEnded ? (run.outcome ?? 'ended') : null,
+        leak: about('leak'),
+        oom: about('oom'),
+      }
     })
   }
 
-  #of(id: string, now: number): Known {
-    let known = this.#runs.get(id)
-    if (!known) {
-      known = { run: null, steps: new Map(), losses: [], secondsPerStep: null, epochsPerSecond: null, arrivedAt: now }
-      this.#runs.set(id, known)
-      if (this.#runs.size > MOST_RUNS) this.#runs.delete(this.#oldest())
-    }
-    return known
+  #of(id: string): Course {
+    const course = this.#courses.get(id) ?? { losses: [], last: null, secondsPerStep: null, epochsPerSecond: null }
+    this.#courses.delete(id)
+    this.#courses.set(id, course)
+    if (this.#courses.size > MOST_COURSES) for (const oldest of this.#courses.keys()) if (this.#courses.delete(oldest)) break
+    return course
   }
+}
 
-  #oldest(): string {
-    let oldest = ''
-    let at = Number.POSITIVE_INFINITY
-    for (const [id, known] of this.#runs)
-      if (known.arrivedAt < at) {
-        oldest = id
-        at = known.arrivedAt
-      }
-    return oldest
-  }
+type SteppingRun = KnownRun & { readonly step: TrainingStep }
 
-  #pace(known: Known, before: TrainingStep, step: TrainingStep): void {
-    const passed = step.step - before.step
-    const seconds = (step.at - before.at) / 1000
-    if (passed <= 0 || seconds <= 0) return
-    known.secondsPerStep = smooth(known.secondsPerStep, seconds / passed)
-    if (step.epoch !== null && before.epoch !== null && step.epoch > before.epoch)
-      known.epochsPerSecond = smooth(known.epochsPerSecond, (step.epoch - before.epoch) / seconds)
-  }
+function withSteps(runs: Iterable<KnownRun>): SteppingRun[] {
+  return [...runs].filter((one): one is SteppingRun => one.step !== null)
+}
+
+/** Runs on this GPU, as far as they said so. */
+export function runsOn(runs: KnownRuns, gpu: GpuInfo, isOnlyGpu: boolean): readonly SteppingRun[] {
+  const all = withSteps(runs.values())
+  return all.filter(({ run }) => {
+    if (run !== null && run.endedAt !== null) return false
+    return run && run.gpus.length > 0 ? run.gpus.some((name) => namesGpu(gpu, name)) : isOnlyGpu && all.length === 1
+  })
+}
+
+function pace(course: Course, before: TrainingStep, step: TrainingStep): void {
+  const passed = step.step - before.step
+  const seconds = (step.at - before.at) / 1000
+  if (passed <= 0 || seconds <= 0) return
+  course.secondsPerStep = smooth(course.secondsPerStep, seconds / passed)
+  if (step.epoch !== null && before.epoch !== null && step.epoch > before.epoch)
+    course.epochsPerSecond = smooth(course.epochsPerSecond, (step.epoch - before.epoch) / seconds)
 }
 
 function smooth(before: number | null, value: number): number {
   return before === null ? value : before + SMOOTHING * (value - before)
 }
 
-function eta(known: Known, step: TrainingStep): Reading {
-  const totalSteps = known.run?.totalSteps ?? told(step, TOTAL_STEPS)
-  if (totalSteps !== null && known.secondsPerStep !== null) return Math.max(0, (totalSteps - step.step) * known.secondsPerStep * 1000)
-  const totalEpochs = told(step, TOTAL_EPOCHS)
-  if (totalEpochs !== null && step.epoch !== null && known.epochsPerSecond)
-    return Math.max(0, ((totalEpochs - step.epoch) / known.epochsPerSecond) * 1000)
+function eta(told: Reading, { secondsPerStep, epochsPerSecond }: Course, step: TrainingStep): Reading {
+  const totalSteps = told ?? customOf(step, TOTAL_STEPS)
+  if (totalSteps !== null && secondsPerStep !== null) return Math.max(0, (totalSteps - step.step) * secondsPerStep * 1000)
+  const totalEpochs = customOf(step, TOTAL_EPOCHS)
+  if (totalEpochs !== null && step.epoch !== null && epochsPerSecond)
+    return Math.max(0, ((totalEpochs - step.epoch) / epochsPerSecond) * 1000)
   return null
 }
 
-function told(step: TrainingStep, names: readonly string[]): number | null {
+function customOf(step: TrainingStep, names: readonly string[]): number | null {
   for (const name of names) {
     const value = step.custom?.[name]
     if (value !== undefined && Number.isFinite(value) && value > 0) return value

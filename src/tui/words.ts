@@ -119,8 +119,3 @@ export function troubleOf(sample: GpuSample): string | null {
   if (sample.state === 'ok') return null
   return `${sample.state.toUpperCase().replace('_', ' ')}${sample.stateReason === null ? '' : `: ${sample.stateReason}`}`
 }
-
-/** `NVIDIA H100 80GB HBM3` → `H100 80GB HBM3`: the vendor is the least of it. */
-export function shortName(name: string | null): string {
-  return (name ?? 'unknown GPU').replace(/^(NVIDIA|AMD) (GeForce |Radeon |Instinct )?/, '')
-}

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import vm from 'node:vm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../program.ts'
 
@@ -73,7 +74,7 @@ describe('what the command line starts', () => {
 
 describe('building', () => {
   const folder = temporaryFolder()
-  const OUTPUTS = ['dist/program/cli.js', 'dist/cli.js', 'dist/web/index.html']
+  const OUTPUTS = ['dist/program/cli.js', 'dist/cli.js', 'dist/web/index.html', 'dist/web-report/report.js', 'dist/web-report/report.css']
   const INPUTS = ['src/cli.ts', 'src/agent/sampler-child.ts', 'web/index.html', 'package-lock.json', 'build.js']
   const program = (word: string) => `import { hostname as nameOf } from 'node:os'
 /** Not needed at run time. */
@@ -97,6 +98,9 @@ export function main(): number {
       'src/cli.ts': program('first'),
       'src/agent/sampler-child.ts': 'export const child = 1\n',
       'web/index.html': '<p>one</p>',
+      'web/src/report/main.ts':
+        "import { h } from 'preact'\nimport './report.css'\nconst name: string = 'drawn'\ndocument.title = name + typeof h\n",
+      'web/src/report/report.css': 'p { color: red }\n',
       'web/vite.config.ts': "export default { root: import.meta.dirname, build: { outDir: '../dist/web', emptyOutDir: true } }",
     })
     build()
@@ -127,7 +131,19 @@ export function main(): number {
     write(folder, { 'web/index.html': '<p>two</p>' })
     setTimes(folder, INPUTS, [])
     build()
-    expect(madeAgain()).toEqual(['dist/web/index.html'])
+    expect(madeAgain()).toEqual(['dist/web/index.html', 'dist/web-report/report.js', 'dist/web-report/report.css'])
+  })
+
+  it('leaves a script for reports that needs nothing else and names whose work is in it, and makes it again without its style', () => {
+    const script = readFileSync(join(folder, 'dist/web-report/report.js'), 'utf8')
+    expect(script).toMatch(/^\/\*\npreact [\d.]+\n[\s\S]*Copyright/)
+    const page = { title: '' }
+    vm.runInNewContext(script, { document: page })
+    expect(page.title).toBe('drawnfunction')
+    expect(readFileSync(join(folder, 'dist/web-report/report.css'), 'utf8')).toMatch(/^p\{color:red\}/)
+    rmSync(join(folder, 'dist/web-report/report.css'))
+    build()
+    expect(madeAgain()).toEqual(['dist/web-report/report.js', 'dist/web-report/report.css'])
   })
 
   it('makes the bundle again after the compiler ran by itself; until then the modules are started', () => {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { HubEvent, Log } from '../../src/core/kinds.ts'
 import { createExporter } from '../../src/exporter/exporter.ts'
 import { readExposition } from '../../src/exporter/exposition.contract.ts'
-import { FIXED_STATE, fixedTraining } from '../../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, hasSet } from '../../src/exporter/fixed-state.contract.ts'
 import { createPush } from '../../src/push/push.ts'
 import { until } from '../program.ts'
 import { settingsWith } from '../push-stand.ts'
@@ -56,7 +56,7 @@ describe('OTLP', () => {
   let receiver: ChildProcess | undefined
   const said: Said[] = []
   let got: readonly Understood[] = []
-  const exporter = createExporter({ state: FIXED_STATE, sets: ['native'], maxProcesses: 8, training: fixedTraining() })
+  const exporter = createExporter({ hasSet, state: FIXED_STATE, sets: ['native'], maxProcesses: 8, training: fixedTraining() })
 
   beforeAll(async () => {
     const found = await pythonWith(PACKAGES)
@@ -69,7 +69,7 @@ describe('OTLP', () => {
     if (receiver.stdout) createInterface(receiver.stdout).on('line', (line) => said.push(JSON.parse(line) as Said))
     const port = await until('it listens', () => said[0]?.port)
     const settings = settingsWith({ 'push.otlp.url': `http://127.0.0.1:${port}/v1/metrics`, 'push.interval': 1 })
-    const [sink] = createPush({ state: FIXED_STATE, settings, render: () => exporter.render(), log: LOG, version: '1.2.3' })
+    const [sink] = createPush({ state: FIXED_STATE, settings, families: () => exporter.families(), log: LOG, version: '1.2.3' })
     // Traffic is told as a total, which begins with the second look.
     for (const laterMs of [0, 1000]) sink?.accept(tickAt(FIXED_STATE.now() + laterMs))
     await until('a request was taken', () => said.length > 2)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Log, Sink } from '../../src/core/kinds.ts'
 import { createExporter } from '../../src/exporter/exporter.ts'
-import { FIXED_STATE, fixedTraining } from '../../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, hasSet } from '../../src/exporter/fixed-state.contract.ts'
 import { createPush } from '../../src/push/push.ts'
 import { until } from '../program.ts'
 import { settingsWith } from '../push-stand.ts'
@@ -17,11 +17,17 @@ const INSTANCE = 'node-7'
 /** It takes a different time on every page. */
 const CHANGING = /^(gpuwarden_scrape_duration_seconds|gpuwarden_process_)/
 
-const exporter = createExporter({ state: FIXED_STATE, sets: ['native', 'dcgm', 'nvidia_smi'], maxProcesses: 8, training: fixedTraining() })
+const exporter = createExporter({
+  hasSet,
+  state: FIXED_STATE,
+  sets: ['native', 'dcgm', 'nvidia_smi'],
+  maxProcesses: 8,
+  training: fixedTraining(),
+})
 
 function pushTo(url: string): Sink {
   const settings = settingsWith({ 'push.remote_write.url': url, 'push.interval': 1, 'push.instance': INSTANCE })
-  const [sink] = createPush({ state: FIXED_STATE, settings, render: () => exporter.render(), log: LOG, version: '1' })
+  const [sink] = createPush({ state: FIXED_STATE, settings, families: () => exporter.families(), log: LOG, version: '1' })
   if (sink === undefined) throw new Error('no sink was made')
   return sink
 }

@@ -9,8 +9,8 @@ import { post, postLines } from '../training-world.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 const SECONDS = 100
-/** Of the charts, inside their canvas. */
-const PAD = { left: 62, right: 12 }
+/** The loss chart. */
+const CHART = '[data-chart="0"]'
 
 describe.skipIf(!existsSync(CHROMIUM))(`the report in a browser (needs ${CHROMIUM})`, () => {
   let agent: RunningAgent
@@ -38,7 +38,7 @@ describe.skipIf(!existsSync(CHROMIUM))(`the report in a browser (needs ${CHROMIU
   })
 
   async function opened(url: string): Promise<{ page: Page; problems: string[]; asked: string[] }> {
-    const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })
+    const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, timezoneId: 'Asia/Kolkata' })
     const problems: string[] = []
     const asked: string[] = []
     page.on('pageerror', (error) => problems.push(error.message))
@@ -47,16 +47,17 @@ describe.skipIf(!existsSync(CHROMIUM))(`the report in a browser (needs ${CHROMIU
     })
     page.on('request', (request) => asked.push(request.url()))
     await page.goto(url)
-    await page.locator('canvas[aria-label="Loss"]').waitFor()
-    await page.locator('canvas[aria-label="Loss"]').scrollIntoViewIfNeeded()
+    expect(await page.locator(`${CHART} h3`).innerText()).toBe('Loss')
+    await page.locator(CHART).scrollIntoViewIfNeeded()
+    await page.locator(`${CHART} canvas`).waitFor()
     return { page, problems, asked }
   }
 
   /** Where `share` of the time axis is, in the middle of the loss chart. */
   async function place(page: Page, share: number): Promise<{ x: number; y: number }> {
-    const box = await page.locator('canvas[aria-label="Loss"]').boundingBox()
+    const box = await page.locator(`${CHART} .u-over`).boundingBox()
     if (!box) throw new Error('the loss chart is not on the page')
-    return { x: box.x + PAD.left + share * (box.width - PAD.left - PAD.right), y: box.y + box.height / 2 }
+    return { x: box.x + 1 + share * (box.width - 2), y: box.y + box.height / 2 }
   }
 
   async function lossUnder(page: Page, share: number): Promise<number> {
@@ -79,7 +80,7 @@ describe.skipIf(!existsSync(CHROMIUM))(`the report in a browser (needs ${CHROMIU
     const odd = await place(page, 0.8)
     await page.mouse.move(odd.x, odd.y)
     expect(await tip.innerText()).toContain('NaN or infinite')
-    const drawn = () => page.locator('canvas[aria-label="Loss"]').screenshot()
+    const drawn = () => page.locator(`${CHART} canvas`).screenshot()
     const whole = await drawn()
 
     // A quarter to a half, drawn with the mouse.
@@ -88,7 +89,7 @@ describe.skipIf(!existsSync(CHROMIUM))(`the report in a browser (needs ${CHROMIU
     await page.mouse.down()
     await page.mouse.move(b.x, b.y, { steps: 5 })
     await page.mouse.up()
-    expect(await zoomed.innerText()).toContain('double-click shows all')
+    await expect.poll(() => zoomed.innerText()).toMatch(/\+05:30 \(double-click shows all\)/)
     expect(await lossUnder(page, 0)).toEqual(near(0.25))
     expect(await lossUnder(page, 0.5)).toEqual(near(0.375))
     expect(await lossUnder(page, 1)).toEqual(near(0.5))
@@ -102,7 +103,7 @@ describe.skipIf(!existsSync(CHROMIUM))(`the report in a browser (needs ${CHROMIU
     expect(await lossUnder(page, 1)).toEqual(near(0.5))
 
     await page.mouse.dblclick(b.x, b.y)
-    expect(await zoomed.innerText()).toBe('drag to zoom')
+    await expect.poll(() => zoomed.innerText()).toBe('drag to zoom')
     expect(await lossUnder(page, 0.5)).toEqual(near(0.5))
 
     await page.mouse.move(5, 5)
@@ -114,22 +115,76 @@ describe.skipIf(!existsSync(CHROMIUM))(`the report in a browser (needs ${CHROMIU
 
   it('hides a line, changes its colours, and opens in the dark', async () => {
     const { page, problems } = await opened(pathToFileURL(file).href)
-    const chart = page.locator('figure', { has: page.locator('canvas[aria-label="Loss"]') })
-    await chart.locator('input[type=checkbox]').first().uncheck()
-    const { x, y } = await place(page, 0.5)
-    await page.mouse.move(x, y)
-    expect((await page.locator('#tip').innerText()).trim().split('\n').length).toBe(1)
+    const box = page.locator(`${CHART} input[type=checkbox]`).first()
+    const lines = async () => {
+      const { x, y } = await place(page, 0.5)
+      await page.mouse.move(x, y)
+      return (await page.locator('#tip').innerText()).trim().split('\n').length
+    }
+    expect(await lines()).toBe(2)
+    await box.uncheck()
+    expect(await lines()).toBe(1)
+    await box.check()
+    expect(await lines()).toBe(2)
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
     const light = await background()
+    const drawn = () => page.locator(`${CHART} canvas`).screenshot()
+    const before = await drawn()
     await page.locator('#theme').click()
-    expect(await background()).not.toBe(light)
+    const dark = await background()
+    expect(dark).not.toBe(light)
+    await page.locator('#theme').click()
+    expect(await background()).toBe(light)
     await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await background()).toBe(light)
+    await page.reload()
+    await page.locator(CHART).scrollIntoViewIfNeeded()
+    expect(await background()).toBe(dark)
+    await page.locator(`${CHART} canvas`).waitFor()
+    expect((await drawn()).equals(before)).toBe(false)
     expect(problems).toEqual([])
     await page.close()
   })
 
+  it('shows the crosshair in all charts, with their figures, and is used by keyboard', async () => {
+    const { page, problems } = await opened(pathToFileURL(file).href)
+    const { x, y } = await place(page, 0.4)
+    await page.mouse.move(x, y)
+    const rate = page.locator('[data-chart="1"]')
+    expect(await rate.locator('h3').innerText()).toBe('Learning rate')
+    expect(await rate.locator('[data-value]').innerText()).toBe('0.001')
+    const moments = await page.locator('.legend-moment').allInnerTexts()
+    expect(moments[0]?.trim()).not.toBe('')
+    expect(moments[1]).toBe(moments[0])
+    await page.locator(`${CHART} .chart-box`).focus()
+    await page.keyboard.press('+')
+    await expect.poll(() => page.locator('#zoomed').innerText()).toContain('double-click')
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.locator('#zoomed').innerText()).toBe('drag to zoom')
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
+  it('says times in the zone of the reader, and in UTC without a script', async () => {
+    const { page } = await opened(pathToFileURL(file).href)
+    const local = await page.locator('header time').innerText()
+    expect(local).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d – .*\+05:30$/)
+    expect(await page.locator('#zone').innerText()).toContain('UTC+5:30')
+    await page.close()
+    const plain = await (await browser.newContext({ javaScriptEnabled: false })).newPage()
+    await plain.goto(pathToFileURL(file).href)
+    const utc = await plain.locator('header time').innerText()
+    expect(utc).toMatch(/ UTC$/)
+    const [start = ''] = local.split(' – ')
+    expect(Date.parse(`${start.replace(' ', 'T')}+05:30`)).toBe(Date.parse(`${utc.slice(0, 19).replace(' ', 'T')}Z`))
+    expect(await plain.locator('#theme').isVisible()).toBe(false)
+    await plain.close()
+  })
+
   it('as the agent shows it, runs no other script and cannot reach the agent', async () => {
-    const { page } = await opened(`${agent.url}/api/v1/runs/r1/report.html?view=1`)
+    const { page, problems } = await opened(`${agent.url}/api/v1/runs/r1/report.html?view=1`)
+    await page.locator('#theme').click()
+    expect(problems).toEqual([])
     expect(await page.evaluate('self.origin')).toBe('null')
     const reached = await page.evaluate(`fetch(${JSON.stringify(`${agent.url}/api/v1/runs`)}).then(() => 'reached', () => 'kept away')`)
     expect(reached).toBe('kept away')

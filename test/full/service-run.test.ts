@@ -11,7 +11,13 @@ import { freePort } from './servers.ts'
 
 const NODE = process.execPath
 const NOBODY = '65534'
-const PLACES = { node: NODE, program: fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)), runAs: null, config: null }
+const PLACES = {
+  node: NODE,
+  program: fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)),
+  runAs: null,
+  config: null,
+  drivers: [],
+}
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const WATCHDOG_MS = 900
 

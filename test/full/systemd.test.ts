@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type UnitOptions, unitText } from '../../src/service/unit.ts'
+import { VENDORS } from '../../src/sources/vendors.ts'
 import { temporaryFolder } from '../program.ts'
 import { whyMissing } from './servers.ts'
 
@@ -14,6 +15,7 @@ const PLACES = {
   program: fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)),
   runAs: null,
   config: null,
+  drivers: VENDORS.map(({ unit }) => unit),
 }
 
 function unitFile(options: UnitOptions): string {

@@ -268,7 +268,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     script.update({ lost: [1] })
     await pane.shows(/─ Findings [1-9]/)
     pane.keys('a')
-    await pane.shows(/Alerts: [1-9]\d* active/)
+    await pane.shows(/┌─ [1-9]\d* findings?/)
     pane.keys('A')
     await pane.shows('only an agent alerts')
     pane.keys('Enter')
@@ -276,7 +276,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     pane.keys('Escape')
     await pane.shows('confidence', false)
     pane.keys('a', 'a')
-    await pane.shows('Alerts:', false)
+    await pane.shows('Esc closes', false)
     await pane.quit()
   })
 

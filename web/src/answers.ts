@@ -1,33 +1,9 @@
 /** The shapes of the agent's answers, as /openapi.json describes them. */
-import type { AlertView, GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
-import type {
-  Finding,
-  FindingSubject,
-  GpuEvent,
-  HostSample,
-  ProcessView,
-  Reading,
-  Run,
-  Severity,
-  SourceHealth,
-} from '../../src/core/model.ts'
+import type { AlertView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
+import type { Finding, FindingSubject, GpuEvent, Reading, Run, Severity, SourceHealth } from '../../src/core/model.ts'
 
+export { numberOf } from '../../src/core/known/revive.ts'
 export type { AlertView, HistoryAnswer }
-
-export interface GpusAnswer {
-  readonly at: number
-  readonly gpus: readonly GpuView[]
-}
-
-export interface ProcessesAnswer {
-  readonly at: number
-  readonly processes: readonly ProcessView[]
-}
-
-export interface HostAnswer {
-  readonly at: number
-  readonly host: { readonly sample: HostSample; readonly ageMs: number; readonly live: boolean } | null
-}
 
 export interface HealthAnswer {
   readonly status: 'ok' | 'degraded'
@@ -129,17 +105,11 @@ export interface PastAlert {
   readonly subject: FindingSubject
   readonly severity: Severity
   readonly message: string
+  readonly since: number
   readonly firedAt: number
   readonly resolvedAt: number
   readonly simulated: boolean
   readonly acknowledgedBy: string | null
-}
-
-/** JSON has no NaN: the agent writes it as text, and a loss that is NaN must not be taken for unknown. */
-export function numberOf(value: unknown): Reading {
-  if (typeof value === 'number') return value
-  if (value === 'NaN' || value === 'Infinity' || value === '-Infinity') return Number(value)
-  return null
 }
 
 export interface ConfigAnswer {

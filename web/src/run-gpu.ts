@@ -1,4 +1,5 @@
 /** Which GPU a rank of a training run is on. */
+import { namesGpu } from '../../src/core/known/about-gpu.ts'
 import type { Reading } from '../../src/core/model.ts'
 import type { GpuCell } from './live/gpu-cell.ts'
 
@@ -24,10 +25,6 @@ export function factsOf(cell: GpuCell): GpuFacts {
   const { label, index } = cell.info.value
   const sample = cell.sample.value
   return { id: cell.id, label, index, usedBytes: sample?.memoryUsedBytes ?? null, pids: sample?.processes?.map(({ pid }) => pid) ?? [] }
-}
-
-export function namesGpu({ id, label, index }: Pick<GpuFacts, 'id' | 'label' | 'index'>, name: string): boolean {
-  return id === name || label === name || String(index) === name
 }
 
 /** As the detectors see it: what the run says, then its process, then the GPU whose use fits. Null where it cannot be told. */

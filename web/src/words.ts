@@ -104,11 +104,6 @@ export function clockReasons(mask: Reading): readonly ClockReason[] {
   return mask === null ? [] : REASONS.filter(({ bit }) => (mask & bit) !== 0)
 }
 
-/** `NVIDIA H100 80GB HBM3` → `H100 80GB HBM3`: the vendor is the least of it. */
-export function shortName(name: string | null): string {
-  return (name ?? 'unknown GPU').replace(/^(NVIDIA|AMD) (GeForce |Radeon |Instinct )?/, '')
-}
-
 const STATES: Readonly<Record<GpuSample['state'], string>> = {
   ok: 'ok',
   lost: 'LOST',

@@ -1,19 +1,13 @@
 /** Is there a GPU, and does its driver answer? Drivers are tried in the sampler process, as everywhere. */
 import { accessSync, constants, existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { VENDOR_SOURCES } from '../../sources/index.ts'
+import { VENDOR_NAMES, VENDORS } from '../../sources/vendors.ts'
 import { advice, type Check, type CheckResult, missing, ok } from './check.ts'
 
-const PCI_VENDORS: Readonly<Record<string, string>> = { '0x10de': 'nvidia', '0x1002': 'amd' }
 const DISPLAY_CLASS = '0x03'
 
-const INSTALL: Readonly<Record<string, string>> = {
-  nvidia:
-    'Install the NVIDIA driver of your distribution (Debian: nvidia-driver, Ubuntu: "ubuntu-drivers install"), reboot, and see that nvidia-smi works.',
-  amd: 'Load the amdgpu kernel module ("modprobe amdgpu"); in a container, mount /sys and pass /dev/dri and /dev/kfd.',
-}
-
-const HUNG = 'Look for XIDs and hung tasks in the kernel log (dmesg). If nvidia-smi or rocm-smi hangs as well, the machine needs a reboot.'
+const TOOLS = VENDORS.map(({ help }) => help.tool).join(' or ')
+const HUNG = `Look for XIDs and hung tasks in the kernel log (dmesg). If ${TOOLS} hangs as well, the machine needs a reboot.`
 
 function isHung(message: string | null): boolean {
   return message?.includes('not responding') ?? false
@@ -21,26 +15,21 @@ function isHung(message: string | null): boolean {
 
 export const checkGpus: Check = async ({ values, sampling }) => {
   const onBus = cardsOnBus(values.root)
-  const openings = await Promise.all(VENDOR_SOURCES.map((source) => sampling.supervisor.open(source)))
+  const openings = await Promise.all(VENDORS.map(async ({ name, help }) => ({ help, ...(await sampling.supervisor.open(name)) })))
   const results: CheckResult[] = []
-  for (const { source, result, message } of openings) {
+  for (const { source, help, result, message } of openings) {
     const cards = onBus.get(source) ?? 0
     if (result === 'opened') results.push(ok(source, describeDevices(sampling, source)))
     else if (result === 'failed')
-      results.push(
-        missing(source, message ?? 'the driver does not answer', isHung(message) ? HUNG : (INSTALL[source] ?? 'Check the driver.')),
-      )
-    else if (cards > 0)
-      results.push(
-        missing(source, `${cards} card(s) on the PCI bus, but no driver answers for them`, INSTALL[source] ?? 'Install the driver.'),
-      )
+      results.push(missing(source, message ?? 'the driver does not answer', isHung(message) ? HUNG : help.install))
+    else if (cards > 0) results.push(missing(source, `${cards} card(s) on the PCI bus, but no driver answers for them`, help.install))
   }
   if (openings.every((opening) => opening.result === 'absent') && results.length === 0)
     results.push(
       missing(
         'gpu',
-        `no GPU found (looked for ${VENDOR_SOURCES.join(' and ')}): only simulated GPUs can be shown`,
-        'On a GPU machine install the driver; in a container pass the GPU ("--gpus all", or /dev/dri and /dev/kfd). To try gpuwarden without one: gpuwarden monitor --source demo',
+        `no GPU found (looked for ${VENDOR_NAMES.join(' and ')}): only simulated GPUs can be shown`,
+        `On a GPU machine install the driver; in a container pass the GPU (${VENDORS.map(({ help }) => help.container).join(', or ')}). To try gpuwarden without one: gpuwarden monitor --source demo`,
       ),
     )
   return results
@@ -59,7 +48,8 @@ function cardsOnBus(root: string): Map<string, number> {
   const folder = join(root, 'sys/bus/pci/devices')
   if (!existsSync(folder)) return found
   for (const address of readdirSync(folder)) {
-    const vendor = PCI_VENDORS[readOr(join(folder, address, 'vendor'))]
+    const number = readOr(join(folder, address, 'vendor'))
+    const vendor = VENDORS.find(({ pciVendor }) => pciVendor === number)?.name
     if (vendor && readOr(join(folder, address, 'class')).startsWith(DISPLAY_CLASS)) found.set(vendor, (found.get(vendor) ?? 0) + 1)
   }
   return found
@@ -76,15 +66,10 @@ function readOr(path: string): string {
 /** What makes the picture fuller but is not needed. */
 export const checkPermissions: Check = async ({ values, sampling }) => {
   const results: CheckResult[] = []
-  const hasNvidia = sampling.state.devices().some((device) => device.vendor === 'nvidia')
-  if (hasNvidia && !canRead(join(values.root, 'dev/kmsg')))
-    results.push(
-      advice(
-        'kernel log',
-        '/dev/kmsg cannot be read: XIDs that NVML does not report are not seen',
-        'Run as root, or give the service CAP_SYSLOG.',
-      ),
-    )
+  const present = new Set(sampling.state.devices().map(({ vendor }) => vendor))
+  for (const { name, help } of VENDORS)
+    if (help.kernelLog !== null && present.has(name) && !canRead(join(values.root, 'dev/kmsg')))
+      results.push(advice('kernel log', `/dev/kmsg cannot be read: ${help.kernelLog}`, 'Run as root, or give the service CAP_SYSLOG.'))
   const namespace = ownPidNamespace(values.root)
   if (namespace !== null && namespace !== INITIAL_PID_NAMESPACE)
     results.push(

@@ -5,8 +5,10 @@ import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { AgentClient } from '../../core/agent-client.ts'
 import { formatBytes } from '../../core/format.ts'
-import { advice, type Check, missing, ok } from './check.ts'
+import { VENDORS } from '../../sources/vendors.ts'
+import { advice, type Check, type CheckResult, missing, ok } from './check.ts'
 
 const run = promisify(execFile)
 const LITTLE_DISK_BYTES = 1024 ** 3
@@ -15,24 +17,23 @@ export const checkNode: Check = async () => [ok('node', `Node.js ${process.versi
 
 /** Loaded in a process of its own: native code never comes into this one. */
 export const checkNativeLibrary: Check = async () => {
+  const needed = VENDORS.flatMap(({ title, help }) => (help.nativePackage === null ? [] : [{ title, name: help.nativePackage }]))
+  return Promise.all(needed.map(({ title, name }) => checkPackage(name, `the library that calls the ${title} driver`)))
+}
+
+async function checkPackage(name: string, what: string): Promise<CheckResult> {
   try {
-    await run(process.execPath, ['--input-type=module', '-e', "await import('koffi')"], {
+    await run(process.execPath, ['--input-type=module', '-e', `await import('${name}')`], {
       cwd: dirname(fileURLToPath(import.meta.url)),
       timeout: 10_000,
     })
-    return [ok('koffi', 'the library that calls the NVIDIA driver loads')]
+    return ok(name, `${what} loads`)
   } catch (error) {
     const reason = String((error as { stderr?: string }).stderr ?? (error as Error).message)
       .trim()
       .split('\n')
       .at(-1)
-    return [
-      missing(
-        'koffi',
-        `the library that calls the NVIDIA driver does not load: ${reason}`,
-        'Install again with "npm ci" (without --omit=optional) on this very machine.',
-      ),
-    ]
+    return missing(name, `${what} does not load: ${reason}`, 'Install again with "npm ci" (without --omit=optional) on this very machine.')
   }
 }
 
@@ -46,19 +47,9 @@ export const checkPort: Check = async ({ values }) => {
   if (inUse === null) return [ok('port', `${host}:${port} is free`)]
   if (inUse.code !== 'EADDRINUSE')
     return [missing('port', `${host}:${port} cannot be bound: ${inUse.message}`, 'Choose another address with --host and --port.')]
-  const who = await whoServes(host, port)
+  const who = await new AgentClient({ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, token: null }).version(1000)
   if (who !== null) return [ok('port', `${host}:${port} is served by gpuwarden ${who}`)]
   return [advice('port', `${host}:${port} is taken by another program`, 'Choose another port with --port or server.port.')]
-}
-
-async function whoServes(host: string, port: number): Promise<string | null> {
-  try {
-    const answer = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}/healthz`, { signal: AbortSignal.timeout(1000) })
-    const { name, version } = (await answer.json()) as { name?: string; version?: string }
-    return name === 'gpuwarden' ? (version ?? 'of unknown version') : null
-  } catch {
-    return null
-  }
 }
 
 export const checkDisk: Check = async ({ values }) => {

@@ -1,6 +1,6 @@
 /** Where things go: the axes of a chart and the room that is left for its lines. */
 import type { Reading } from '../model.ts'
-import { PALETTES, type Palette, seriesColor } from './palette.ts'
+import { PALETTE, type Palette, seriesColor } from './palette.ts'
 import { isDrawable, stack } from './paths.ts'
 import { type Axis, linear, type Project, type Tick, valueAxis } from './scale.ts'
 import type { ChartSpec } from './spec.ts'
@@ -38,7 +38,7 @@ export const LEGEND_GAP = 14
 export function layOut(spec: ChartSpec): Layout {
   const fontSize = spec.width >= 800 ? 12 : 11
   const titleSize = fontSize + 2
-  const palette = PALETTES[spec.theme ?? 'light']
+  const palette = PALETTE
   const columns =
     spec.stacked === true
       ? stack(

@@ -1,6 +1,4 @@
-/** Colours that people with any kind of colour vision can tell apart (after Okabe and Ito), for paper and for dark screens. */
-
-export type Theme = 'light' | 'dark'
+/** Colours that people with any kind of colour vision can tell apart (after Okabe and Ito), on white. */
 
 export interface Palette {
   readonly background: string
@@ -14,27 +12,15 @@ export interface Palette {
   readonly series: readonly string[]
 }
 
-export const PALETTES: Readonly<Record<Theme, Palette>> = {
-  light: {
-    background: '#ffffff',
-    text: '#1c2530',
-    faintText: '#5a6673',
-    grid: '#e6e9ed',
-    axis: '#b4bcc6',
-    limit: '#c8371c',
-    mark: '#7a4b9a',
-    series: ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#8c6d1f', '#5a6673', '#d55e00'],
-  },
-  dark: {
-    background: '#14181d',
-    text: '#e8edf2',
-    faintText: '#9aa7b4',
-    grid: '#262d35',
-    axis: '#4a5561',
-    limit: '#ff7a59',
-    mark: '#c9a0e8',
-    series: ['#56b4e9', '#f0b23c', '#3ac79c', '#e39ac2', '#8ec9f0', '#d9c26a', '#9aa7b4', '#ff8f52'],
-  },
+export const PALETTE: Palette = {
+  background: '#ffffff',
+  text: '#1c2530',
+  faintText: '#5a6673',
+  grid: '#e6e9ed',
+  axis: '#b4bcc6',
+  limit: '#c8371c',
+  mark: '#7a4b9a',
+  series: ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#8c6d1f', '#5a6673', '#d55e00'],
 }
 
 export function seriesColor(palette: Palette, index: number): string {

@@ -1,6 +1,5 @@
 /** What a chart is asked to show. */
 import type { Reading, Severity } from '../model.ts'
-import type { Theme } from './palette.ts'
 import type { Unit } from './units.ts'
 
 export interface ChartSpec {
@@ -9,7 +8,6 @@ export interface ChartSpec {
   readonly height: number
   readonly title: string
   readonly unit: Unit
-  readonly theme?: Theme
   /** Epoch milliseconds, or numbers such as training steps (see `xKind`), ascending. */
   readonly at: readonly number[]
   readonly series: readonly ChartSeries[]

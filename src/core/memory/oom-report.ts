@@ -8,6 +8,10 @@ const CAUSES = {
   pending_free: 'memory that a stream still waited for',
   other_processes: 'taken by others',
   limit: 'a limit that was set',
+  growing_steps: 'steps that grew',
+  sudden: 'one step that needed far more',
+  evaluation: 'evaluation needed more than training',
+  host_memory: 'the host ran out of memory',
   capacity: 'the GPU is too small for it',
   unknown: 'not known',
 } as const

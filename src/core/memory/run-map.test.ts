@@ -67,6 +67,7 @@ function run(parts: Partial<Run>): Run {
     startedAt: 0,
     endedAt: null,
     outcome: null,
+    ending: null,
     ...parts,
   }
 }

@@ -1,11 +1,20 @@
 /** The GPUs of a recording: from their own lines, or made up from what the first metrics line tells. */
-import type { GpuInfo, Vendor } from '../model.ts'
+import type { GpuInfo } from '../model.ts'
 import { NO_FACTS } from '../record.ts'
 import type { GpuLine } from './gpu.ts'
+import { UNKNOWN_VENDOR } from './line.ts'
+
+/** Whose card has this name. */
+export type VendorOfModel = (model: string | null) => string
 
 export class DeviceRoster {
+  readonly #vendorOf: VendorOfModel
   readonly #byId = new Map<string, GpuInfo>()
   #list: readonly GpuInfo[] = []
+
+  constructor(vendorOf: VendorOfModel) {
+    this.#vendorOf = vendorOf
+  }
 
   /** In the order of their index; a new array object after a change. */
   devices(): readonly GpuInfo[] {
@@ -14,7 +23,9 @@ export class DeviceRoster {
 
   set(device: GpuInfo): void {
     // What was simulated when it was recorded does not become a measurement by being played back.
-    const shown: GpuInfo = { ...device, provenance: device.provenance === 'simulated' ? 'simulated' : 'replay' }
+    const provenance = device.provenance === 'simulated' ? 'simulated' : 'replay'
+    const vendor = device.vendor === UNKNOWN_VENDOR ? this.#vendorOf(device.name) : device.vendor
+    const shown: GpuInfo = { ...device, vendor, provenance }
     const known = this.#byId.get(device.id)
     if (known !== undefined && JSON.stringify(known) === JSON.stringify(shown)) return
     this.#byId.set(device.id, shown)
@@ -33,13 +44,9 @@ function deviceOf(line: GpuLine, position: number): GpuInfo {
     id: line.sample.gpu,
     index,
     label: line.label ?? String(index),
-    vendor: vendorOf(line.name),
+    vendor: UNKNOWN_VENDOR,
     provenance: line.isSimulated ? 'simulated' : 'replay',
     name: line.name,
     memoryTotalBytes: line.sample.memoryTotalBytes,
   }
-}
-
-function vendorOf(name: string | null): Vendor {
-  return name !== null && /\b(AMD|Radeon|Instinct)\b/i.test(name) ? 'amd' : 'nvidia'
 }

@@ -1,5 +1,6 @@
 /** Brings host lines and what the GPU lines tell of processes together into HostSamples. */
 import type { HostSample, ProcessInfo } from '../model.ts'
+import { NO_HOST_READINGS } from '../record.ts'
 import type { GpuLine } from './gpu.ts'
 
 /** Older host figures are not repeated in a sample that is made because processes changed. */
@@ -9,18 +10,7 @@ const NO_HOST: HostSample = {
   kind: 'host',
   at: Number.NEGATIVE_INFINITY,
   hostname: 'recording',
-  cpuRatio: null,
-  cpuCount: null,
-  load1: null,
-  load5: null,
-  load15: null,
-  memoryTotalBytes: null,
-  memoryUsedBytes: null,
-  memoryAvailableBytes: null,
-  swapTotalBytes: null,
-  swapUsedBytes: null,
-  diskTotalBytes: null,
-  diskFreeBytes: null,
+  ...NO_HOST_READINGS,
   processes: [],
   processesReason: null,
 }

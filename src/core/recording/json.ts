@@ -1,6 +1,7 @@
 /** The lowest layer of reading a recording: JSON with Python's bare NaN, timestamps, and fields whose type is checked. */
+import type { Column, Scale } from '../fields/field.ts'
 import type { Reading } from '../model.ts'
-import type { JsonRecord } from '../record.ts'
+import { fromColumn, type JsonRecord } from '../record.ts'
 
 /** Why a line of a recording is not used. */
 export type SkipReason = 'not_json' | 'not_an_object' | 'no_timestamp' | 'wrong_type' | 'too_long' | 'torn'
@@ -97,8 +98,6 @@ export function textNumber(value: unknown): number | undefined {
   return value === 'NaN' ? Number.NaN : value === 'Infinity' ? Infinity : value === '-Infinity' ? -Infinity : undefined
 }
 
-const MEBIBYTE = 1024 * 1024
-
 /** Reads fields of one object; missing is null, and one field of a wrong type makes the whole object `bad`. */
 export class Fields {
   bad = false
@@ -126,14 +125,23 @@ export class Fields {
     return this.finite(name) ?? this.#wrong() ?? 0
   }
 
-  ratio(name: string): Reading {
-    const value = this.finite(name)
-    return value === null ? null : Math.round(value * 1e4) / 1e6
-  }
-
   bytes(name: string): Reading {
     const value = this.finite(name)
-    return value === null ? null : Math.round(value * MEBIBYTE)
+    return value === null ? null : fromColumn(value, 'mebibytes')
+  }
+
+  /** Puts what the columns of a table hold into their fields, which are null beforehand; false when none holds anything. */
+  fill<Field extends string>(rows: readonly (Column & { readonly field: Field })[], into: Record<Field, unknown>): boolean {
+    const record = this.#record
+    let isAny = false
+    for (const { field, column, scale } of rows) {
+      const raw = record[column]
+      if (raw === undefined || raw === null) continue
+      const value = typeof raw === 'number' ? this.#fromNumber(raw, scale) : this.#fromOther(raw, scale)
+      into[field] = value
+      isAny ||= value !== null
+    }
+    return isAny
   }
 
   text(name: string): string | null {
@@ -151,11 +159,17 @@ export class Fields {
     return value === null || value === undefined ? null : (parseTimestamp(value) ?? this.#wrong())
   }
 
-  choice<T extends string>(name: string, choices: readonly T[], missing: T | null): T {
+  /** One of these words, or what stands for a missing one. */
+  choice<T extends string, M extends T | null>(name: string, choices: readonly T[], missing: M): T | M {
     const value = this.#record[name]
-    const chosen = value === null || value === undefined ? missing : choices.find((choice) => choice === value)
-    if (chosen === null || chosen === undefined) this.#wrong()
-    return chosen ?? (choices[0] as T)
+    if (value === null || value === undefined) return missing
+    const chosen = choices.find((choice) => choice === value)
+    if (chosen === undefined) this.#wrong()
+    return chosen ?? missing
+  }
+
+  flag(name: string): boolean {
+    return this.#record[name] === true
   }
 
   object(name: string): JsonRecord | null {
@@ -171,6 +185,27 @@ export class Fields {
     return Object.fromEntries(
       Object.entries(object).map(([key, value]) => [key, typeof value === 'number' ? value : (textNumber(value) ?? this.#wrong() ?? 0)]),
     )
+  }
+
+  /** Texts by name; what is no text is left out. */
+  texts(name: string): Readonly<Record<string, string>> {
+    const entries = Object.entries(this.object(name) ?? {})
+    return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+  }
+
+  #fromNumber(raw: number, scale: Scale): Reading {
+    if (scale === 'any') return raw
+    if (scale === 'text') return this.#wrong()
+    if (scale === 'time') return parseTimestamp(raw) ?? this.#wrong()
+    return Number.isFinite(raw) ? fromColumn(raw, scale) : null
+  }
+
+  #fromOther(raw: unknown, scale: Scale): Reading | string {
+    if (scale === 'text') return typeof raw === 'string' ? raw : this.#wrong()
+    if (scale === 'time') return parseTimestamp(raw) ?? this.#wrong()
+    const value = textNumber(raw)
+    if (value === undefined) return this.#wrong()
+    return scale === 'any' ? value : null
   }
 
   #wrong(): null {

@@ -1,5 +1,8 @@
 /** What the other lines of a recording say: the inverse of hostRecord, eventRecord, stepRecord and deviceRecord. */
-import type { GpuEvent, GpuInfo, HostSample, MigInstance, Provenance, TrainingStep, Vendor } from '../model.ts'
+import type { Fact, FactsOf, FactTable, Mutable } from '../fields/field.ts'
+import { GPU_EVENTS, GPU_INFO } from '../fields/gpu.ts'
+import type { GpuEvent, GpuInfo, HostSample, TrainingStep } from '../model.ts'
+import { HOST_COLUMNS, type JsonRecord, NO_FIGURES, NO_HOST_READINGS, STEP_COLUMNS } from '../record.ts'
 import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp } from './json.ts'
 
 export interface DeviceLine {
@@ -8,44 +11,32 @@ export interface DeviceLine {
   readonly device: GpuInfo
 }
 
+/** To be copied as they are: see gpu.ts. */
+const UNREAD_HOST: Mutable<HostSample> = { kind: 'host', at: 0, hostname: '', ...NO_HOST_READINGS, processes: [], processesReason: null }
+const UNREAD_STEP: Mutable<TrainingStep> = {
+  kind: 'step',
+  at: 0,
+  run: '',
+  rank: 0,
+  step: 0,
+  ...NO_FIGURES,
+  phaseSeconds: null,
+  custom: null,
+}
+
 export function parseHostLine(line: LineInput): Parsed<HostSample> {
   const record = parseObject(line)
   if (typeof record === 'string') return record
   const at = parseTimestamp(record.timestamp)
   if (at === null) return 'no_timestamp'
   const fields = new Fields(record)
-  const sample: HostSample = {
-    kind: 'host',
-    at,
-    hostname: fields.text('hostname') ?? 'recording',
-    cpuRatio: fields.ratio('cpu_percent'),
-    cpuCount: fields.finite('cpu_count'),
-    load1: fields.finite('load_1'),
-    load5: fields.finite('load_5'),
-    load15: fields.finite('load_15'),
-    memoryTotalBytes: fields.bytes('ram_total_mb'),
-    memoryUsedBytes: fields.bytes('ram_used_mb'),
-    memoryAvailableBytes: fields.bytes('ram_available_mb'),
-    swapTotalBytes: fields.bytes('swap_total_mb'),
-    swapUsedBytes: fields.bytes('swap_used_mb'),
-    diskTotalBytes: fields.bytes('disk_total_mb'),
-    diskFreeBytes: fields.bytes('disk_free_mb'),
-    processes: [],
-    processesReason: fields.text('processes_reason'),
-  }
+  const sample = { ...UNREAD_HOST }
+  sample.at = at
+  sample.hostname = fields.text('hostname') ?? 'recording'
+  sample.processesReason = fields.text('processes_reason')
+  fields.fill(HOST_COLUMNS, sample)
   return fields.bad ? 'wrong_type' : sample
 }
-
-const EVENTS: readonly GpuEvent['event'][] = [
-  'xid',
-  'ecc_corrected',
-  'ecc_uncorrected',
-  'gpu_unavailable',
-  'recovery_action',
-  'lost',
-  'recovered',
-  'log_gap',
-]
 
 export function parseEventLine(line: LineInput): Parsed<GpuEvent> {
   const record = parseObject(line)
@@ -53,11 +44,13 @@ export function parseEventLine(line: LineInput): Parsed<GpuEvent> {
   const at = parseTimestamp(record.timestamp)
   if (at === null) return 'no_timestamp'
   const fields = new Fields(record)
+  const name = fields.choice('event', GPU_EVENTS, null)
+  if (name === null) return 'wrong_type'
   const event: GpuEvent = {
     kind: 'event',
     at,
     gpu: fields.text('gpu_uuid'),
-    event: fields.choice('event', EVENTS, null),
+    event: name,
     code: fields.finite('code') ?? fields.finite('dropped'),
     message: fields.text('message') ?? fields.text('reason') ?? '',
     origin: fields.text('origin') ?? 'recording',
@@ -72,97 +65,58 @@ export function parseStepLine(line: LineInput, run = 'recording'): Parsed<Traini
   const at = parseTimestamp(record.timestamp)
   if (at === null) return 'no_timestamp'
   const fields = new Fields(record)
-  const step: TrainingStep = {
-    kind: 'step',
-    at,
-    run: fields.text('run') ?? run,
-    rank: fields.finite('rank') ?? 0,
-    step: fields.required('step'),
-    epoch: fields.number('epoch'),
-    loss: fields.number('loss'),
-    learningRate: fields.number('learning_rate'),
-    gradientNorm: fields.number('gradient_norm'),
-    throughputPerSecond: fields.number('throughput_samples_per_sec'),
-    stepSeconds: fields.number('step_duration_seconds'),
-    memoryAllocatedBytes: fields.bytes('memory_allocated_mb'),
-    memoryReservedBytes: fields.bytes('memory_reserved_mb'),
-    memoryActiveBytes: fields.bytes('memory_active_mb'),
-    memoryInactiveSplitBytes: fields.bytes('memory_inactive_split_mb'),
-    memoryPeakAllocatedBytes: fields.bytes('memory_peak_allocated_mb'),
-    memoryPeakReservedBytes: fields.bytes('memory_peak_reserved_mb'),
-    allocRetries: fields.finite('num_alloc_retries'),
-    oomCount: fields.finite('num_ooms'),
-    phaseSeconds: fields.numbers('phase_seconds'),
-    custom: fields.numbers('custom'),
-  }
+  const step = { ...UNREAD_STEP }
+  step.at = at
+  step.run = fields.text('run') ?? run
+  step.rank = fields.finite('rank') ?? 0
+  step.step = fields.required('step')
+  step.phaseSeconds = fields.numbers('phase_seconds')
+  step.custom = fields.numbers('custom')
+  fields.fill(STEP_COLUMNS, step)
   return fields.bad ? 'wrong_type' : step
 }
 
-const VENDORS: readonly Vendor[] = ['nvidia', 'amd']
-const MIG_MODES = ['enabled', 'disabled'] as const
-const PROVENANCES: readonly Provenance[] = ['live', 'simulated', 'replay']
+/** Of a card of which the recording does not tell who made it. */
+export const UNKNOWN_VENDOR = 'unknown'
 
 export function parseDeviceLine(line: LineInput): Parsed<DeviceLine> {
   const record = parseObject(line)
   if (typeof record === 'string') return record
   const at = parseTimestamp(record.timestamp)
   if (at === null) return 'no_timestamp'
+  const known = { ...record, label: record.label ?? String(record.index), vendor: record.vendor ?? UNKNOWN_VENDOR }
+  const device = readFacts(known, GPU_INFO)
+  return device === null ? 'wrong_type' : { kind: 'device', at, device }
+}
+
+/** What an object says of the facts of a table; null when one of them is of a wrong type. */
+function readFacts<Table extends FactTable>(record: JsonRecord, table: Table): FactsOf<Table> | null {
   const fields = new Fields(record)
-  const index = fields.required('index')
-  const device: GpuInfo = {
-    id: fields.requiredText('id'),
-    index,
-    label: fields.text('label') ?? String(index),
-    vendor: fields.choice('vendor', VENDORS, 'nvidia'),
-    provenance: fields.choice('provenance', PROVENANCES, 'live'),
-    name: fields.text('name'),
-    pciBusId: fields.text('pciBusId'),
-    minor: fields.finite('minor'),
-    serial: fields.text('serial'),
-    driverVersion: fields.text('driverVersion'),
-    cudaVersion: fields.text('cudaVersion'),
-    libraryVersion: fields.text('libraryVersion'),
-    architecture: fields.text('architecture'),
-    computeCapability: fields.text('computeCapability'),
-    vbiosVersion: fields.text('vbiosVersion'),
-    computeMode: fields.finite('computeMode'),
-    memoryTotalBytes: fields.finite('memoryTotalBytes'),
-    powerLimitWatts: fields.finite('powerLimitWatts'),
-    powerLimitEnforcedWatts: fields.finite('powerLimitEnforcedWatts'),
-    powerLimitDefaultWatts: fields.finite('powerLimitDefaultWatts'),
-    powerLimitMinWatts: fields.finite('powerLimitMinWatts'),
-    powerLimitMaxWatts: fields.finite('powerLimitMaxWatts'),
-    smClockMaxHertz: fields.finite('smClockMaxHertz'),
-    memoryClockMaxHertz: fields.finite('memoryClockMaxHertz'),
-    temperatureSlowdownCelsius: fields.finite('temperatureSlowdownCelsius'),
-    temperatureShutdownCelsius: fields.finite('temperatureShutdownCelsius'),
-    temperatureMaxCelsius: fields.finite('temperatureMaxCelsius'),
-    memoryTemperatureMaxCelsius: fields.finite('memoryTemperatureMaxCelsius'),
-    pcieGenerationMax: fields.finite('pcieGenerationMax'),
-    pcieWidthMax: fields.finite('pcieWidthMax'),
-    migMode: record.migMode === null || record.migMode === undefined ? null : fields.choice('migMode', MIG_MODES, null),
-    mig: readMig(fields),
-    unifiedMemory: record.unifiedMemory === true,
-    unavailable: readTexts(fields),
-  }
-  return fields.bad ? 'wrong_type' : { kind: 'device', at, device }
+  const facts = Object.fromEntries(Object.entries<Fact>(table).map(([name, fact]) => [name, readFact(fields, name, fact)]))
+  return fields.bad ? null : (facts as FactsOf<Table>)
 }
 
-function readMig(fields: Fields): MigInstance | null {
-  const object = fields.object('mig')
-  if (object === null) return null
-  const inner = new Fields(object)
-  const mig: MigInstance = {
-    parentId: inner.requiredText('parentId'),
-    gpuInstanceId: inner.required('gpuInstanceId'),
-    computeInstanceId: inner.finite('computeInstanceId'),
-    profile: inner.text('profile'),
+function readFact(fields: Fields, name: string, fact: Fact): unknown {
+  switch (fact.is) {
+    case 'name':
+      return fields.requiredText(name)
+    case 'count':
+      return fields.required(name)
+    case 'reading':
+      return fields.finite(name)
+    case 'text':
+      return fields.text(name)
+    case 'flag':
+      return fields.flag(name)
+    case 'texts':
+      return fields.texts(name)
+    case 'choice':
+      return fields.choice(name, fact.of, fact.missing ?? null)
+    case 'object': {
+      const object = fields.object(name)
+      const facts = object === null ? null : readFacts(object, fact.of)
+      if (object !== null && facts === null) fields.bad = true
+      return facts
+    }
   }
-  if (inner.bad) fields.bad = true
-  return mig
-}
-
-function readTexts(fields: Fields): Readonly<Record<string, string>> {
-  const entries = Object.entries(fields.object('unavailable') ?? {})
-  return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }

@@ -27,7 +27,7 @@ async function folderOf(files: Readonly<Record<string, string | Buffer>>): Promi
 }
 
 async function readAll(path: string): Promise<{ items: RecordingItem[]; samples: Sample[]; stats: RecordingStats }> {
-  const recording = await openRecording(path)
+  const recording = await openRecording(path, (model) => (model === null ? 'nameless' : `maker of ${model}`))
   const items: RecordingItem[] = []
   for await (const item of recording) items.push(item)
   return { items, samples: items.flatMap((item) => item.samples), stats: recording.stats() }
@@ -276,13 +276,13 @@ describe('devices', () => {
     const { items } = await readAll(folder)
     expect(items.map((item) => item.devices.length)).toEqual([1, 1, 1, 2])
     expect(items[2]?.devices).toBe(items[0]?.devices)
-    expect(items[0]?.devices[0]).toMatchObject({ id: 'GPU-a', provenance: 'replay', powerLimitWatts: 700 })
+    expect(items[0]?.devices[0]).toMatchObject({ id: 'GPU-a', vendor: 'nvidia', provenance: 'replay', powerLimitWatts: 700 })
     expect(items[3]?.devices[1]?.provenance).toBe('replay')
     expect(items[3]?.devices[1]).toMatchObject({
       id: 'GPU-b',
       index: 1,
       label: '1',
-      vendor: 'amd',
+      vendor: 'maker of AMD Instinct MI300X',
       memoryTotalBytes: 196_592 * 1024 * 1024,
     })
   })

@@ -11,11 +11,12 @@
  */
 import type { GpuInfo, Sample } from '../model.ts'
 import { type FileStats, RecordingCursor, type RecordingLine } from './cursor.ts'
-import { DeviceRoster } from './devices.ts'
+import { DeviceRoster, type VendorOfModel } from './devices.ts'
 import { findRecordingFiles, RECORDING_KINDS, recordingName } from './file.ts'
 import { SlowCarry } from './gpu.ts'
 import { HostMerge } from './host.ts'
 import type { SkipReason } from './json.ts'
+import { UNKNOWN_VENDOR } from './line.ts'
 
 export { type GpuLine, parseGpuLine, replayGpuId, SlowCarry } from './gpu.ts'
 export type { LineInput, Parsed, SkipReason } from './json.ts'
@@ -49,13 +50,17 @@ export interface Recording extends AsyncIterable<RecordingItem> {
   close(): Promise<void>
 }
 
-/** `path`: a folder with the files of a recording, or one of these files. Throws when there is none, and says what was expected. */
-export async function openRecording(path: string): Promise<Recording> {
+/**
+ * `path`: a folder with the files of a recording, or one of these files. Throws when there is none, and says what was expected.
+ * `vendorOf` is asked for cards of which the recording tells no vendor.
+ */
+export async function openRecording(path: string, vendorOf: VendorOfModel = () => UNKNOWN_VENDOR): Promise<Recording> {
   const files = await findRecordingFiles(path)
   const run = await recordingName(path)
   return new MergedRecording(
     path,
     files.map((file) => new RecordingCursor(file, run)),
+    new DeviceRoster(vendorOf),
   )
 }
 
@@ -75,15 +80,16 @@ class MergedRecording implements Recording {
   /** In the order in which they will be due; the last is the next. */
   readonly #waiting: RecordingCursor[]
   #active: RecordingCursor[] = []
-  readonly #roster = new DeviceRoster()
+  readonly #roster: DeviceRoster
   readonly #hosts = new HostMerge()
   readonly #slow = new SlowCarry()
   #late = 0
   #firstAt: number | null = null
   #lastAt: number | null = null
 
-  constructor(path: string, cursors: readonly RecordingCursor[]) {
+  constructor(path: string, cursors: readonly RecordingCursor[], roster: DeviceRoster) {
     this.path = path
+    this.#roster = roster
     this.#cursors = cursors
     this.#waiting = cursors.toReversed().sort((a, b) => compareTimes(b.firstAt, a.firstAt))
   }

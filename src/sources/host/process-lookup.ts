@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { SourceTick } from '../../core/kinds.ts'
 import type { ProcessInfo, Reading } from '../../core/model.ts'
+import { VENDORS } from '../vendors.ts'
 import { type Membership, NO_MEMBERSHIP, parseCgroup } from './cgroup.ts'
 import { type KernelUnits, type ProcessStat, parseCommand, parseProcessStat, parseUid } from './parse.ts'
 import { isProc, KeptFile, listProcFolder, readProcFile, readProcLink } from './proc-files.ts'
@@ -16,7 +17,6 @@ const MAX_KEPT = 256
 const MAX_COMMAND_BYTES = 4096
 const MAX_DESCRIPTORS = 4096
 const INITIAL_PID_NAMESPACE = 'pid:[4026531836]'
-const GPU_DEVICE = /^\/dev\/(?:nvidia|kfd$|dri\/)/
 
 const FOREIGN_PIDS =
   "GPU processes cannot be looked up: the driver gives the host's process numbers and this container has its own. Run the container with --pid=host."
@@ -166,6 +166,10 @@ export class ProcessLookup {
 /** The proof that a number which the driver gave means this process. */
 function hasGpuOpen(folder: string): boolean {
   for (const descriptor of listProcFolder(`${folder}/fd`).slice(0, MAX_DESCRIPTORS))
-    if (GPU_DEVICE.test(readProcLink(`${folder}/fd/${descriptor}`) ?? '')) return true
+    if (isGpuDevice(readProcLink(`${folder}/fd/${descriptor}`) ?? '')) return true
   return false
+}
+
+function isGpuDevice(path: string): boolean {
+  return VENDORS.some(({ deviceFiles }) => deviceFiles.test(path))
 }

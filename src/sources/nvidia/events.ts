@@ -2,7 +2,7 @@
 import type { SourceEnv, SourceTick } from '../../core/kinds.ts'
 import type { GpuEvent, Sample } from '../../core/model.ts'
 import { CODE, codeInWords } from './codes.ts'
-import { type KernelLog, openKernelLog } from './kmsg.ts'
+import { type KernelKill, type KernelLog, openKernelLog } from './kmsg.ts'
 import { decodeEvent, EVENT_BYTES, readUint64 } from './layouts.ts'
 import type { Nvml, NvmlFunction } from './library.ts'
 import { xidInWords } from './xid.ts'
@@ -75,7 +75,12 @@ export class Events {
   #readKernel(kernel: KernelLog, tick: SourceTick, samples: Sample[]): void {
     this.#kernelReadMs = tick.monotonicMs
     try {
-      for (const { pciBusId, code, detail } of kernel.read()) {
+      for (const line of kernel.read()) {
+        if ('pid' in line) {
+          samples.push(killed(line, tick.at))
+          continue
+        }
+        const { pciBusId, code, detail } = line
         const gpu = pciBusId === null ? null : (this.#byBusId.get(pciBusId) ?? null)
         const message = detail === '' ? xidInWords(code) : `${xidInWords(code)} (${detail})`
         this.#add({ kind: 'event', at: tick.at, gpu, event: 'xid', code, message, origin: 'kmsg' }, samples)
@@ -130,4 +135,9 @@ function describe(type: number, data: number | null): Pick<GpuEvent, 'event' | '
     default:
       return null
   }
+}
+
+function killed({ pid, name, isCgroup }: KernelKill, at: number): GpuEvent {
+  const message = `the kernel killed ${name} (PID ${pid})${isCgroup ? ', whose cgroup had reached its limit' : ''}`
+  return { kind: 'event', at, gpu: null, event: 'oom_kill', code: pid, message, origin: 'kmsg' }
 }

@@ -1,4 +1,7 @@
-/** XIDs from the kernel's log: NVML misses some (79, 119, 120 on some drivers). Only what is written after the start counts. */
+/**
+ * XIDs from the kernel's log, because NVML misses some (79, 119, 120 on some drivers), and processes that the kernel killed because the host
+ * was out of memory. Only what is written after the start counts.
+ */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SourceEnv } from '../../core/kinds.ts'
@@ -12,7 +15,16 @@ export interface KernelXid {
   readonly detail: string
 }
 
+/** A process that the kernel ended to free memory of the host, or of its cgroup. */
+export interface KernelKill {
+  readonly pid: number
+  readonly name: string
+  readonly isCgroup: boolean
+}
+
 const MARK = 'NVRM: Xid'
+const KILL_MARK = ': Killed process '
+const KILL_LINE = /(Memory cgroup out|Out) of memory: Killed process (\d+) \(([^)]*)\)/
 const LINE = /NVRM: Xid \(PCI:([0-9a-fA-F:.]+)[^)]*\): (\d+)(?:,\s*(.*))?/
 const RECORD_BYTES = 8192
 const MAX_RECORDS_PER_READ = 256
@@ -26,6 +38,14 @@ export function parseXidLine(line: string): KernelXid | null {
   if (!match) return null
   const [, address = '', code = '', detail = ''] = match
   return { pciBusId: normaliseBusId(address), code: Number(code), detail: detail.trim().slice(0, MAX_DETAIL) }
+}
+
+/** null: a line about something else. */
+export function parseKillLine(line: string): KernelKill | null {
+  const match = line.includes(KILL_MARK) ? KILL_LINE.exec(line) : null
+  if (!match) return null
+  const [, scope = '', pid = '', name = ''] = match
+  return { pid: Number(pid), name, isCgroup: scope.startsWith('Memory cgroup') }
 }
 
 export class KernelLog {
@@ -43,16 +63,16 @@ export class KernelLog {
     if (this.#position === null) for (let i = 0; i < MAX_RECORDS_AT_OPEN && this.#readRecord() !== null; i++);
   }
 
-  /** XIDs since the last call; bounded, the rest comes with the next one. */
-  read(): KernelXid[] {
-    const found: KernelXid[] = []
+  /** What came since the last call; bounded, the rest comes with the next one. */
+  read(): (KernelXid | KernelKill)[] {
+    const found: (KernelXid | KernelKill)[] = []
     for (let i = 0; this.#open && i < MAX_RECORDS_PER_READ; i++) {
       const text = this.#position === null ? this.#readRecord() : this.#readFile(this.#position)
       if (text === null) break
-      if (!text.includes(MARK)) continue
+      if (!text.includes(MARK) && !text.includes(KILL_MARK)) continue
       for (const line of text.split('\n')) {
-        const xid = parseXidLine(line)
-        if (xid !== null) found.push(xid)
+        const known = parseXidLine(line) ?? parseKillLine(line)
+        if (known !== null) found.push(known)
       }
     }
     return found

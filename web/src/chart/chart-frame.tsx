@@ -3,7 +3,9 @@ import type { RefObject } from 'preact'
 import type uPlot from 'uplot'
 import { clockTime } from '../words.ts'
 import { saveCsv, savePng } from './export.ts'
+import { KEYS_TEXT, onChartKey } from './keys.ts'
 import { lastFigure } from './options.ts'
+import { seriesClass } from './palette.ts'
 import type { TimeChartProps } from './time-chart.tsx'
 import { momentText } from './time-ticks.ts'
 
@@ -14,8 +16,6 @@ interface FrameProps extends TimeChartProps {
   readonly height: number
   readonly isEmpty: boolean
 }
-
-const CURSOR_STEP_PX = 8
 
 export function ChartFrame(props: FrameProps) {
   const { title, series, format, plot, box, legend, height, isEmpty } = props
@@ -43,7 +43,7 @@ export function ChartFrame(props: FrameProps) {
       <div class="chart-legend" ref={legend}>
         {series.map((one, index) => (
           <span class="legend-item" key={one.label}>
-            <i class={`swatch series-${((one.color ?? index) % 8) + 1}${one.dash ? ' dashed' : ''}`} />
+            <i class={`swatch ${seriesClass(one.color ?? index)}${one.dash ? ' dashed' : ''}`} />
             {one.label} <b data-value>{format(lastFigure(one))}</b>
           </span>
         ))}
@@ -60,9 +60,9 @@ export function ChartFrame(props: FrameProps) {
           role="img"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: the crosshair moves with the arrow keys
           tabIndex={0}
-          aria-label={`${title}. Latest: ${said}. Arrow keys move the crosshair, plus and minus zoom, Escape resets.`}
+          aria-label={`${title}. Latest: ${said}. ${KEYS_TEXT}`}
           style={{ height: `${height}px` }}
-          onKeyDown={(event) => onKey(event, props)}
+          onKeyDown={(event) => plot.current && onChartKey(event, plot.current, props)}
         />
       )}
       {near.length > 0 && (
@@ -77,21 +77,4 @@ export function ChartFrame(props: FrameProps) {
       )}
     </figure>
   )
-}
-
-function onKey(event: KeyboardEvent, { plot, from, to, onZoom, onReset }: FrameProps): void {
-  const chart = plot.current
-  if (!chart) return
-  const left = chart.cursor.left ?? -1
-  const x = left < 0 ? chart.over.clientWidth : left
-  const center = chart.posToVal(Math.min(x, chart.over.clientWidth), 'x')
-  const zoom = (factor: number) => onZoom?.(center - (center - from) * factor, center + (to - center) * factor)
-  if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') {
-    const step = (event.shiftKey ? 8 : 1) * CURSOR_STEP_PX * (event.key === 'ArrowLeft' ? -1 : 1)
-    chart.setCursor({ left: Math.min(chart.over.clientWidth, Math.max(0, x + step)), top: chart.over.clientHeight / 2 }, true)
-  } else if (event.key === '+') zoom(0.5)
-  else if (event.key === '-') zoom(2)
-  else if (event.key === 'Escape') onReset?.()
-  else return
-  event.preventDefault()
 }

@@ -2,6 +2,7 @@
 import type uPlot from 'uplot'
 import { colors } from './colors.ts'
 import { csvOf } from './csv.ts'
+import { seriesColor } from './palette.ts'
 import type { TimeChartProps } from './time-chart.tsx'
 
 export function saveCsv(props: TimeChartProps): void {
@@ -28,7 +29,7 @@ export function savePng(chart: uPlot, props: TimeChartProps): void {
   context.font = `${11 * scale}px system-ui, sans-serif`
   let x = 12 * scale
   props.series.forEach((one, index) => {
-    context.fillStyle = palette.series[(one.color ?? index) % palette.series.length] ?? palette.text
+    context.fillStyle = seriesColor(palette, one.color ?? index)
     context.fillRect(x, 28 * scale, 10 * scale, 10 * scale)
     context.fillStyle = palette.text
     context.fillText(one.label, x + 14 * scale, 37 * scale)

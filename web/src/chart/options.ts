@@ -1,28 +1,31 @@
 /** What uPlot needs to know, from what a page wants to show. */
-import type { RefObject } from 'preact'
 import uPlot from 'uplot'
 import type { Reading } from '../../../src/core/model.ts'
 import { formatBytes, rate } from '../words.ts'
-import { type ChartColors, seriesColor, translucent } from './colors.ts'
+import { bridged, lonePoints, longestHole } from './holes.ts'
 import { overlayPlugin } from './overlay.ts'
+import { type ChartColors, seriesColor, translucent } from './palette.ts'
 import { stackUp } from './stack.ts'
 import type { ChartSeries, TimeChartProps } from './time-chart.tsx'
 import { elapsedText, elapsedTicks, momentText, tickLabel, timeTicks } from './time-ticks.ts'
 
 export interface ChartData {
   /** x, then the lines, then the pairs (max, min) of the bands, then the fan (high, low, middle). */
-  readonly columns: readonly (readonly Reading[])[]
+  readonly columns: readonly Column[]
 }
 
+type Column = readonly (Reading | undefined)[]
+
 /** NaN and infinity are told by the legend; a line has a gap there. */
-function drawn(values: readonly Reading[]): readonly Reading[] {
-  const isOdd = (value: Reading) => value !== null && !Number.isFinite(value)
+function drawn(values: Column): Column {
+  const isOdd = (value: Reading | undefined) => value !== null && value !== undefined && !Number.isFinite(value)
   return values.some(isOdd) ? values.map((value) => (isOdd(value) ? null : value)) : values
 }
 
 export function chartData({ at, series, stacked, fan }: TimeChartProps): ChartData {
-  const lines = stacked ? stackUp(series.map(({ values }) => values)) : series.map(({ values }) => drawn(values))
-  const bands = stacked ? [] : series.flatMap(({ max, min }) => (max && min ? [max, min] : []))
+  const layers = stacked ? stackUp(series.map(({ values }) => values)) : null
+  const lines = series.map((one, index) => drawn(passedOver(one, layers?.[index] ?? one.values)))
+  const bands = stacked ? [] : series.flatMap((one) => (one.max && one.min ? [passedOver(one, one.max), passedOver(one, one.min)] : []))
   if (!fan) return { columns: [at, ...lines, ...bands] }
   // The future goes on where the past ends, on one axis.
   const before: Reading[] = at.map(() => null)
@@ -38,10 +41,17 @@ export function chartData({ at, series, stacked, fan }: TimeChartProps): ChartDa
   }
 }
 
+function passedOver({ spanned }: ChartSeries, values: readonly Reading[]): Column {
+  return spanned === 'usual' ? bridged(values, longestHole(values)) : values
+}
+
 const LINE_WIDTH = 1.5
 /** Many points beneath each other: a line of one pixel looks the same there, and costs half as much to paint. */
 const DENSE_WIDTH = 1
 const DENSE_POINTS_PER_PIXEL = 16
+const BAND_ALPHA = 0.22
+/** Of all bands of a chart together: the lines of many ranks stay in sight. */
+const BANDS_ALPHA = 5 * BAND_ALPHA
 /** 1 KiB, 2 KiB, 4 KiB … */
 const BYTE_STEPS = Array.from({ length: 42 }, (_, power) => 1024 * 2 ** power)
 
@@ -49,7 +59,7 @@ export function chartOptions(
   current: () => TimeChartProps,
   palette: ChartColors,
   size: { readonly width: number; readonly height: number },
-  legend: RefObject<HTMLDivElement | null>,
+  legend: { readonly current: HTMLElement | null },
 ): uPlot.Options {
   const props = current()
   const { series, stacked, fan } = props
@@ -60,8 +70,8 @@ export function chartOptions(
       label: one.label,
       stroke: one.faint ? translucent(color, 0.35) : color,
       width: lineWidth,
-      points: { show: false },
-      ...(one.spanned ? { spanGaps: true } : {}),
+      points: { show: false, size: 4, fill: color, filter: (plot: uPlot, position: number) => lonePoints(plot.data[position] as Column) },
+      ...(one.spanned === true ? { spanGaps: true } : {}),
       ...(one.dash ? { dash: [6, 4] } : {}),
       ...(one.stepped ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {}),
       ...(one.area && !stacked ? { fill: translucent(color, 0.15) } : {}),
@@ -81,7 +91,10 @@ export function chartOptions(
       : []),
     ...extremes.map(({ color }, position) => {
       const first = 1 + lines.length + position * 2
-      return { series: [first, first + 1] as uPlot.Band.Bounds, fill: translucent(color, 0.22) }
+      return {
+        series: [first, first + 1] as uPlot.Band.Bounds,
+        fill: translucent(color, Math.min(BAND_ALPHA, BANDS_ALPHA / extremes.length)),
+      }
     }),
   ]
   const fanSeries: uPlot.Series[] = []
@@ -141,7 +154,7 @@ export function chartOptions(
       {
         stroke: palette.faint,
         font: '11px system-ui, sans-serif',
-        grid: { stroke: palette.grid, width: 1 },
+        grid: { stroke: palette.grid, width: 1, ...(props.log ? { filter: (_plot, splits) => splits.map(decadeOnly) } : {}) },
         ticks: { show: false },
         size: 64,
         space: 34,
@@ -167,7 +180,7 @@ export function chartOptions(
 }
 
 function valueRange({ least, most, limits, log }: TimeChartProps, min: number | null, max: number | null): [number, number] {
-  const shown = (limits ?? []).map(({ value }) => value)
+  const shown = (limits ?? []).flatMap(({ value, isFar }) => (isFar ? [] : [value]))
   const low = Math.min(least ?? Number.POSITIVE_INFINITY, min ?? Number.POSITIVE_INFINITY)
   const high = Math.max(most ?? Number.NEGATIVE_INFINITY, max ?? Number.NEGATIVE_INFINITY, ...shown)
   const bottom = Number.isFinite(low) ? low : 0
@@ -186,6 +199,11 @@ function isInBytes({ format }: TimeChartProps): boolean {
   return format === formatBytes || format === rate
 }
 
+/** The lines between them are too many to look at. */
+function decadeOnly(value: number): Reading {
+  return Number.isInteger(Number(Math.log10(value).toFixed(6))) ? value : null
+}
+
 /** Whole powers of ten around what is positive. */
 function decades(bottom: number, top: number): [number, number] {
   const high = top > 0 ? top : 1
@@ -194,7 +212,7 @@ function decades(bottom: number, top: number): [number, number] {
 }
 
 /** Straight into the page: the crosshair moves sixty times a second. */
-export function writeLegend(chart: uPlot, props: TimeChartProps, legend: HTMLDivElement | null): void {
+export function writeLegend(chart: uPlot, props: TimeChartProps, legend: HTMLElement | null): void {
   if (!legend) return
   const index = chart.cursor.idx
   const at = index === null || index === undefined ? null : (chart.data[0][index] ?? null)
@@ -202,20 +220,24 @@ export function writeLegend(chart: uPlot, props: TimeChartProps, legend: HTMLDiv
   props.series.forEach((one, position) => {
     const element = values[position]
     if (!element) return
-    const value = valueAt(one, index ?? one.values.length - 1)
+    const value = at === null ? lastFigure(one, chart.valToIdx(props.to)) : valueAt(one, index ?? 0, chart.data[position + 1] as Column)
     element.textContent = props.format(value)
   })
   const moment = legend.querySelector<HTMLElement>('[data-moment]')
   if (moment) moment.textContent = at === null ? '' : momentText(at, props.x ?? 'time')
 }
 
-/** The figure at a point; of a line that goes on over other lines' points, its last one before it. */
-export function valueAt({ values, spanned }: ChartSeries, index: number): Reading {
+/** The figure at a point; of a line that goes on over points without one, its last one before it. */
+function valueAt({ values, spanned }: ChartSeries, index: number, line: Column): Reading {
+  const isPassed = (point: number) => (spanned === true ? (values[point] ?? null) === null : line[point] === undefined)
   let known = index
-  if (spanned) while (known > 0 && (values[known] ?? null) === null) known--
+  while (known > 0 && isPassed(known)) known--
   return values[known] ?? null
 }
 
-export function lastFigure(one: ChartSeries): Reading {
-  return valueAt(one, one.values.length - 1)
+/** The last one up to a point; without it, of all. */
+export function lastFigure({ values, spanned }: ChartSeries, end = values.length): Reading {
+  let last = Math.min(end, values.length - 1)
+  if (spanned) while (last > 0 && values[last] === null) last--
+  return values[last] ?? null
 }

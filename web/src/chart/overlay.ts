@@ -1,7 +1,7 @@
 /** What is drawn besides the lines: limits with their names, stretches of time, and marks on the axis. */
 import type uPlot from 'uplot'
 import type { Tone } from '../words.ts'
-import { type ChartColors, translucent } from './colors.ts'
+import { type ChartColors, translucent } from './palette.ts'
 import type { TimeChartProps } from './time-chart.tsx'
 
 export function overlayPlugin(current: () => TimeChartProps, palette: ChartColors): uPlot.Plugin {
@@ -42,24 +42,30 @@ function drawLimits(chart: uPlot, { limits = [] }: TimeChartProps, palette: Char
   ctx.font = `${10 * scale}px system-ui, sans-serif`
   let previous = Number.NaN
   let isRight = false
-  for (const { value, label, tone = 'critical' } of limits) {
-    const y = chart.valToPos(value, 'y', true)
+  for (const { value, label, tone = 'critical', isFar = false } of limits) {
+    const y = isFar ? bbox.top : chart.valToPos(value, 'y', true)
     if (y < bbox.top - 1 || y > bbox.top + bbox.height + 1) continue
     ctx.strokeStyle = toneColor(palette, tone)
     ctx.fillStyle = toneColor(palette, tone)
     ctx.lineWidth = scale
     ctx.setLineDash([5 * scale, 4 * scale])
-    ctx.beginPath()
-    ctx.moveTo(bbox.left, y)
-    ctx.lineTo(bbox.left + bbox.width, y)
-    ctx.stroke()
+    if (!isFar) {
+      ctx.beginPath()
+      ctx.moveTo(bbox.left, y)
+      ctx.lineTo(bbox.left + bbox.width, y)
+      ctx.stroke()
+    }
     const isHigh = y - bbox.top < 14 * scale
     // Names of limits that are close together stand at different ends.
     isRight = !(Math.abs(y - previous) < 16 * scale && isRight)
     previous = y
     ctx.textAlign = isRight ? 'right' : 'left'
     ctx.textBaseline = isHigh ? 'top' : 'bottom'
-    ctx.fillText(label, isRight ? bbox.left + bbox.width - 4 * scale : bbox.left + 4 * scale, y + (isHigh ? 3 : -2) * scale)
+    ctx.fillText(
+      isFar ? `${label} ↑` : label,
+      isRight ? bbox.left + bbox.width - 4 * scale : bbox.left + 4 * scale,
+      y + (isHigh ? 3 : -2) * scale,
+    )
   }
   ctx.restore()
 }

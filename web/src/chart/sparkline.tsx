@@ -1,7 +1,8 @@
 import { effect } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { GpuCell } from '../live/gpu-cell.ts'
-import { colors, seriesColor, translucent } from './colors.ts'
+import { colors } from './colors.ts'
+import { seriesColor, translucent } from './palette.ts'
 
 const HOLE_MS = 15_000
 

@@ -1,12 +1,13 @@
 /** A chart over time (or over steps): one crosshair with its neighbours, zoom by dragging, limits, bands and marks. */
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import uPlot from 'uplot'
-import 'uplot/dist/uPlot.min.css'
+import type uPlot from 'uplot'
 import type { Reading } from '../../../src/core/model.ts'
 import type { Tone } from '../words.ts'
 import { ChartFrame } from './chart-frame.tsx'
 import { colors } from './colors.ts'
-import { type ChartData, chartData, chartOptions, writeLegend } from './options.ts'
+import { type MountedChart, mountChart, USUAL_HEIGHT_PX } from './mount.ts'
+import { type ChartData, chartData } from './options.ts'
+import type { SeriesColor } from './palette.ts'
 
 export interface ChartSeries {
   readonly label: string
@@ -15,7 +16,7 @@ export interface ChartSeries {
   readonly min?: readonly Reading[] | undefined
   readonly max?: readonly Reading[] | undefined
   /** Position in the palette; the series' own position when left out. */
-  readonly color?: number
+  readonly color?: SeriesColor
   readonly dash?: boolean
   /** Fill down to zero. */
   readonly area?: boolean
@@ -23,14 +24,16 @@ export interface ChartSeries {
   readonly stepped?: boolean
   /** In the background of another line: the raw figures behind the smoothed ones. */
   readonly faint?: boolean
-  /** The axis has moments of other lines too: this one goes on over them, and the legend tells its last figure. */
-  readonly spanned?: boolean
+  /** The axis has moments of other lines too: this one goes on over them, and the legend tells its last figure. `usual`: not over much longer silence than usual. */
+  readonly spanned?: boolean | 'usual'
 }
 
 export interface ChartLimit {
   readonly value: number
   readonly label: string
   readonly tone?: Tone
+  /** Too far up for the axis, which would press all else to the ground: only its name is shown, with an arrow. */
+  readonly isFar?: boolean
 }
 
 /** A stretch of time with a meaning of its own: clocks were held back, the agent was away. */
@@ -88,16 +91,15 @@ export interface TimeChartProps {
   readonly empty?: string
 }
 
-const USUAL_HEIGHT = 180
-
 export function TimeChart(props: TimeChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const legend = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
+  const mounted = useRef<MountedChart | null>(null)
   const latest = useRef(props)
   latest.current = props
   const palette = colors.value
-  const height = props.height ?? USUAL_HEIGHT
+  const height = props.height ?? USUAL_HEIGHT_PX
   const isEmpty = props.at.length === 0 && !props.fan
   const data: ChartData = useMemo(() => chartData(props), [props.at, props.series, props.stacked, props.fan])
   const shape = JSON.stringify([
@@ -125,27 +127,17 @@ export function TimeChart(props: TimeChartProps) {
   useEffect(() => {
     const element = box.current
     if (!element || isEmpty) return
-    const options = chartOptions(() => latest.current, palette, { width: Math.max(120, element.clientWidth), height }, legend)
-    const chart = new uPlot(options, data.columns as uPlot.AlignedData, element)
-    plot.current = chart
-    const observer = new ResizeObserver(() => chart.setSize({ width: Math.max(120, element.clientWidth), height }))
-    observer.observe(element)
+    const chart = mountChart({ box: element, current: () => latest.current, data, palette, height, legend })
+    mounted.current = chart
+    plot.current = chart.plot
     return () => {
-      observer.disconnect()
-      chart.destroy()
-      plot.current = null
+      chart.remove()
+      mounted.current = plot.current = null
     }
   }, [shape, palette])
 
   useEffect(() => {
-    const chart = plot.current
-    if (!chart) return
-    chart.batch(() => {
-      chart.setData(data.columns as uPlot.AlignedData, false)
-      chart.setScale('x', { min: props.from, max: props.to })
-    })
-    // The crosshair writes into the legend past the page; so does this, or the figures would stand still.
-    writeLegend(chart, props, legend.current)
+    mounted.current?.update(data)
   }, [data, props.from, props.to, props.marks, props.bands])
 
   return <ChartFrame {...props} plot={plot} box={box} legend={legend} height={height} isEmpty={isEmpty} />

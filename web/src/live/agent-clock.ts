@@ -1,16 +1,11 @@
-/** The agent's time, as this page knows it: the clocks of two machines need not agree. */
+/** The agent's time, as this page knows it. */
 import { signal } from '@preact/signals'
+import { AgentClock } from '../../../src/core/known/agent-clock.ts'
 
-let offsetMs = 0
+export const agentClock = new AgentClock(Date.now)
 
 export function agentNow(): number {
-  return Date.now() + offsetMs
-}
-
-/** `at`: what the agent said the time is, just now. */
-export function setAgentTime(at: number): void {
-  offsetMs = at - Date.now()
-  now.value = agentNow()
+  return agentClock.now()
 }
 
 /** Advances once a second while the page is seen; what shows an age reads it. */

@@ -1,18 +1,11 @@
 /** Keeps the page and the agent together: asks for the whole picture, listens, and begins anew after every gap. */
 import { effect } from '@preact/signals'
 import type { StreamEvent } from '../../../src/core/kinds.ts'
-import type {
-  EventsAnswer,
-  FindingsAnswer,
-  GpusAnswer,
-  HealthAnswer,
-  HistoryAnswer,
-  HostAnswer,
-  ProcessesAnswer,
-  RunsAnswer,
-} from '../answers.ts'
+import { askAlerts, askPicture } from '../../../src/core/known/picture.ts'
+import { revived } from '../../../src/core/known/revive.ts'
+import type { HistoryAnswer } from '../answers.ts'
 import { ask, askSession, session } from '../api.ts'
-import { agentNow, runClock, setAgentTime } from './agent-clock.ts'
+import { agentNow, runClock } from './agent-clock.ts'
 import * as store from './store.ts'
 
 const EVENT_NAMES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps']
@@ -23,6 +16,8 @@ const SILENCE_MS = 40_000
 /** A tab that is not seen for this long lets go of the stream. */
 const UNSEEN_MS = 15_000
 const PICTURE_STEP_SECONDS = 2
+/** More alerts changed at once than the stream tells: all are asked for, this often at most. */
+const ALL_ALERTS_MS = 2000
 
 let source: EventSource | null = null
 let waitMs = FIRST_WAIT_MS
@@ -30,6 +25,7 @@ let retry: ReturnType<typeof setTimeout> | null = null
 let unseen: ReturnType<typeof setTimeout> | null = null
 let heardAt = 0
 let attempt = 0
+let alertsTimer: ReturnType<typeof setTimeout> | null = null
 
 /** Begins, and goes on for as long as the page lives. */
 export function connect(): void {
@@ -48,7 +44,7 @@ export function connect(): void {
 /** The agent may be away at this moment: then it is asked again. */
 function firstQuestion(): void {
   askSession().catch(() => {
-    setLink('lost')
+    store.setLink('lost')
     setTimeout(firstQuestion, 2000)
   })
 }
@@ -70,20 +66,20 @@ function open(): void {
   let waiting: StreamEvent[] | null = []
   const take = (message: MessageEvent<string>) => {
     heardAt = performance.now()
-    const event = JSON.parse(message.data) as StreamEvent
+    const event = revived(JSON.parse(message.data) as StreamEvent)
+    if (event.type === 'alerts' && event.hasMore) askAlertsSoon()
     if (waiting) waiting.push(event)
     else store.accept(event)
   }
   for (const name of EVENT_NAMES) stream.addEventListener(name, take)
   stream.addEventListener('hello', (message: MessageEvent<string>) => {
     heardAt = performance.now()
-    const { hostname, version } = JSON.parse(message.data) as { hostname: string; version: string }
-    store.hostname.value = hostname
-    store.version.value = version
-    askPicture().then(
-      () => {
+    store.version.value = (JSON.parse(message.data) as { version: string }).version
+    askPicture(ask).then(
+      (picture) => {
         if (own !== attempt) return
-        setLink('live')
+        store.begin(picture)
+        store.setLink('live')
         waitMs = FIRST_WAIT_MS
         for (const event of waiting ?? []) store.accept(event)
         waiting = null
@@ -97,26 +93,13 @@ function open(): void {
   stream.onerror = () => own === attempt && fail()
 }
 
-async function askPicture(): Promise<void> {
-  const [gpus, processes, host, health, findings, runs, events] = await Promise.all([
-    ask<GpusAnswer>('/api/v1/gpus'),
-    ask<ProcessesAnswer>('/api/v1/processes'),
-    ask<HostAnswer>('/api/v1/host'),
-    ask<HealthAnswer>('/api/v1/health'),
-    ask<FindingsAnswer>('/api/v1/findings'),
-    ask<RunsAnswer>('/api/v1/runs'),
-    ask<EventsAnswer>('/api/v1/events'),
-  ])
-  setAgentTime(gpus.at)
-  store.begin({
-    gpus: gpus.gpus,
-    processes: processes.processes,
-    host: host.host?.sample ?? null,
-    health: health.sources,
-    findings: findings.findings,
-    runs: runs.runs,
-    events: events.events,
-  })
+function askAlertsSoon(): void {
+  if (alertsTimer !== null) return
+  alertsTimer = setTimeout(() => {
+    alertsTimer = null
+    // The page of the alerts says when they cannot be had.
+    askAlerts(ask).then(store.takeAlerts, () => undefined)
+  }, ALL_ALERTS_MS)
 }
 
 /** The small pictures: what happened before this page looked. */
@@ -150,7 +133,7 @@ async function backfillRecent(): Promise<void> {
 
 function fail(): void {
   hangUp()
-  setLink('lost')
+  store.setLink('lost')
   retry = setTimeout(() => {
     // Also notices a session that ended: the stream alone cannot tell why it was refused.
     askSession().then(open, fail)
@@ -178,11 +161,7 @@ function onVisibility(): void {
   if (document.hidden) {
     unseen = setTimeout(() => {
       hangUp()
-      setLink('paused')
+      store.setLink('paused')
     }, UNSEEN_MS)
   } else if (store.link.value.state !== 'live') reconnect()
-}
-
-function setLink(state: store.LinkState): void {
-  if (store.link.value.state !== state) store.link.value = { state, since: agentNow() }
 }

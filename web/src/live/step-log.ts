@@ -1,7 +1,6 @@
 /** The training steps that went by while this page listened. The agent keeps no curve of simulated and replayed runs: this is theirs. */
-import { type ReadonlySignal, signal } from '@preact/signals'
 import type { TrainingStep } from '../../../src/core/model.ts'
-import { onEvent, revived } from './store.ts'
+import { onEvent } from './store.ts'
 
 interface Kept {
   steps: TrainingStep[]
@@ -54,20 +53,6 @@ function isOdd({ loss, gradientNorm }: TrainingStep): boolean {
 
 export const stepLog = new StepLog()
 
-const latest = signal<ReadonlyMap<string, TrainingStep>>(new Map())
-/** The latest step of each rank, by rankKey. */
-export const latestOfRanks: ReadonlySignal<ReadonlyMap<string, TrainingStep>> = latest
-
 onEvent((event) => {
-  if (event.type !== 'steps') return
-  const next = new Map(latest.value)
-  for (const given of event.steps) {
-    const step = revived(given)
-    stepLog.add(step)
-    const key = rankKey(step.run, step.rank)
-    next.delete(key)
-    next.set(key, step)
-  }
-  if (next.size > MOST_RANKS) for (const key of [...next.keys()].slice(0, next.size - MOST_RANKS)) next.delete(key)
-  latest.value = next
+  if (event.type === 'steps') for (const step of event.steps) stepLog.add(step)
 })

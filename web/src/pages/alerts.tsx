@@ -1,5 +1,9 @@
 /** Who is told of what: alerts that are open, silences, what was, the channels, and this browser's notifications. */
 import '../style/alerts.css'
+import { openAlertsInWords } from '../../../src/core/known/alerts.ts'
+import { findingsInWords } from '../../../src/core/known/findings.ts'
+import type { AlertView } from '../answers.ts'
+import { findings } from '../live/store.ts'
 import { Empty, Fault, Panel } from '../parts/parts.tsx'
 import { ActiveAlerts } from './alerts/active.tsx'
 import { Channels } from './alerts/channels.tsx'
@@ -19,7 +23,7 @@ export function AlertsPage() {
           New silence
         </a>
       </div>
-      <Panel title="Open">
+      <Panel title="Open" aside={alerts && <Counts alerts={alerts} />}>
         <Fault text={fault} />
         {alerts !== null && alerts.length === 0 && (
           <Empty title="No alert is open">
@@ -35,6 +39,15 @@ export function AlertsPage() {
       <Channels />
       <PastAlerts />
     </>
+  )
+}
+
+/** In the words of `gpuwarden top`: what people are notified of, and what detectors say now. */
+function Counts({ alerts }: { readonly alerts: readonly AlertView[] }) {
+  return (
+    <span class="small faint">
+      {openAlertsInWords(alerts)}, <a href="#/">{findingsInWords(findings.value)}</a>
+    </span>
   )
 }
 

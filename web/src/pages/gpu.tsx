@@ -1,4 +1,5 @@
 /** One GPU: what it is, how it is, and its charts. */
+import { gpuName, isAboutGpu } from '../../../src/core/known/about-gpu.ts'
 import '../style/gpu.css'
 import type { GpuInfo, GpuSample, Reading } from '../../../src/core/model.ts'
 import { now } from '../live/agent-clock.ts'
@@ -20,12 +21,10 @@ import {
   placeOf,
   powerTone,
   rate,
-  shortName,
   temperatureTone,
   usedOf,
 } from '../words.ts'
 import { GpuCharts } from './gpu/charts.tsx'
-import { isAboutGpu } from './overview/about-gpu.ts'
 
 export function GpuPage() {
   const name = place.value.parts[1] ?? '0'
@@ -50,7 +49,7 @@ function OneGpu({ cell }: { readonly cell: GpuCell }) {
       <div class="page-head">
         <div class="grow">
           <h1>
-            GPU {info.label} <span class="faint">{shortName(info.name)}</span>
+            GPU {info.label} <span class="faint">{gpuName(info.name)}</span>
           </h1>
           <p class="small faint mono cut" title={info.id}>
             {info.id} · {info.pciBusId ?? NOT_AVAILABLE}

@@ -1,3 +1,4 @@
+import { runName } from '../../../src/core/known/runs.ts'
 import type { Finding } from '../../../src/core/model.ts'
 import { present } from '../live/present.ts'
 import { gpus, runs } from '../live/store.ts'
@@ -52,7 +53,7 @@ function SubjectLinks({ finding }: { readonly finding: Finding }) {
       {run !== null && (
         <>
           {' · '}
-          <a href={placeHash(['training', run])}>{runs.value.get(run)?.name ?? run}</a>
+          <a href={placeHash(['training', run])}>{runName({ id: run, run: runs.value.get(run) ?? null })}</a>
         </>
       )}
     </>

@@ -1,7 +1,8 @@
 /** For pages about one GPU: choosing another, and what is to be said before its figures. */
+import { gpuName } from '../../../src/core/known/about-gpu.ts'
 import type { GpuCell } from '../live/gpu-cell.ts'
 import { gpus } from '../live/store.ts'
-import { formatDuration, shortName } from '../words.ts'
+import { formatDuration } from '../words.ts'
 
 export function GpuChoice({ current, onChoose }: { readonly current: string; readonly onChoose: (label: string) => void }) {
   if (gpus.value.length < 2) return null
@@ -11,7 +12,7 @@ export function GpuChoice({ current, onChoose }: { readonly current: string; rea
       <select value={current} onChange={(event) => onChoose(event.currentTarget.value)}>
         {gpus.value.map(({ id, info }) => (
           <option key={id} value={info.value.label}>
-            {info.value.label} · {shortName(info.value.name)}
+            {info.value.label} · {gpuName(info.value.name)}
           </option>
         ))}
       </select>
@@ -33,6 +34,6 @@ export function GpuNotice({ cell }: { readonly cell: GpuCell }) {
 }
 
 function Age({ cell }: { readonly cell: GpuCell }) {
-  const age = cell.ageMs()
+  const age = cell.view.value.ageMs
   return <span>{age === null ? 'No readings at all.' : `The last readings are ${formatDuration(age)} old.`}</span>
 }

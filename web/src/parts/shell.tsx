@@ -1,10 +1,12 @@
 /** The bar at the top and the line at the bottom of every page. */
 import { computed } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { isOpenAlert, openAlertsInWords } from '../../../src/core/known/alerts.ts'
+import { worstSeverity } from '../../../src/core/known/findings.ts'
 import { session, signOut } from '../api.ts'
 import { now } from '../live/agent-clock.ts'
 import { reconnect } from '../live/connection.ts'
-import { findings, gpus, hostname, link, version } from '../live/store.ts'
+import { alerts, gpus, hostname, link, version } from '../live/store.ts'
 import { place } from '../location.ts'
 import { PAGE_LINKS } from '../page-links.ts'
 import { formatDuration, zoneName } from '../words.ts'
@@ -12,13 +14,13 @@ import { formatDuration, zoneName } from '../words.ts'
 /** Younger readings count as of this moment. */
 const LIVE_MS = 3000
 
-const troubles = computed(() => findings.value.filter(({ severity }) => severity !== 'info'))
-const troubleCount = computed(() => troubles.value.length)
+const open = computed(() => alerts.value?.filter(isOpenAlert) ?? [])
+const openCount = computed(() => open.value.length)
 
 export function TopBar() {
   const current = place.value.parts[0] ?? ''
   const nav = useRef<HTMLElement>(null)
-  const count = troubleCount.value
+  const count = openCount.value
   // On a phone the bar is wider than the screen: where one is has to be in sight, also when the count or the host's name pushes it aside.
   useLayoutEffect(() => {
     const bar = nav.current
@@ -42,7 +44,7 @@ export function TopBar() {
         {PAGE_LINKS.map(({ name, label }) => (
           <a key={name} href={`#/${name}`} aria-current={isCurrent(name, current) ? 'page' : undefined}>
             {label}
-            {name === 'alerts' && <FindingCount />}
+            {name === 'alerts' && <AlertCount />}
           </a>
         ))}
       </nav>
@@ -56,17 +58,21 @@ function isCurrent(name: string, current: string): boolean {
   return name === current || (name === '' && current === 'gpu') || (name === 'alerts' && current === 'silence')
 }
 
-function FindingCount() {
-  const list = troubles.value
+/** As `gpuwarden top` counts them. */
+function AlertCount() {
+  const list = open.value
   if (list.length === 0) return null
-  const worst = list.some(({ severity }) => severity === 'critical') ? 'critical' : 'warning'
-  return <span class={`count ${worst}`}>{list.length}</span>
+  return (
+    <span class={`count ${worstSeverity(list.map(({ finding }) => finding))}`} title={openAlertsInWords(list)}>
+      {list.length}
+    </span>
+  )
 }
 
 function Link() {
   const { state, since } = link.value
   if (state === 'live') {
-    const ages = gpus.value.map((cell) => cell.ageMs()).filter((age) => age !== null)
+    const ages = gpus.value.map((cell) => cell.view.value.ageMs).filter((age) => age !== null)
     const oldest = ages.length === 0 ? null : Math.max(...ages)
     return (
       <span

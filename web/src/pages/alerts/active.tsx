@@ -2,14 +2,12 @@ import { useState } from 'preact/hooks'
 import type { AlertView } from '../../answers.ts'
 import { ask, inWords } from '../../api.ts'
 import { now } from '../../live/agent-clock.ts'
+import { present } from '../../live/present.ts'
 import { gpus } from '../../live/store.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Badge, Fault } from '../../parts/parts.tsx'
 import { clockTime, formatDuration, severityTone } from '../../words.ts'
 import { DURATIONS, DurationField } from './duration-field.tsx'
-
-const ORDER = { firing: 0, pending: 1, resolved: 2 } as const
-const SEVERITY = { critical: 0, warning: 1, info: 2 } as const
 
 const MUTED: Readonly<Record<NonNullable<AlertView['mutedBy']>, string>> = {
   silence: 'silenced',
@@ -20,14 +18,10 @@ const MUTED: Readonly<Record<NonNullable<AlertView['mutedBy']>, string>> = {
 
 export function ActiveAlerts({ alerts, onChange }: { readonly alerts: readonly AlertView[]; readonly onChange: () => void }) {
   const [chosen, setChosen] = useState<AlertView | null>(null)
-  const sorted = [...alerts].sort(
-    (a, b) =>
-      ORDER[a.state] - ORDER[b.state] || SEVERITY[a.finding.severity] - SEVERITY[b.finding.severity] || b.finding.since - a.finding.since,
-  )
   return (
     <>
       <ul class="list">
-        {sorted.map((alert) => (
+        {alerts.map((alert) => (
           <Alert key={alert.fingerprint} alert={alert} onAcknowledge={() => setChosen(alert)} onChange={onChange} />
         ))}
       </ul>
@@ -55,7 +49,7 @@ function Alert({
 }) {
   const { finding, state } = alert
   const [fault, setFault] = useState<string | null>(null)
-  const at = now.value
+  const at = present()
   const cell = finding.subject.gpu === null ? null : gpus.value.find((one) => one.id === finding.subject.gpu)
   const withdraw = () =>
     ask(`/api/v1/alerts/${encodeURIComponent(alert.fingerprint)}/ack`, {}, { method: 'DELETE' }).then(onChange, (error: unknown) =>
@@ -89,7 +83,8 @@ function Alert({
         {alert.told.length > 0 && ` · told: ${alert.told.join(', ')}`}
         {alert.waiting.length > 0 && ` · on its way to ${alert.waiting.join(', ')}`}
         {alert.unconfirmed && ' · from before the agent was started, not seen again since'}
-        {alert.acknowledged && ` · acknowledged by ${alert.acknowledged.by || 'somebody'} until ${clockTime(alert.acknowledged.until, at)}`}
+        {alert.acknowledged &&
+          ` · acknowledged by ${alert.acknowledged.by || 'somebody'} until ${clockTime(alert.acknowledged.until, now.value)}`}
       </p>
       {finding.advice.length > 0 && (
         <ul class="advice small">

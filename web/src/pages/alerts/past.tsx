@@ -42,8 +42,8 @@ export function PastAlerts() {
             <tbody>
               {shown.map((alert) => (
                 <tr key={`${alert.fingerprint}${alert.firedAt}`}>
-                  <td class="nowrap">{clockTime(alert.firedAt, now.value)}</td>
-                  <td class="number">{formatDuration(alert.resolvedAt - alert.firedAt)}</td>
+                  <td class="nowrap">{clockTime(alert.since, now.value)}</td>
+                  <td class="number">{formatDuration(alert.resolvedAt - alert.since)}</td>
                   <td>
                     <Badge tone={severityTone(alert.severity)}>{alert.severity}</Badge>
                   </td>

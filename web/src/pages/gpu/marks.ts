@@ -1,6 +1,7 @@
 /** What happened to a GPU in a span of time: findings and the driver's events, as marks on its charts. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
+import { isAboutGpu } from '../../../../src/core/known/about-gpu.ts'
 import type { Finding, GpuEvent } from '../../../../src/core/model.ts'
 import type { EventsAnswer, FindingsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
@@ -10,7 +11,6 @@ import type { GpuCell } from '../../live/gpu-cell.ts'
 import { epoch, events, findings, runs } from '../../live/store.ts'
 import { boundsOf, type TimeRange } from '../../time-range.ts'
 import { severityTone } from '../../words.ts'
-import { isAboutGpu } from '../overview/about-gpu.ts'
 
 export interface Happenings {
   readonly findings: readonly Finding[]

@@ -7,8 +7,8 @@ import type { TrainingStep } from '../../../../src/core/model.ts'
 import type { StepsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
-import { latestOfRanks, rankKey } from '../../live/step-log.ts'
-import { gpus, runs } from '../../live/store.ts'
+import { rankKey } from '../../live/step-log.ts'
+import { allRuns, gpus, runs } from '../../live/store.ts'
 import { usePolled } from '../../poll.ts'
 import { factsOf } from '../../run-gpu.ts'
 import { columnOf, curveOfAnswer, type RunCurve } from '../training/curve.ts'
@@ -27,7 +27,7 @@ export function useAllocators(cell: GpuCell): ReadonlySignal<readonly Allocator[
     () =>
       computed(() => {
         const steps = new Map((asked.value.answer ?? []).map((step) => [rankKey(step.run, step.rank), step]))
-        for (const [key, step] of latestOfRanks.value) steps.set(key, step)
+        for (const run of allRuns()) for (const step of run.steps.values()) steps.set(rankKey(run.id, step.rank), step)
         return allocatorsOn(cell.id, [...steps.values()], runs.value, gpus.value.map(factsOf))
       }),
     [cell, asked],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { forecastOf } from '../../../../src/core/known/about-gpu.ts'
 import type { Finding, FindingSubject, Run } from '../../../../src/core/model.ts'
-import { forecastOf, forecastTone, forecastWords } from './forecast.ts'
+import { forecastTone, forecastWords } from './forecast.ts'
 
 const NOW = new Date(2026, 4, 3, 12, 0, 0).getTime()
 const MINUTE = 60_000

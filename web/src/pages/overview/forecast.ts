@@ -1,25 +1,9 @@
-/** When a GPU's memory will be full, as the `oom` findings say. */
-import type { Finding, GpuInfo, Run } from '../../../../src/core/model.ts'
+/** When a GPU's memory will be full, in words. */
+import type { Finding } from '../../../../src/core/model.ts'
 import type { Tone } from '../../words.ts'
-import { isAboutGpu } from './about-gpu.ts'
 
-const RISK_ORDER = { critical: 0, high: 1, medium: 2, low: 3 } as const
 const SOON_MS = 10 * 60_000
 const AT_ONCE_MS = 1000
-
-/** The most pressing forecast for this GPU: of the device, or of a run on it. */
-export function forecastOf(
-  info: Pick<GpuInfo, 'id' | 'label' | 'index' | 'mig'>,
-  findings: readonly Finding[],
-  runs: ReadonlyMap<string, Run>,
-): Finding | null {
-  const own = findings.filter(({ detector, subject }) => detector === 'oom' && isAboutGpu(subject, info, runs))
-  return own.sort((a, b) => risk(a) - risk(b) || (a.predictedAt ?? 0) - (b.predictedAt ?? 0))[0] ?? null
-}
-
-function risk({ riskLevel }: Finding): number {
-  return RISK_ORDER[riskLevel ?? 'low']
-}
 
 export function forecastTone({ riskLevel }: Finding): Tone {
   return riskLevel === 'critical' || riskLevel === 'high' ? 'critical' : riskLevel === 'medium' ? 'warning' : 'muted'

@@ -1,23 +1,14 @@
 /** One GPU at a glance. Its parts are drawn again by themselves when what they show changes. */
+
 import type { ComponentChildren } from 'preact'
+import { gpuName, isAboutGpu } from '../../../../src/core/known/about-gpu.ts'
 import type { GpuInfo, GpuSample, Reading } from '../../../../src/core/model.ts'
 import { Sparkline } from '../../chart/sparkline.tsx'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { findings, runs } from '../../live/store.ts'
 import { Badge, Meter } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
-import {
-  clockReasons,
-  formatPercent,
-  NOT_AVAILABLE,
-  ownersOf,
-  powerTone,
-  severityTone,
-  shortName,
-  type Tone,
-  temperatureTone,
-} from '../../words.ts'
-import { isAboutGpu } from './about-gpu.ts'
+import { clockReasons, formatPercent, NOT_AVAILABLE, ownersOf, powerTone, severityTone, type Tone, temperatureTone } from '../../words.ts'
 import { Forecast, MemoryBlock } from './memory-bar.tsx'
 import { StateNote } from './state-note.tsx'
 import { powerCapOf } from './totals.ts'
@@ -77,7 +68,7 @@ function Picture({ cell, isLarge }: { readonly cell: GpuCell; readonly isLarge: 
 
 /** The badge says already that it is simulated. */
 export function cardName(info: GpuInfo): string {
-  return shortName(info.name).replace(/^Simulated /, '')
+  return gpuName(info.name).replace(/^Simulated /, '')
 }
 
 export function Origin({ info }: { readonly info: GpuInfo }) {

@@ -1,4 +1,5 @@
 /** Who holds a GPU's memory, and when it will be full. */
+import { forecastOf } from '../../../../src/core/known/about-gpu.ts'
 import type { GpuSample, ProcessView } from '../../../../src/core/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
@@ -6,7 +7,7 @@ import { findings, runs } from '../../live/store.ts'
 import { Meter } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
 import { formatBytes, formatPercent, memoryTone, NOT_AVAILABLE, usedOf } from '../../words.ts'
-import { forecastOf, forecastTone, forecastWords } from './forecast.ts'
+import { forecastTone, forecastWords } from './forecast.ts'
 import { type Holder, type Holding, holdingOf } from './memory-holders.ts'
 
 interface MemoryProps {

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import type { RunsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { present } from '../../live/present.ts'
-import { findings, latestSteps, link, runs } from '../../live/store.ts'
+import { allRuns, findings, link } from '../../live/store.ts'
 import { Badge, Empty, Meter, Panel } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
 import { usePolled } from '../../poll.ts'
@@ -19,7 +19,7 @@ export function RunningTrainings() {
   // The stream tells steps as they come; means over a whole run are the agent's to know.
   const { answer } = usePolled('runs', (signal) => ask<RunsAnswer>('/api/v1/runs', {}, { signal }), REFRESH_MS).value
   const listed = new Map((answer?.runs ?? []).map((run) => [run.id, run]))
-  const rows = trainingRows(runs.value.values(), listed, latestSteps.value, findings.value, untracked(present))
+  const rows = trainingRows(allRuns(), listed, findings.value, untracked(present))
   return (
     <Panel title="Running trainings" aside={<a href="#/training">All runs</a>}>
       {rows.length > 0 && link.value.state === 'lost' && <p class="small tone-critical">As of when the agent was last heard:</p>}

@@ -42,6 +42,6 @@ export function StateBadge({ cell, freshness }: { readonly cell: GpuCell; readon
 
 /** By itself, so that only it is drawn again each second. */
 function Age({ cell }: { readonly cell: GpuCell }) {
-  const age = cell.ageMs()
+  const age = cell.view.value.ageMs
   return age === null || age < FRESH_MS ? null : <span class="nowrap">{formatDuration(age)} old</span>
 }

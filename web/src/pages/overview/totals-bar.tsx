@@ -1,7 +1,8 @@
 /** The whole machine in one line. */
 import type { ComponentChildren } from 'preact'
+import { countBySeverity } from '../../../../src/core/known/findings.ts'
 import type { Reading } from '../../../../src/core/model.ts'
-import { findings, gpus, health, host, isLinked, link } from '../../live/store.ts'
+import { findings, gpus, host, isHostLive, link } from '../../live/store.ts'
 import { formatPercent, memoryTone, NOT_AVAILABLE, type Tone, usedOf } from '../../words.ts'
 import { totalsOf } from './totals.ts'
 
@@ -40,11 +41,10 @@ export function TotalsBar() {
 
 function HostTotals() {
   const sample = host.value
-  const isCurrent = isLinked.value && link.value.state !== 'lost' && health.value.every(({ state }) => state !== 'failed')
   const memory = ratioOf(sample?.memoryUsedBytes ?? null, sample?.memoryTotalBytes ?? null)
   const cores = sample?.cpuCount ?? null
   return (
-    <div class={`total-pair ${isCurrent ? '' : 'not-current'}`}>
+    <div class={`total-pair ${isHostLive.value ? '' : 'not-current'}`}>
       <Total label="Host CPU" aside={cores === null ? null : `${cores} cores`}>
         {formatPercent(sample?.cpuRatio ?? null)}
       </Total>
@@ -57,8 +57,7 @@ function HostTotals() {
 
 function FindingTotal() {
   const list = findings.value
-  const critical = list.filter(({ severity }) => severity === 'critical').length
-  const warning = list.filter(({ severity }) => severity === 'warning').length
+  const { critical, warning } = countBySeverity(list)
   const isUnknown = list.length === 0 && link.value.state !== 'live'
   const tone: Tone = isUnknown ? 'muted' : critical > 0 ? 'critical' : warning > 0 ? 'warning' : 'good'
   return (

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { KnownRuns } from '../../../../src/core/known/runs.ts'
 import type { Finding, Run, TrainingStep } from '../../../../src/core/model.ts'
 import type { RunListed } from '../../answers.ts'
 import { trainingRows } from './training-rows.ts'
@@ -18,14 +19,12 @@ const rows = (
   steps: readonly TrainingStep[],
   listed: readonly Partial<RunListed>[] = [],
   findings: readonly Finding[] = [],
-) =>
-  trainingRows(
-    runs,
-    new Map(listed.map((one) => [one.id ?? '', one as RunListed])),
-    new Map(steps.map((one) => [one.run, one])),
-    findings,
-    NOW,
-  )
+) => {
+  const known = new KnownRuns()
+  for (const one of runs) known.acceptRun(one)
+  known.acceptSteps(steps)
+  return trainingRows([...known.values()], new Map(listed.map((one) => [one.id ?? '', one as RunListed])), findings, NOW)
+}
 
 describe('trainingRows', () => {
   it('joins the run with its latest step and the mean of its steps', () => {

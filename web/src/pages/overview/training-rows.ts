@@ -1,5 +1,6 @@
-/** The trainings that run now, as rows: from the list of runs and the latest steps of the stream. */
-import type { Finding, Reading, Run, TrainingStep } from '../../../../src/core/model.ts'
+/** The trainings that run now, as rows. */
+import { compareRuns, isRunning, type KnownRun, runName } from '../../../../src/core/known/runs.ts'
+import type { Finding, Reading } from '../../../../src/core/model.ts'
 import { numberOf, type RunListed } from '../../answers.ts'
 
 export interface TrainingRow {
@@ -18,65 +19,38 @@ export interface TrainingRow {
   readonly findings: readonly Finding[]
 }
 
-/** A run that nobody announced and that sent nothing for this long is taken for ended. */
-const FORGET_MS = 2 * 60_000
-
 /** By name, so that rows stay where they are. */
 export function trainingRows(
-  runs: Iterable<Run>,
+  runs: readonly KnownRun[],
   listed: ReadonlyMap<string, RunListed>,
-  steps: ReadonlyMap<string, TrainingStep>,
   findings: readonly Finding[],
-  now: number,
+  present: number,
 ): readonly TrainingRow[] {
-  const rows: TrainingRow[] = []
-  const announced = new Set<string>()
-  for (const run of runs) {
-    announced.add(run.id)
-    if (run.endedAt === null) rows.push(rowOf(run, listed.get(run.id), steps.get(run.id), findings))
-  }
-  for (const step of steps.values()) {
-    if (announced.has(step.run) || now - step.at > FORGET_MS) continue
-    rows.push(rowOf(unannounced(step), undefined, step, findings))
-  }
-  return rows.sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }) || a.id.localeCompare(b.id))
+  return runs
+    .filter((run) => isRunning(run, present))
+    .sort(compareRuns)
+    .map((known) => rowOf(known, listed.get(known.id), findings))
 }
 
-function rowOf(run: Run, listed: RunListed | undefined, step: TrainingStep | undefined, findings: readonly Finding[]): TrainingRow {
-  const figures = listed?.training ?? (run as RunListed).training ?? {}
-  const known = (name: string) => numberOf(figures[name])
-  const lastStep = step?.step ?? known('lastStep')
-  const { totalSteps } = run
+function rowOf(known: KnownRun, listed: RunListed | undefined, findings: readonly Finding[]): TrainingRow {
+  const { id, run, step } = known
+  const figures = listed?.training ?? (run as RunListed | null)?.training ?? {}
+  const told = (name: string) => numberOf(figures[name])
+  const lastStep = step?.step ?? told('lastStep')
+  const totalSteps = run?.totalSteps ?? null
   return {
-    id: run.id,
-    name: run.name,
-    user: run.user,
-    gpus: run.gpus,
+    id,
+    name: runName(known),
+    user: run?.user ?? null,
+    gpus: run?.gpus ?? [],
     step: lastStep,
     totalSteps,
     progress: lastStep === null || totalSteps === null || totalSteps <= 0 ? null : Math.min(1, lastStep / totalSteps),
-    etaSeconds: etaOf(lastStep, totalSteps, known('meanStepSeconds') ?? step?.stepSeconds ?? null),
-    loss: step ? step.loss : known('loss'),
-    throughputPerSecond: step?.throughputPerSecond ?? known('throughputPerSecond'),
-    lastStepAt: step?.at ?? known('lastStepAt'),
-    findings: findings.filter(({ subject }) => subject.run === run.id),
-  }
-}
-
-/** Of a recording or the demo: only its steps are known. */
-function unannounced({ run, at }: TrainingStep): Run {
-  return {
-    id: run,
-    name: run,
-    host: null,
-    user: null,
-    pid: null,
-    gpus: [],
-    worldSize: null,
-    totalSteps: null,
-    startedAt: at,
-    endedAt: null,
-    outcome: null,
+    etaSeconds: etaOf(lastStep, totalSteps, told('meanStepSeconds') ?? step?.stepSeconds ?? null),
+    loss: step ? step.loss : told('loss'),
+    throughputPerSecond: step?.throughputPerSecond ?? told('throughputPerSecond'),
+    lastStepAt: step?.at ?? told('lastStepAt'),
+    findings: findings.filter(({ subject }) => subject.run === id),
   }
 }
 

@@ -1,4 +1,5 @@
 /** The GPU of a run, over the same time and under the same crosshair. */
+import { gpuName } from '../../../../src/core/known/about-gpu.ts'
 import type { GpuField, Reading } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf, useHistory } from '../../history.ts'
@@ -6,7 +7,7 @@ import type { GpuCell } from '../../live/gpu-cell.ts'
 import { setQuery } from '../../location.ts'
 import { Fault, Panel } from '../../parts/parts.tsx'
 import type { TimeRange } from '../../time-range.ts'
-import { formatBytes, formatPercent, NOT_AVAILABLE, shortName } from '../../words.ts'
+import { formatBytes, formatPercent, NOT_AVAILABLE } from '../../words.ts'
 import { SYNC } from './run-charts.tsx'
 import type { RunAxis } from './run-marks.ts'
 
@@ -33,7 +34,7 @@ export function GpuBeside(props: BesideProps) {
     <>
       <div class="toolbar">
         <h2 class="gpu-heading">
-          GPU <a href={`#/gpu/${encodeURIComponent(label)}`}>{label}</a> <span class="faint">{shortName(name)}</span>
+          GPU <a href={`#/gpu/${encodeURIComponent(label)}`}>{label}</a> <span class="faint">{gpuName(name)}</span>
         </h2>
         {choices.length > 1 && (
           <label>

@@ -1,11 +1,11 @@
 /** What a run is and how far it came, in figures. */
+import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import { numberOf, type RunAnswer } from '../../answers.ts'
 import { now } from '../../live/agent-clock.ts'
 import { present } from '../../live/present.ts'
 import { gpus } from '../../live/store.ts'
 import { CopyButton, Fact, Panel } from '../../parts/parts.tsx'
-import { namesGpu } from '../../run-gpu.ts'
 import { clockTime, figure, formatBytes, formatDuration, NOT_AVAILABLE } from '../../words.ts'
 import type { RunRow } from './run-rows.ts'
 import { secondsText } from './step-time.ts'

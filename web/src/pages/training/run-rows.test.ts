@@ -16,6 +16,7 @@ function runWith(parts: Partial<RunListed>): RunListed {
     startedAt: 0,
     endedAt: null,
     outcome: null,
+    ending: null,
     ...parts,
   }
 }

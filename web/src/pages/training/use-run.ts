@@ -6,7 +6,7 @@ import type { Finding, TrainingStep } from '../../../../src/core/model.ts'
 import type { FindingsAnswer, RunAnswer, StepsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { stepLog } from '../../live/step-log.ts'
-import { epoch, findings, onEvent, revived, runs } from '../../live/store.ts'
+import { epoch, findings, onEvent, runs } from '../../live/store.ts'
 import { type Polled, usePolled } from '../../poll.ts'
 import { curveOfAnswer, curveOfSteps, EMPTY_CURVE, type RunCurve, withSteps } from './curve.ts'
 import { joinedFindings } from './run-marks.ts'
@@ -93,7 +93,7 @@ function useLaterSteps(id: string, rank: number): ReadonlySignal<readonly Traini
     }
     const stop = onEvent((event) => {
       if (event.type !== 'steps') return
-      for (const step of event.steps) if (step.run === id && step.rank === rank) waiting.push(revived(step))
+      for (const step of event.steps) if (step.run === id && step.rank === rank) waiting.push(step)
       if (waiting.length > 0) timer ??= setTimeout(publish, PUBLISH_MS)
     })
     return () => {

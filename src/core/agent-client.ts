@@ -1,0 +1,233 @@
+/** Asks an agent over its HTTP API: the one client for commands, screens and what sends steps. Small, without the weight of fetch. */
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { readBounded } from './bounded-body.ts'
+import { EXIT, Failure } from './failure.ts'
+import { printable } from './format.ts'
+
+export const DEFAULT_URL = 'http://127.0.0.1:4780'
+
+export interface AgentAddress {
+  readonly url: string
+  readonly token: string | null
+  /** There is a token, and nothing proves who would get it: it is not sent. */
+  readonly isTokenWithheld?: boolean
+}
+
+/** What came of a question, as a value: for those whom no answer may stop. */
+export interface Answer {
+  /** 0: nobody answered, or nobody who speaks JSON. */
+  readonly status: number
+  /** Of the agent's own errors; `unreachable` or `late` where nobody answered; null for what did not come from an agent. */
+  readonly code: string | null
+  /** What went wrong, in a few words. */
+  readonly message: string
+  readonly hint: string | null
+  /** undefined: what came is not JSON. */
+  readonly body: unknown
+}
+
+/** An answer that says no, or none at all. */
+export class AgentFault extends Failure {
+  readonly status: number
+  readonly code: string | null
+  /** Without saying where it was asked. */
+  readonly reason: string
+
+  constructor({ status, code, message }: Answer, text: string, hint: string | null) {
+    super(text, { exitCode: EXIT.checkFailed, hint })
+    this.name = 'AgentFault'
+    this.status = status
+    this.code = code
+    this.reason = message
+  }
+}
+
+const USUAL_LIMIT_MS = 5000
+const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
+const FIRST_WORDS = 60
+
+interface Question {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly limitMs: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export class AgentClient {
+  readonly url: string
+  readonly #token: string | null
+  readonly #isTokenWithheld: boolean
+  readonly #limitMs: number
+
+  constructor({ url, token, isTokenWithheld = false }: AgentAddress, limitMs = USUAL_LIMIT_MS) {
+    this.url = url.replace(/\/+$/, '')
+    this.#token = isTokenWithheld ? null : token
+    this.#isTokenWithheld = isTokenWithheld
+    this.#limitMs = limitMs
+  }
+
+  async get<T>(path: string, limitMs = this.#limitMs): Promise<T> {
+    return this.#granted(await this.tryGet(path, limitMs))
+  }
+
+  async post<T>(path: string, body?: unknown, limitMs = this.#limitMs): Promise<T> {
+    return this.#granted(await this.tryPost(path, body, limitMs))
+  }
+
+  async delete<T>(path: string): Promise<T> {
+    return this.#granted(await this.#ask({ method: 'DELETE', path, limitMs: this.#limitMs }))
+  }
+
+  tryGet(path: string, limitMs = this.#limitMs): Promise<Answer> {
+    return this.#ask({ method: 'GET', path, limitMs })
+  }
+
+  tryPost(path: string, body?: unknown, limitMs = this.#limitMs): Promise<Answer> {
+    if (body === undefined) return this.#ask({ method: 'POST', path, limitMs })
+    return this.#ask({ method: 'POST', path, limitMs, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  }
+
+  tryPostLines(path: string, lines: readonly string[], limitMs = this.#limitMs): Promise<Answer> {
+    const headers = { 'content-type': 'application/x-ndjson' }
+    return this.#ask({ method: 'POST', path, limitMs, headers, body: `${lines.join('\n')}\n` })
+  }
+
+  /** An answer that goes on: the limit is for its beginning. */
+  async stream(path: string, headers: Readonly<Record<string, string>> = {}, limitMs = this.#limitMs): Promise<IncomingMessage> {
+    const asked = this.#open({ method: 'GET', path, limitMs, headers })
+    try {
+      const answer = await asked.head
+      return answer.statusCode === 200 ? answer : this.#granted(await readAnswer(answer))
+    } catch (error) {
+      throw error instanceof AgentFault ? error : this.#fault(silence(asked.lateness() ?? error))
+    } finally {
+      asked.release()
+    }
+  }
+
+  /** Of the agent that serves there; null when none does. The token is not sent. */
+  async version(limitMs = this.#limitMs): Promise<string | null> {
+    const { status, body } = await new AgentClient({ url: this.url, token: null }).tryGet('/healthz', limitMs)
+    const told = body as { status?: unknown; name?: unknown; version?: unknown } | null | undefined
+    return status === 200 && told?.status === 'ok' && told.name === 'gpuwarden' ? String(told.version ?? 'of unknown version') : null
+  }
+
+  async #ask(question: Question): Promise<Answer> {
+    const asked = this.#open(question)
+    try {
+      return await readAnswer(await asked.head)
+    } catch (error) {
+      return silence(asked.lateness() ?? error)
+    } finally {
+      asked.release()
+    }
+  }
+
+  #open({ method, path, limitMs, headers = {}, body }: Question) {
+    let late: Late | null = null
+    let timer: NodeJS.Timeout | undefined
+    const head = new Promise<IncomingMessage>((resolve, reject) => {
+      // Not imported: that reads all that the module offers, fetch's machinery among it, which takes 10 MB on Node.js 24.
+      const { request } = process.getBuiltinModule(this.url.startsWith('https:') ? 'node:https' : 'node:http')
+      const authorization = this.#token === null ? {} : { authorization: `Bearer ${this.#token}` }
+      // A connection for each question: one that is kept may be closed by the other side at the moment it is used again.
+      const asked = request(this.url + path, { method, headers: { ...headers, ...authorization }, agent: false }, resolve)
+      asked.on('error', reject)
+      timer = setTimeout(() => {
+        late = new Late(`no answer within ${limitMs / 1000} s`)
+        asked.destroy(late)
+      }, limitMs)
+      asked.end(body)
+    })
+    return { head, lateness: () => late, release: () => clearTimeout(timer) }
+  }
+
+  #granted<T>(answer: Answer): T {
+    if (answer.status === 200 && answer.body !== undefined) return answer.body as T
+    throw this.#fault(answer)
+  }
+
+  #fault(answer: Answer): AgentFault {
+    const { code, message, hint } = answer
+    if (code === 'late') return new AgentFault(answer, `the agent at ${this.url} did not answer: ${message}`, null)
+    if (code === 'unreachable')
+      return new AgentFault(
+        answer,
+        `no gpuwarden agent answers at ${this.url} (${message})`,
+        'Start one with "gpuwarden monitor", or say where it is with --host and --port.',
+      )
+    if (code === null)
+      return new AgentFault(
+        answer,
+        `what answers at ${this.url} is no gpuwarden agent, or an older one (${message})`,
+        'Say where the agent is with --host and --port.',
+      )
+    const isToken = code === 'missing_token' || code === 'wrong_token'
+    return new AgentFault(answer, `the agent at ${this.url} says: ${message}`, isToken ? this.#tokenHint() : hint)
+  }
+
+  #tokenHint(): string {
+    return this.#isTokenWithheld
+      ? 'Nothing proves that it is an agent of yours, so it was not sent: name the address with --host or --port.'
+      : 'Give it with --token-file or --token.'
+  }
+}
+
+class Late extends Error {}
+
+function silence(error: unknown): Answer {
+  const { message, code } = error as NodeJS.ErrnoException
+  return error instanceof Late
+    ? { status: 0, code: 'late', message, hint: null, body: undefined }
+    : { status: 0, code: 'unreachable', message: code ?? message, hint: null, body: undefined }
+}
+
+/** Rejects when the connection ends too early, or there is no end to the answer. */
+async function readAnswer(answer: IncomingMessage): Promise<Answer> {
+  const bytes = await readBounded(answer, LARGEST_ANSWER_BYTES)
+  if (typeof bytes === 'string') {
+    answer.destroy()
+    throw new Error(bytes === 'cut_off' ? 'the connection was closed' : 'the answer is larger than any of an agent')
+  }
+  const text = bytes.toString()
+  const status = answer.statusCode ?? 0
+  const body = jsonOf(text)
+  const error = (body as { error?: { code?: unknown; message?: unknown; hint?: unknown } } | null | undefined)?.error
+  const { server } = answer.headers
+  const sender = server === undefined ? '' : ` from ${printable(String(server)).slice(0, FIRST_WORDS)}`
+  const stranger = `status ${status}${sender}${text === '' ? '' : `: ${JSON.stringify(printable(text.slice(0, FIRST_WORDS)))}`}`
+  const isOurs = typeof error?.message === 'string'
+  return {
+    status: status === 200 && body === undefined ? 0 : status,
+    code: isOurs ? String(error.code ?? 'unknown') : null,
+    message: isOurs ? printable(String(error.message)) : stranger,
+    hint: typeof error?.hint === 'string' ? printable(error.hint) : null,
+    body,
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** As the environment says that `gpuwarden run` and people set. */
+export function tokenFromEnvironment(env: NodeJS.ProcessEnv): string | null {
+  if (env.GPUWARDEN_TOKEN) return env.GPUWARDEN_TOKEN.trim()
+  return env.GPUWARDEN_TOKEN_FILE ? tokenIn(env.GPUWARDEN_TOKEN_FILE) : null
+}
+
+/** null where the file cannot be read: the agent then asks for a token, which is what gets reported. */
+export function tokenIn(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8').trim() || null
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return null
+    throw error
+  }
+}

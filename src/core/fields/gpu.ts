@@ -1,0 +1,146 @@
+/** The fields of a GPU: what it is (GPU_INFO) and what is read of it (GPU_READINGS). A new one is one row here. */
+import type { Column, FactTable } from './field.ts'
+
+export const PROVENANCES = ['live', 'simulated', 'replay'] as const
+
+export const GPU_STATES = ['ok', 'lost', 'reset_required', 'suspended', 'error'] as const
+
+export const GPU_EVENTS = [
+  'xid',
+  'ecc_corrected',
+  'ecc_uncorrected',
+  'gpu_unavailable',
+  'recovery_action',
+  'lost',
+  'recovered',
+  'log_gap',
+  'oom_kill',
+] as const
+
+export const MIG_INSTANCE = {
+  parentId: { is: 'name' },
+  gpuInstanceId: { is: 'count' },
+  computeInstanceId: { is: 'reading' },
+  /** `1g.10gb` */
+  profile: { is: 'text' },
+} as const satisfies FactTable
+
+export const GPU_INFO = {
+  /** Stable identity: NVIDIA UUID (`GPU-…`, `MIG-…`), AMD `unique_id`, else the PCI address. */
+  id: { is: 'name' },
+  /** Position among all GPUs of this host, in PCI/driver order; a MIG instance has its parent's. */
+  index: { is: 'count' },
+  /** What a person calls it: `0`, or `0:2` for MIG instance 2 of GPU 0. */
+  label: { is: 'name' },
+  /** The name of the source that reads such cards. */
+  vendor: { is: 'name' },
+  provenance: { is: 'choice', of: PROVENANCES, missing: 'live' },
+  name: { is: 'text' },
+  /** `00000000:8D:00.0` (domain 8 hex digits, upper case). */
+  pciBusId: { is: 'text' },
+  /** `/dev/nvidiaN` minor number, or the DRM card number. */
+  minor: { is: 'reading' },
+  serial: { is: 'text' },
+  driverVersion: { is: 'text' },
+  cudaVersion: { is: 'text' },
+  libraryVersion: { is: 'text' },
+  architecture: { is: 'text' },
+  /** `9.0`: what CUDA code a card can run. */
+  computeCapability: { is: 'text' },
+  vbiosVersion: { is: 'text' },
+  /** NVML's number: 0 shared, 1 one thread, 2 nobody, 3 one process. */
+  computeMode: { is: 'reading' },
+  memoryTotalBytes: { is: 'reading' },
+  /** As set; what is in force can be less. */
+  powerLimitWatts: { is: 'reading' },
+  /** In force: the least of all limits that hold at this moment. */
+  powerLimitEnforcedWatts: { is: 'reading' },
+  /** As the card comes from the factory. */
+  powerLimitDefaultWatts: { is: 'reading' },
+  powerLimitMinWatts: { is: 'reading' },
+  powerLimitMaxWatts: { is: 'reading' },
+  smClockMaxHertz: { is: 'reading' },
+  memoryClockMaxHertz: { is: 'reading' },
+  temperatureSlowdownCelsius: { is: 'reading' },
+  temperatureShutdownCelsius: { is: 'reading' },
+  temperatureMaxCelsius: { is: 'reading' },
+  memoryTemperatureMaxCelsius: { is: 'reading' },
+  pcieGenerationMax: { is: 'reading' },
+  pcieWidthMax: { is: 'reading' },
+  migMode: { is: 'choice', of: ['enabled', 'disabled'] },
+  mig: { is: 'object', of: MIG_INSTANCE },
+  /** Memory is the host's (GB10, Orin, APUs): running out of it is a host OOM. */
+  unifiedMemory: { is: 'flag' },
+  /** Why a field of GpuSample or GpuInfo is null, by field name, where it is known. */
+  unavailable: { is: 'texts' },
+} as const satisfies FactTable
+
+export interface ReadingRow extends Column {
+  readonly scale: 'same' | 'percent' | 'mebibytes' | 'megahertz'
+  /** Written even when null: the names that the seeds promise. */
+  readonly always?: true
+  /** Read every few seconds because the call is expensive, carried in between; a line holds it only when it was read. */
+  readonly slow?: true
+}
+
+/** In the order of the columns in a `gpu_metrics` line. */
+export const GPU_READINGS = {
+  utilizationRatio: { column: 'utilization_percent', scale: 'percent', always: true },
+  /** Without the driver's reserve where the device tells them apart. */
+  memoryUsedBytes: { column: 'memory_used_mb', scale: 'mebibytes', always: true },
+  memoryTotalBytes: { column: 'memory_total_mb', scale: 'mebibytes', always: true },
+  temperatureCelsius: { column: 'temperature_celsius', scale: 'same', always: true },
+  powerWatts: { column: 'power_draw_watts', scale: 'same', always: true },
+  fanRatio: { column: 'fan_speed_percent', scale: 'percent', always: true },
+  memoryFreeBytes: { column: 'memory_free_mb', scale: 'mebibytes' },
+  memoryReservedBytes: { column: 'memory_reserved_by_driver_mb', scale: 'mebibytes' },
+  /** Share of time the memory controller was busy. */
+  memoryUtilizationRatio: { column: 'memory_bandwidth_percent', scale: 'percent' },
+  memoryTemperatureCelsius: { column: 'memory_temperature_celsius', scale: 'same' },
+  graphicsClockHertz: { column: 'graphics_clock_mhz', scale: 'megahertz' },
+  smClockHertz: { column: 'sm_clock_mhz', scale: 'megahertz' },
+  memoryClockHertz: { column: 'memory_clock_mhz', scale: 'megahertz' },
+  videoClockHertz: { column: 'video_clock_mhz', scale: 'megahertz' },
+  /** P-state: 0 is fastest, 15 slowest. */
+  performanceState: { column: 'performance_state', scale: 'same' },
+  /** NVML's bit mask of why clocks are where they are; other vendors map onto it. */
+  clockEventReasons: { column: 'clocks_event_reasons', scale: 'same' },
+  encoderRatio: { column: 'encoder_percent', scale: 'percent' },
+  decoderRatio: { column: 'decoder_percent', scale: 'percent' },
+  smActiveRatio: { column: 'sm_active_percent', scale: 'percent' },
+  smOccupancyRatio: { column: 'sm_occupancy_percent', scale: 'percent' },
+  tensorActiveRatio: { column: 'tensor_active_percent', scale: 'percent' },
+  dramActiveRatio: { column: 'dram_active_percent', scale: 'percent' },
+  graphicsActiveRatio: { column: 'graphics_active_percent', scale: 'percent', slow: true },
+  fp16ActiveRatio: { column: 'fp16_active_percent', scale: 'percent' },
+  fp32ActiveRatio: { column: 'fp32_active_percent', scale: 'percent' },
+  fp64ActiveRatio: { column: 'fp64_active_percent', scale: 'percent' },
+  pcieTxBytesPerSecond: { column: 'pcie_tx_mb_per_sec', scale: 'mebibytes' },
+  pcieRxBytesPerSecond: { column: 'pcie_rx_mb_per_sec', scale: 'mebibytes' },
+  nvlinkTxBytesPerSecond: { column: 'nvlink_tx_mb_per_sec', scale: 'mebibytes' },
+  nvlinkRxBytesPerSecond: { column: 'nvlink_rx_mb_per_sec', scale: 'mebibytes' },
+  /** Counter since driver load. */
+  energyJoules: { column: 'energy_joules', scale: 'same', slow: true },
+  pcieGeneration: { column: 'pcie_generation', scale: 'same', slow: true },
+  pcieWidth: { column: 'pcie_width', scale: 'same', slow: true },
+  pcieReplayCount: { column: 'pcie_replay_count', scale: 'same', slow: true },
+  eccCorrectedVolatileCount: { column: 'ecc_corrected_volatile_count', scale: 'same', slow: true },
+  eccUncorrectedVolatileCount: { column: 'ecc_uncorrected_volatile_count', scale: 'same', slow: true },
+  eccCorrectedAggregateCount: { column: 'ecc_corrected_aggregate_count', scale: 'same', slow: true },
+  eccUncorrectedAggregateCount: { column: 'ecc_uncorrected_aggregate_count', scale: 'same', slow: true },
+  remappedCorrectableRows: { column: 'remapped_correctable_rows', scale: 'same', slow: true },
+  remappedUncorrectableRows: { column: 'remapped_uncorrectable_rows', scale: 'same', slow: true },
+  /** 1 when rows wait for a reset to be remapped. */
+  remapPending: { column: 'remap_pending', scale: 'same', slow: true },
+  /** 1 when remapping failed: replace the card. */
+  remapFailure: { column: 'remap_failure', scale: 'same', slow: true },
+  retiredPagesSingleBit: { column: 'retired_pages_single_bit', scale: 'same', slow: true },
+  retiredPagesDoubleBit: { column: 'retired_pages_double_bit', scale: 'same', slow: true },
+  retiredPagesPending: { column: 'retired_pages_pending', scale: 'same', slow: true },
+  /** NVML's recovery action: 0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset. */
+  recoveryAction: { column: 'recovery_action', scale: 'same', slow: true },
+  /** Joining the NVLink fabric behind NVSwitches, NVML's number: 1 not started, 2 in progress, 3 completed; null where there is no fabric. */
+  fabricState: { column: 'fabric_state', scale: 'same', slow: true },
+  powerViolationSeconds: { column: 'power_violation_seconds', scale: 'same', slow: true },
+  thermalViolationSeconds: { column: 'thermal_violation_seconds', scale: 'same', slow: true },
+} as const satisfies Readonly<Record<string, ReadingRow>>

@@ -1,0 +1,28 @@
+/** The figures of a training step, in the order of the columns in a `training_metrics` line. A new one is one row here. */
+import type { Column } from './field.ts'
+
+export interface FigureRow extends Column {
+  /** Its name in the lines that training code sends; inside `alloc` where it is one of the allocator's. */
+  readonly sent: string
+  /** A figure of PyTorch's allocator. */
+  readonly allocator?: true
+}
+
+export const STEP_FIGURES = {
+  epoch: { column: 'epoch', scale: 'any', sent: 'epoch' },
+  loss: { column: 'loss', scale: 'any', sent: 'loss' },
+  learningRate: { column: 'learning_rate', scale: 'any', sent: 'lr' },
+  gradientNorm: { column: 'gradient_norm', scale: 'any', sent: 'grad_norm' },
+  throughputPerSecond: { column: 'throughput_samples_per_sec', scale: 'any', sent: 'throughput' },
+  memoryAllocatedBytes: { column: 'memory_allocated_mb', scale: 'mebibytes', sent: 'allocated', allocator: true },
+  memoryReservedBytes: { column: 'memory_reserved_mb', scale: 'mebibytes', sent: 'reserved', allocator: true },
+  stepSeconds: { column: 'step_duration_seconds', scale: 'any', sent: 'step_seconds' },
+  memoryActiveBytes: { column: 'memory_active_mb', scale: 'mebibytes', sent: 'active', allocator: true },
+  memoryInactiveSplitBytes: { column: 'memory_inactive_split_mb', scale: 'mebibytes', sent: 'inactive_split', allocator: true },
+  memoryPeakAllocatedBytes: { column: 'memory_peak_allocated_mb', scale: 'mebibytes', sent: 'peak_allocated', allocator: true },
+  memoryPeakReservedBytes: { column: 'memory_peak_reserved_mb', scale: 'mebibytes', sent: 'peak_reserved', allocator: true },
+  allocRetries: { column: 'num_alloc_retries', scale: 'same', sent: 'retries', allocator: true },
+  oomCount: { column: 'num_ooms', scale: 'same', sent: 'ooms', allocator: true },
+} as const satisfies Readonly<Record<string, FigureRow>>
+
+export type StepFigure = keyof typeof STEP_FIGURES

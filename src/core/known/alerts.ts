@@ -1,0 +1,76 @@
+/** The alerts of an agent: what it answered, kept up to date by what the stream tells. */
+import type { AlertsEvent, AlertView } from '../kinds.ts'
+import type { Finding } from '../model.ts'
+import { compareFindings, type KnownFindings } from './findings.ts'
+
+export interface AlertsAnswer {
+  readonly at: number
+  readonly alerts: readonly AlertView[]
+}
+
+const STATE_ORDER: Readonly<Record<AlertView['state'], number>> = { firing: 0, pending: 1, resolved: 2 }
+
+/** Those that fire, then those that wait, then what is over; each in the order of findings. */
+export function compareAlerts(a: AlertView, b: AlertView): number {
+  return STATE_ORDER[a.state] - STATE_ORDER[b.state] || compareFindings(a.finding, b.finding)
+}
+
+/** What the word "open" means, wherever alerts are counted. */
+export function isOpenAlert({ state }: AlertView): boolean {
+  return state !== 'resolved'
+}
+
+/** `22 alerts open`: what people are notified of. */
+export function openAlertsInWords(alerts: readonly AlertView[]): string {
+  const open = alerts.filter(isOpenAlert).length
+  return `${open} ${open === 1 ? 'alert' : 'alerts'} open`
+}
+
+interface Told {
+  readonly at: number
+  /** null: it is no longer kept. */
+  readonly alert: AlertView | null
+}
+
+export class KnownAlerts {
+  #told = new Map<string, Told>()
+  /** null: not asked yet, or nobody alerts. */
+  #answeredAt: number | null = null
+  #list: { readonly alerts: readonly AlertView[]; readonly findings: readonly Finding[] } | null = null
+
+  /** An event from before the answer is in it already. */
+  accept({ at, alerts, gone }: AlertsEvent): void {
+    if (this.#answeredAt !== null && at < this.#answeredAt) return
+    this.#list = null
+    for (const alert of alerts) this.#told.set(alert.fingerprint, { at, alert })
+    for (const fingerprint of gone) this.#told.set(fingerprint, { at, alert: null })
+  }
+
+  /** A slow answer does not undo what the stream told since. null: nobody alerts. */
+  answer(answer: AlertsAnswer | null): void {
+    const at = answer?.at ?? Number.POSITIVE_INFINITY
+    const told = new Map((answer?.alerts ?? []).map((alert): [string, Told] => [alert.fingerprint, { at, alert }]))
+    for (const [fingerprint, one] of this.#told) if (one.at >= at) told.set(fingerprint, one)
+    this.#told = told
+    this.#answeredAt = answer?.at ?? null
+    this.#list = null
+  }
+
+  /**
+   * null: nobody alerts. The stream tells of an alert when it looks different; what its detector says in between, and since when, is
+   * in the finding. The severity stays the alert's own: its rule decides it. The same array until something changes.
+   */
+  list(findings: KnownFindings): readonly AlertView[] | null {
+    if (this.#answeredAt === null) return null
+    if (this.#list?.findings !== findings.list) {
+      const alerts = [...this.#told.values()].flatMap(({ alert }) => (alert ? [withFinding(alert, findings)] : []))
+      this.#list = { alerts: alerts.sort(compareAlerts), findings: findings.list }
+    }
+    return this.#list.alerts
+  }
+}
+
+function withFinding(alert: AlertView, findings: KnownFindings): AlertView {
+  const finding = isOpenAlert(alert) ? findings.get(alert.fingerprint) : undefined
+  return finding ? { ...alert, finding: { ...finding, severity: alert.finding.severity } } : alert
+}

@@ -1,0 +1,54 @@
+/** What a screen begins with: everything that the agent knows at one moment, asked for once. The stream tells the rest. */
+import type { GpuView } from '../kinds.ts'
+import type { Finding, GpuEvent, HostSample, ProcessView, Run, SourceHealth } from '../model.ts'
+import type { AlertsAnswer } from './alerts.ts'
+
+export interface Picture {
+  /** The agent's time. */
+  readonly at: number
+  readonly hostname: string
+  readonly health: readonly SourceHealth[]
+  readonly gpus: readonly GpuView[]
+  readonly processes: readonly ProcessView[]
+  readonly host: { readonly sample: HostSample; readonly ageMs: number } | null
+  readonly findings: readonly Finding[]
+  readonly runs: readonly Run[]
+  readonly events: readonly GpuEvent[]
+  /** null: nobody alerts. */
+  readonly alerts: AlertsAnswer | null
+}
+
+/** Asks an agent; rejects with an error that has the `status` of a refusal. */
+export type Ask = <Answer>(path: string) => Promise<Answer>
+
+const NOT_FOUND = 404
+const SWITCHED_OFF = 503
+
+/** Events have to be listened for before it is asked for, and taken after it came. */
+export async function askPicture(ask: Ask): Promise<Picture> {
+  const [{ hostname, sources }, { at, gpus }, { processes }, { host }, { findings }, { events }, runs, alerts] = await Promise.all([
+    ask<{ readonly hostname: string; readonly sources: readonly SourceHealth[] }>('/api/v1/health'),
+    ask<Pick<Picture, 'at' | 'gpus'>>('/api/v1/gpus'),
+    ask<Pick<Picture, 'processes'>>('/api/v1/processes'),
+    ask<Pick<Picture, 'host'>>('/api/v1/host'),
+    ask<Pick<Picture, 'findings'>>('/api/v1/findings'),
+    ask<Pick<Picture, 'events'>>('/api/v1/events'),
+    where(ask<Pick<Picture, 'runs'>>('/api/v1/runs'), [NOT_FOUND]),
+    askAlerts(ask),
+  ])
+  return { at, hostname, health: sources, gpus, processes, host, findings, events, runs: runs?.runs ?? [], alerts }
+}
+
+export function askAlerts(ask: Ask): Promise<AlertsAnswer | null> {
+  return where(ask<AlertsAnswer>('/api/v1/alerts'), [NOT_FOUND, SWITCHED_OFF])
+}
+
+/** null: the agent has no such thing. */
+async function where<Answer>(answer: Promise<Answer>, absent: readonly number[]): Promise<Answer | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof Error && 'status' in error && absent.includes(Number(error.status))) return null
+    throw error
+  }
+}

@@ -1,0 +1,23 @@
+/** JSON has no NaN: the agent writes it as text, and a loss that is NaN must not be taken for a word, nor for unknown. */
+import type { StreamEvent } from '../kinds.ts'
+import type { Reading, TrainingStep } from '../model.ts'
+
+const isWritten = (value: unknown): value is string => value === 'NaN' || value === 'Infinity' || value === '-Infinity'
+
+export function numberOf(value: unknown): Reading {
+  return typeof value === 'number' ? value : isWritten(value) ? Number(value) : null
+}
+
+export function revived<Event extends StreamEvent>(event: Event): Event {
+  return event.type === 'steps' ? { ...event, steps: event.steps.map(revivedStep) } : event
+}
+
+function revivedStep(step: TrainingStep): TrainingStep {
+  const { run, phaseSeconds, custom } = step
+  return { ...figuresOf(step), run, phaseSeconds: phaseSeconds && figuresOf(phaseSeconds), custom: custom && figuresOf(custom) }
+}
+
+function figuresOf<Figures extends object>(figures: Figures): Figures {
+  if (!Object.values(figures).some(isWritten)) return figures
+  return Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, isWritten(value) ? Number(value) : value])) as Figures
+}

@@ -1,0 +1,80 @@
+/** A training that has diverged: one finding from the step where it began until the loss is back near its old level, or the run ends. */
+import type { DetectorKind } from '../core/kinds.ts'
+import { LOSS_CHART } from './charts.ts'
+import { type Beginning, type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
+import { NO_FINDINGS } from './finding.ts'
+import { subjectOfRun, watchRuns } from './run-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { evidenceNumber, figure } from './words.ts'
+
+export interface DivergedOptions {
+  /** A run that has not come back by then is lost. */
+  readonly criticalSeconds: number
+}
+
+export const diverged: DetectorKind<DivergedOptions> = {
+  name: 'diverged',
+  about: 'Training has diverged: from the step where it began until the loss is back near its old level, or the run ends.',
+  severities: ['warning', 'critical'],
+  inputs: ['step', 'run', 'gpu'],
+  charts: [LOSS_CHART],
+  defaults: THRESHOLDS.diverged,
+  create: (options) =>
+    watchRuns<DivergenceState>('diverged', {
+      initial: divergence,
+      rewind(run, book, at) {
+        restartCourse(run.state)
+        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
+      },
+      step(run, step, book) {
+        const course = judgeCourse(run.state, step)
+        const subject = subjectOfRun(run.id)
+        const key = book.key(subject)
+        const { begin } = run.state
+        if (course !== 'diverged' || begin === null)
+          return book.has(key) && course === 'healthy'
+            ? book.resolve(key, step.at, `The loss of run ${run.id} is back at ${figure(step.loss ?? Number.NaN)}.`)
+            : NO_FINDINGS
+        const severity = step.at - begin.at >= options.criticalSeconds * 1000 ? 'critical' : 'warning'
+        if (!book.due(key, step.at, severity)) return NO_FINDINGS
+        return book.raise(subject, step.at, {
+          severity,
+          since: begin.at,
+          message: `Run ${run.id} diverged at step ${begin.step}: loss ${figure(begin.lossBefore)} → ${figure(step.loss ?? begin.loss)}${changes(begin)}.`,
+          evidence: evidenceOf(begin, step.loss ?? begin.loss, step.step),
+          confidence: severity === 'critical' ? 0.95 : 0.9,
+          advice: [
+            `Stop the run and go back to a checkpoint before step ${begin.step}, with a lower learning rate or clipped gradients.`,
+            'Look at the batches of the steps just before it.',
+          ],
+        })
+      },
+    }),
+}
+
+/** What was different where it began, as far as it is known. */
+function changes({ rateChange, norm, normBefore, position }: Beginning): string {
+  const found: string[] = []
+  if (rateChange)
+    found.push(`the learning rate went from ${figure(rateChange.from)} to ${figure(rateChange.to)} at step ${rateChange.step}`)
+  if (norm !== null && normBefore !== null && norm > 3 * normBefore)
+    found.push(`the gradient norm from ${figure(normBefore)} to ${figure(norm)}`)
+  if (position !== null) found.push(`data: ${position}`)
+  return found.length === 0 ? '' : `; ${found.join(', ')}`
+}
+
+function evidenceOf(begin: Beginning, loss: number, step: number) {
+  const number = (value: number | null) => (value === null ? null : evidenceNumber(value))
+  return {
+    step,
+    began_at_step: begin.step,
+    loss: evidenceNumber(loss),
+    loss_before: evidenceNumber(begin.lossBefore),
+    gradient_norm: number(begin.norm),
+    gradient_norm_before: number(begin.normBefore),
+    learning_rate_before: number(begin.rateChange?.from ?? null),
+    learning_rate: number(begin.rateChange?.to ?? null),
+    learning_rate_step: begin.rateChange?.step ?? null,
+    position: begin.position,
+  }
+}

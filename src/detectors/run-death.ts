@@ -1,0 +1,83 @@
+/** The story of a death, in one sentence and its evidence. */
+import { formatDuration } from '../core/format.ts'
+import type { Run, RunOutcome } from '../core/model.ts'
+import type { FindingDraft } from './finding.ts'
+
+/** What was known of a run while it lived. */
+export interface LivedRun {
+  run: Run | null
+  lastStep: number | null
+  lastStepAt: number | null
+  /** The first time that it was said that memory would run out. */
+  forecast: { readonly saidAt: number; readonly predictedAt: number } | null
+  /** The first step whose loss was no number. */
+  nan: number | null
+}
+
+/** Something that happened near the death and may be its cause. */
+export interface Clue {
+  readonly at: number
+  readonly gpu: string | null
+  readonly gpuIndex: number | null
+  readonly pid: number | null
+  readonly text: string
+}
+
+const ADVICE: Readonly<Record<Exclude<RunOutcome, 'success'>, readonly string[]>> = {
+  oom: ['Read its report (gpuwarden report): it names the cause, the line, and where the memory was.'],
+  nan: ['Go back to the last checkpoint before that step; lower the learning rate or clip gradients.'],
+  killed: ['Find out who ended it: the scheduler, the kernel (dmesg), or somebody with the rights to.'],
+  failed: ['Look at its output for the exception, then start it again from its last checkpoint.'],
+}
+
+export function deathDraft(lived: LivedRun, run: Run, endedAt: number, clues: readonly Clue[]): FindingDraft {
+  const { id, startedAt, ending } = run
+  const isAsked = ending?.isAsked === true && clues.length === 0
+  const outcome = run.outcome === null || run.outcome === 'success' ? 'failed' : run.outcome
+  const lead = lived.forecast === null ? null : endedAt - lived.forecast.saidAt
+  const said = outcome === 'oom' && lead !== null && lead > 0 ? ` (forecast ${formatDuration(lead)} before)` : ''
+  const step = lived.lastStep === null ? '' : ` at step ${lived.lastStep.toLocaleString('en-US')}`
+  const verb = isAsked ? 'was stopped' : 'died'
+  return {
+    severity: isAsked ? 'warning' : 'critical',
+    message: `Run ${id} ${verb} after ${formatDuration(endedAt - startedAt)}${step}: ${causeOf(lived, run, clues)}${said}.`,
+    evidence: {
+      outcome,
+      pid: run.pid,
+      step: lived.lastStep,
+      lived_seconds: Math.round((endedAt - startedAt) / 1000),
+      ended_at: endedAt,
+      message: ending?.message ?? null,
+      cause: ending?.cause ?? null,
+      place: ending?.place ?? null,
+      asked_for: isAsked,
+      seen_by_nobody: ending?.isPresumed ?? false,
+      also_seen: clues.map((clue) => clue.text).join('; ') || null,
+      forecast_seconds_before: lead === null ? null : Math.round(lead / 1000),
+      forecast_error_seconds:
+        lived.forecast === null || outcome !== 'oom' ? null : Math.round((endedAt - lived.forecast.predictedAt) / 1000),
+    },
+    confidence: ending?.isPresumed ? 0.8 : 1,
+    advice: isAsked ? [] : ADVICE[outcome],
+  }
+}
+
+function causeOf({ nan }: LivedRun, { outcome, ending }: Run, clues: readonly Clue[]): string {
+  const hardware = clues.length === 0 ? '' : clues[0]?.text
+  const said = ending?.message ? firstLine(ending.message) : null
+  if (outcome === 'oom') {
+    const why = ending?.cause ? `, ${ending.cause}` : ''
+    return `out of GPU memory${why}${ending?.place ? ` from ${ending.place}` : ''}`
+  }
+  if (hardware) return said === null ? hardware : `${hardware} (${said})`
+  if (outcome === 'nan') return nan === null ? 'its loss was NaN' : `its loss was NaN from step ${nan.toLocaleString('en-US')} on`
+  if (said !== null) return said
+  return outcome === 'killed' ? 'it was killed' : 'it ended with an error'
+}
+
+const LONGEST = 200
+
+function firstLine(text: string): string {
+  const line = text.split('\n', 1)[0]?.trim() ?? ''
+  return (line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line).replace(/\.$/, '')
+}

@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest'
+import type { DetectorInput, HubEvent } from '../core/kinds.ts'
+import type { Finding, Run, RunEnding } from '../core/model.ts'
+import { detectorContract, feed } from './detector.contract.ts'
+import { createEngine } from './engine.ts'
+import { detectors } from './index.ts'
+import { event, GPU, gpu, run, START, step } from './inputs.fixture.ts'
+import { runDied } from './run-died.ts'
+
+const MINUTE = 60_000
+const ENDING: RunEnding = { message: null, cause: null, place: null, isAsked: false, isPresumed: false }
+const died = (at: number, outcome: Run['outcome'], ending: Partial<RunEnding> = {}, more: Partial<Run> = {}): DetectorInput =>
+  run({ endedAt: at, outcome, ending: { ...ENDING, ...ending }, gpus: [GPU], ...more })
+const feedTo = (inputs: readonly DetectorInput[]): Finding[] => feed(runDied.create(runDied.defaults), inputs)
+const lived = (count = 10) => [run(), ...Array.from({ length: count }, (_, index) => step(START + index * 1000, index, {}))]
+const saying = (finding: Partial<Finding>): DetectorInput => ({
+  type: 'finding',
+  finding: {
+    ...{ fingerprint: 'x', detector: 'oom', provenance: 'live', severity: 'warning', state: 'active', at: START, since: START },
+    subject: { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null },
+    ...{ message: 'It is so.', evidence: {}, confidence: 1, advice: [], riskLevel: null },
+    ...{ predictedAt: null, predictedEarliestAt: null, predictedLatestAt: null },
+    ...finding,
+  },
+})
+const ofRun = { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: 'run-1', rank: 0 }
+const ofGpu = { host: null, gpu: GPU, gpuIndex: 0, pid: null, user: null, run: null, rank: null }
+
+detectorContract({
+  kind: runDied,
+  trouble: () => [...lived(), died(START + 20_000, 'failed', { message: 'ValueError: no' }), gpu(START + 90 * MINUTE)],
+})
+
+describe('run_died', () => {
+  it('tells the whole story of an out-of-memory in one sentence', () => {
+    const found = feedTo([
+      ...lived(41_201),
+      saying({ at: START + 41_128_000, subject: ofRun, predictedAt: START + 41_190_000 }),
+      died(START + 41_200_000, 'oom', { cause: 'a leak', place: 'train.py:77 in remember' }),
+    ])
+    expect(found).toHaveLength(1)
+    expect(found[0]).toMatchObject({
+      severity: 'critical',
+      message:
+        'Run run-1 died after 11 h 26 min at step 41,200: out of GPU memory, a leak from train.py:77 in remember (forecast 1 min before).',
+      evidence: { outcome: 'oom', step: 41_200, forecast_seconds_before: 72, forecast_error_seconds: 10 },
+    })
+  })
+
+  it('says nothing of a run that ended well, or of one that goes on', () => {
+    expect(feedTo([...lived(), died(START + 20_000, 'success')])).toEqual([])
+    expect(feedTo([...lived(), gpu(START + 30 * MINUTE)])).toEqual([])
+  })
+
+  it('is a warning where somebody asked for the end', () => {
+    const [finding] = feedTo([...lived(), died(START + 20_000, 'killed', { message: 'ended by SIGINT', isAsked: true })])
+    expect(finding).toMatchObject({
+      severity: 'warning',
+      message: expect.stringContaining('was stopped after 20 s at step 9: ended by SIGINT'),
+    })
+  })
+
+  it('is one finding for several witnesses, with what the later ones add', () => {
+    const at = START + 20_000
+    const found = feedTo([
+      ...lived(),
+      died(at, 'killed', { message: 'ended by SIGKILL' }),
+      died(at, 'killed', { message: 'ended by SIGKILL' }),
+      saying({ at: at + 2000, detector: 'xid', subject: ofGpu, message: 'XID 79 on GPU 0: fell off the bus.', fingerprint: 'xid' }),
+      died(at, 'failed', { message: 'CUDA error: unspecified launch failure' }),
+    ])
+    expect(new Set(found.map((finding) => finding.fingerprint)).size).toBe(1)
+    expect(found.every((finding) => finding.state === 'active')).toBe(true)
+    expect(found.at(-1)?.message).toContain('XID 79 on GPU 0: fell off the bus (CUDA error: unspecified launch failure)')
+  })
+
+  it('does not blame what happened on another GPU, or long before', () => {
+    const other = saying({ detector: 'xid', at: START + 19_000, subject: { ...ofGpu, gpu: 'GPU-7', gpuIndex: 7 }, message: 'XID 79' })
+    const early = saying({ detector: 'xid', at: START - 10 * MINUTE, subject: ofGpu, message: 'XID 31', fingerprint: 'y' })
+    const [finding] = feedTo([...lived(), other, early, died(START + 20_000, 'failed', { message: 'exit code 1' })])
+    expect(finding?.message).toMatch(/: exit code 1\.$/)
+  })
+
+  it('names the kernel when it killed the process because the host was out of memory', () => {
+    const killed = event(START + 19_900, { event: 'oom_kill', gpu: null, code: 4711, message: 'the kernel killed python (4711)' })
+    const [finding] = feedTo([...lived(), killed, died(START + 20_000, 'killed', { message: 'ended by SIGKILL' }, { pid: 4711 })])
+    expect(finding?.message).toContain('the host ran out of memory: the kernel killed python (4711) (ended by SIGKILL)')
+    const [another] = feedTo([...lived(), killed, died(START + 20_000, 'killed', { message: 'ended by SIGKILL' }, { pid: 99 })])
+    expect(another?.message).toMatch(/: ended by SIGKILL\.$/)
+  })
+
+  it('names the first step that was NaN', () => {
+    const nan = saying({ detector: 'loss_nan', at: START + 7000, subject: ofRun, evidence: { step: 7 } })
+    const [finding] = feedTo([...lived(), nan, died(START + 20_000, 'nan')])
+    expect(finding?.message).toContain('its loss was NaN from step 7 on')
+  })
+
+  it('is over when the run goes on, when it is started again under its name, or after an hour', () => {
+    const dead = [...lived(), died(START + 20_000, 'killed', { isPresumed: true, message: 'its process (7) is gone' })]
+    const last = (...more: DetectorInput[]) => feedTo([...dead, ...more]).at(-1)
+    expect(last(run())).toMatchObject({ state: 'resolved', message: 'Run run-1 goes on after all.' })
+    expect(last(run({ id: 'run-2', name: 'run-1', startedAt: START + 50_000 }))).toMatchObject({ state: 'resolved' })
+    expect(last(run({ id: 'run-2', name: 'other', startedAt: START + 50_000 }))?.state).toBe('active')
+    expect(last(gpu(START + 59 * MINUTE))?.state).toBe('active')
+    expect(last(gpu(START + 62 * MINUTE))?.state).toBe('resolved')
+  })
+
+  it('does not report what was imported from long ago', () => {
+    expect(feedTo([gpu(START + 300 * MINUTE), run(), died(START + 20_000, 'oom')])).toEqual([])
+  })
+})
+
+describe('in the engine', () => {
+  const engine = () => createEngine({ kinds: detectors, hostname: 'h' })
+  const runEvent = (input: DetectorInput): HubEvent => ({ type: 'run', run: (input as Extract<DetectorInput, { type: 'run' }>).run })
+
+  it('calls a run by its name, and adds the id only where two share it', () => {
+    const id = '5f3a9c0d5f3a9c0d5f3a9c0d5f3a9c0d'
+    const one = engine()
+    const told = one.accept(runEvent(died(START + 20_000, 'failed', { message: 'exit code 1' }, { id, name: 'llama-1b' })))
+    expect(told[0]?.message).toBe('Run llama-1b died after 20 s: exit code 1.')
+    const two = engine()
+    two.accept(runEvent(run({ id: 'another', name: 'llama-1b' })))
+    const shared = two.accept(runEvent(died(START + 20_000, 'failed', { message: 'exit code 1' }, { id, name: 'llama-1b' })))
+    expect(shared[0]?.message).toBe('Run llama-1b [5f3a9c0d] died after 20 s: exit code 1.')
+  })
+
+  it('takes a real run beside simulated GPUs for real, and a simulated one for simulated', () => {
+    const one = engine()
+    const { sample } = gpu(START) as Extract<DetectorInput, { type: 'gpu' }>
+    const tick = {
+      seq: 1,
+      at: START,
+      source: 'demo',
+      provenance: 'simulated' as const,
+      gpus: [sample],
+      processes: [],
+      host: null,
+      events: [],
+    }
+    one.accept({ type: 'tick', tick })
+    const real = one.accept(runEvent(died(START + 20_000, 'failed', { message: 'exit code 1' })))
+    expect(real[0]?.provenance).toBe('live')
+    const made = (step(START + 1000, 1, { run: 'sim', loss: Number.NaN }) as Extract<DetectorInput, { type: 'step' }>).step
+    expect(one.accept({ type: 'steps', provenance: 'simulated', steps: [made] })[0]).toMatchObject({
+      detector: 'loss_nan',
+      provenance: 'simulated',
+    })
+  })
+
+  it('shows a forecast to the story of the death that follows it', () => {
+    const one = engine()
+    one.accept(runEvent(run()))
+    const nan = one.accept({
+      type: 'steps',
+      provenance: 'live',
+      steps: [(step(START + 1000, 12, { loss: Number.NaN }) as Extract<DetectorInput, { type: 'step' }>).step],
+    })
+    expect(nan.map((finding) => finding.detector)).toEqual(['loss_nan'])
+    const told = one.accept(runEvent(died(START + 20_000, 'nan')))
+    expect(told.filter((finding) => finding.state === 'active').map((finding) => finding.message)).toEqual([
+      'Run run-1 died after 20 s at step 12: its loss was NaN from step 12 on.',
+    ])
+  })
+})

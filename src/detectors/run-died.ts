@@ -1,0 +1,171 @@
+/** A run that did not end well: one finding per death, whoever saw it. What others say of it, before or after, is its evidence. */
+import type { Detector, DetectorKind } from '../core/kinds.ts'
+import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
+import { BoundedMap } from './bounded-map.ts'
+import { FindingBook, NO_FINDINGS } from './finding.ts'
+import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
+import { subjectOfRun } from './run-watch.ts'
+import { THRESHOLDS } from './thresholds.ts'
+
+export interface RunDiedOptions {
+  /** How long it stays open when nobody starts the run again. */
+  readonly activeMinutes: number
+}
+
+const RUN_CAP = 256
+const CLUE_CAP = 64
+/** What was seen this long before a death, or after it, may be its cause. */
+const BEFORE_MS = 120_000
+const AFTER_MS = 30_000
+/** Detectors whose findings about a run's GPUs explain a death. */
+const HARDWARE = new Set(['xid', 'gpu_lost', 'ecc', 'driver_stuck'])
+
+export const runDied: DetectorKind<RunDiedOptions> = {
+  name: 'run_died',
+  about:
+    'A training run ended by out-of-memory, NaN, a signal, an error, or vanished without a word. A warning where somebody asked for it.',
+  severities: ['warning', 'critical'],
+  inputs: ['run', 'step', 'event', 'finding', 'gpu', 'host'],
+  charts: [
+    { of: 'steps', field: 'loss', title: 'Loss', unit: 'count' },
+    { of: 'gpu', field: 'memoryUsedBytes', title: 'Memory in use', unit: 'bytes' },
+  ],
+  outlivesGpu: true,
+  defaults: THRESHOLDS.runDied,
+  create: (options) => createRunDied(options.activeMinutes * 60_000),
+}
+
+function createRunDied(activeMs: number): Detector {
+  const book = new FindingBook('run_died')
+  const runs = new BoundedMap<string, LivedRun>(RUN_CAP)
+  const clues = new BoundedMap<string, Clue>(CLUE_CAP)
+  let nowAt = 0
+
+  function lived(id: string): LivedRun {
+    const known = runs.get(id) ?? runs.set(id, { run: null, lastStep: null, lastStepAt: null, forecast: null, nan: null })
+    runs.touch(id)
+    return known
+  }
+
+  function takeStep({ run, step, at }: TrainingStep): readonly Finding[] {
+    const known = runs.get(run) ?? lived(run)
+    if (known.lastStep === null || step > known.lastStep) known.lastStep = step
+    known.lastStepAt = at
+    return NO_FINDINGS
+  }
+
+  function takeRun(run: Run): readonly Finding[] {
+    const known = lived(run.id)
+    known.run = run
+    const key = book.key(subjectOfRun(run.id))
+    if (run.endedAt === null) return again(run, book.resolve(key, nowAt, `Run ${run.id} goes on after all.`))
+    if (run.outcome === null || run.outcome === 'success')
+      return book.resolve(key, run.endedAt, `Run ${run.id} turned out to have ended well.`)
+    // What an import brings from long ago is not news.
+    return nowAt - run.endedAt > activeMs ? NO_FINDINGS : tell(known, run.endedAt)
+  }
+
+  /** The same program, started again: its last death is no longer open. */
+  function again({ id, name, startedAt }: Run, goesOn: readonly Finding[]): readonly Finding[] {
+    const before = book.keys().flatMap((key) => {
+      const dead = runs.get(book.get(key)?.subject.run ?? '')?.run
+      const isSame = dead?.endedAt != null && dead.id !== id && dead.name === name && startedAt >= dead.endedAt
+      return isSame ? [...book.resolve(key, startedAt, `Run ${dead.id} was started again.`)] : []
+    })
+    return before.length === 0 ? goesOn : [...goesOn, ...before]
+  }
+
+  function tell(known: LivedRun, at: number): readonly Finding[] {
+    const { run } = known
+    if (run === null || run.endedAt === null) return NO_FINDINGS
+    const { endedAt } = run
+    const near = [...clues.values()].filter(
+      (clue) => clue.at >= endedAt - BEFORE_MS && clue.at <= endedAt + AFTER_MS && concerns(clue, run),
+    )
+    const subject = subjectOfRun(run.id)
+    const key = book.key(subject)
+    const draft = deathDraft(known, run, endedAt, near)
+    const before = book.get(key)
+    if (before?.message === draft.message) return NO_FINDINGS
+    // Another witness: the same death, better known, and news at once.
+    if (before !== undefined) book.resolve(key, at)
+    const gpuIndex = near.find((clue) => clue.gpuIndex !== null)?.gpuIndex ?? null
+    return book.raise({ ...subject, user: run.user, gpuIndex }, Math.max(at, endedAt), { ...draft, since: endedAt })
+  }
+
+  function takeFinding({
+    detector,
+    state,
+    at,
+    subject,
+    message,
+    predictedAt,
+    fingerprint,
+    severity,
+    evidence,
+  }: Finding): readonly Finding[] {
+    if (state !== 'active') return NO_FINDINGS
+    if (subject.run !== null) {
+      const known = runs.get(subject.run)
+      if (!known) return NO_FINDINGS
+      if (predictedAt !== null && severity !== 'info') known.forecast ??= { saidAt: at, predictedAt }
+      if (detector === 'loss_nan' && known.nan === null && typeof evidence.step === 'number') known.nan = evidence.step
+    }
+    if (!HARDWARE.has(detector)) return NO_FINDINGS
+    return note(fingerprint, { at, gpu: subject.gpu, gpuIndex: subject.gpuIndex, pid: null, text: message.replace(/\.$/, '') })
+  }
+
+  function takeEvent({ event, at, code, message }: GpuEvent): readonly Finding[] {
+    if (event !== 'oom_kill') return NO_FINDINGS
+    return note(`oom_kill ${code} ${at}`, { at, gpu: null, gpuIndex: null, pid: code, text: `the host ran out of memory: ${message}` })
+  }
+
+  /** What comes just after a death may still explain it. */
+  function note(key: string, clue: Clue): readonly Finding[] {
+    clues.set(key, clue)
+    return book.keys().flatMap((open) => {
+      const known = runs.get(book.get(open)?.subject.run ?? '')
+      const isNear = known?.run?.endedAt != null && Math.abs(clue.at - known.run.endedAt) <= BEFORE_MS
+      return known && isNear ? [...tell(known, clue.at)] : []
+    })
+  }
+
+  function fade(at: number): readonly Finding[] {
+    nowAt = at
+    if (book.size === 0) return NO_FINDINGS
+    return book.resolveWhere((finding) => at - finding.since > activeMs, at, 'Nobody has started it again; it is no longer kept open.')
+  }
+
+  return {
+    accept(input) {
+      switch (input.type) {
+        case 'step':
+          return takeStep(input.step)
+        case 'run':
+          return takeRun(input.run)
+        case 'finding':
+          return takeFinding(input.finding)
+        case 'event':
+          return takeEvent(input.event)
+        case 'gpu':
+        case 'host':
+          return fade(input.sample.at)
+        default:
+          return NO_FINDINGS
+      }
+    },
+    snapshot: () => ({ runs: runs.entries(), clues: clues.entries(), findings: book.snapshot(), nowAt }),
+    restore(state) {
+      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number }
+      runs.load(saved.runs)
+      clues.load(saved.clues)
+      book.restore(saved.findings)
+      nowAt = saved.nowAt
+    },
+  }
+}
+
+function concerns({ gpu, gpuIndex, pid }: Clue, run: Run): boolean {
+  if (pid !== null) return pid === run.pid
+  return (gpu !== null && run.gpus.includes(gpu)) || (gpuIndex !== null && run.gpus.includes(String(gpuIndex)))
+}

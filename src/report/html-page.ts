@@ -1,0 +1,86 @@
+/** A page as one file: opens from disk, asks the network for nothing. Its script and style are built from `web/src/report`. */
+import { readFileSync } from 'node:fs'
+import { Failure } from '../core/failure.ts'
+import type { Reading } from '../core/model.ts'
+import type { ReportChart, ReportPageData } from '../core/report-page.ts'
+import { escapeHtml, timeHtml } from './html-text.ts'
+
+/** The same from src/report and from dist/report. */
+const BUILT = new URL('../../dist/web-report/', import.meta.url)
+
+/** Nothing is loaded from anywhere; only what is inside runs. */
+const POLICY =
+  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+export interface HtmlPage {
+  readonly title: string
+  /** After the title, as HTML. */
+  readonly head: string
+  readonly body: string
+  /** At its foot, as HTML. */
+  readonly notes: string
+  readonly version: string
+  readonly generatedAt: number
+  readonly data: ReportPageData
+}
+
+export function htmlPage({ title, head, body, notes, version, generatedAt, data }: HtmlPage): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
+<title>${escapeHtml(title)} · gpuwarden</title>
+<style>${builtFile('report.css')}</style>
+</head>
+<body>
+<main>
+<header><h1>${escapeHtml(title)}</h1>${head}<button id="theme" type="button" hidden>light / dark</button></header>
+${body}
+<p class="faint">gpuwarden ${escapeHtml(version)}, ${timeHtml(generatedAt)}. <span id="zone">Times are UTC.</span> ${notes}</p>
+</main>
+<div id="tip" hidden></div>
+<script type="application/json" id="data">${dataText(data)}</script>
+<script>${builtFile('report.js')}</script>
+</body>
+</html>
+`
+}
+
+/** Where the script draws charts, by their positions in the data. */
+export function chartPlaces(positions: readonly number[]): string {
+  return positions.map((position) => `<div data-chart="${position}"></div>`).join('')
+}
+
+export const NO_SCRIPT = '<noscript>The charts need JavaScript; the tables do not.</noscript>'
+
+function builtFile(name: string): string {
+  try {
+    return readFileSync(new URL(name, BUILT), 'utf8').trim()
+  } catch (cause) {
+    throw new Failure(`a part of this installation is missing: ${(cause as Error).message}`, {
+      hint: 'Install gpuwarden again; in a checkout run: npm run build',
+      cause,
+    })
+  }
+}
+
+/** JSON inside a script element: no end tag may be read into it. No more digits than a screen shows. */
+function dataText(data: ReportPageData): string {
+  const to = data.to > data.from ? data.to : data.from + 1000
+  return JSON.stringify({ ...data, to, charts: data.charts.map(rounded) }).replaceAll('<', '\\u003c')
+}
+
+function rounded(chart: ReportChart): ReportChart {
+  const digits = chart.unit === 'ratio' ? 3 : 5
+  const round = (values: readonly Reading[]) => values.map((value) => (value === null ? null : Number(value.toPrecision(digits))))
+  return {
+    ...chart,
+    series: chart.series.map((series) => ({
+      ...series,
+      values: round(series.values),
+      ...(series.min && series.max ? { min: round(series.min), max: round(series.max) } : {}),
+    })),
+  }
+}

@@ -1,0 +1,19 @@
+import type { Vendor } from '../vendor.ts'
+
+export const amdVendor: Vendor = {
+  name: 'amd',
+  title: 'AMD',
+  load: async () => (await import('./index.ts')).amd,
+  pciVendor: '0x1002',
+  models: /\b(AMD|Radeon|Instinct)\b/i,
+  deviceFiles: /^\/dev\/(?:kfd$|dri\/)/,
+  metricSets: [],
+  help: {
+    install: 'Load the amdgpu kernel module ("modprobe amdgpu"); in a container, mount /sys and pass /dev/dri and /dev/kfd.',
+    container: '/dev/dri and /dev/kfd',
+    tool: 'rocm-smi',
+    kernelLog: null,
+    nativePackage: null,
+  },
+  unit: { after: [], devices: [], note: 'AMD cards are read through /sys and need no device.' },
+}

@@ -1,0 +1,18 @@
+/** The list of vendors, those first that are met most often. A new one is one folder and one row here. */
+import { amdVendor } from './amd/vendor.ts'
+import { nvidiaVendor } from './nvidia/vendor.ts'
+import type { Vendor } from './vendor.ts'
+
+export const VENDORS: readonly [Vendor, ...Vendor[]] = [nvidiaVendor, amdVendor]
+
+export const VENDOR_NAMES: readonly string[] = VENDORS.map(({ name }) => name)
+
+/** Whose card has this name; the most common vendor's where it does not tell. */
+export function vendorOfModel(model: string | null): string {
+  return (VENDORS.find(({ models }) => model !== null && models.test(model)) ?? VENDORS[0]).name
+}
+
+/** Whether cards of a vendor are published under the names of this set. */
+export function hasMetricSet(vendor: string, set: string): boolean {
+  return VENDORS.some(({ name, metricSets }) => name === vendor && metricSets.includes(set))
+}

@@ -1,0 +1,46 @@
+/** What is under the pointer, in words. */
+import type { ChartSeries, TimeChartProps } from '../chart/time-chart.tsx'
+import { momentText } from '../chart/time-ticks.ts'
+import { NOT_FINITE } from './chart-props.ts'
+
+const MOST_LINES = 24
+const LONGEST_LINE = 110
+/** How far from the pointer a figure is looked for, in points. */
+const NEAR_POINTS = 8
+/** How far a mark may be, as a part of what is shown. */
+const NEAR_MARK = 1 / 120
+const GAP_PX = 14
+
+export function tooltipLines(props: TimeChartProps, index: number, moment: number): string[] {
+  const figures = props.series.flatMap((one) => figureLine(one, index, props) ?? [])
+  const reach = (props.to - props.from) * NEAR_MARK
+  const marks = (props.marks ?? []).filter(({ at }) => Math.abs(at - moment) < reach).map(({ label }) => label.slice(0, LONGEST_LINE))
+  return [momentText(props.at[index] ?? moment, 'time'), ...figures, ...marks].slice(0, MOST_LINES)
+}
+
+function figureLine(one: ChartSeries, index: number, { format }: TimeChartProps): string | null {
+  const point = nearest(one, index)
+  if (point === null) return null
+  const value = one.values[point] ?? null
+  if (Number.isNaN(value)) return `${one.label}  ${NOT_FINITE}`
+  const [min, max] = [one.min?.[point] ?? null, one.max?.[point] ?? null]
+  const range = min === max ? '' : `  (${format(min)} – ${format(max)})`
+  return `${one.label}  ${format(value)}${range}`
+}
+
+/** The closest point with a figure. */
+function nearest({ values }: ChartSeries, index: number): number | null {
+  for (let distance = 0; distance < NEAR_POINTS; distance++)
+    for (const point of [index - distance, index + distance]) if ((values[point] ?? null) !== null) return point
+  return null
+}
+
+/** Beside the pointer, inside the window. */
+export function showTooltip(tip: HTMLElement, lines: readonly string[], { clientX, clientY }: MouseEvent): void {
+  tip.textContent = lines.join('\n')
+  tip.hidden = false
+  const { width, height } = tip.getBoundingClientRect()
+  const inside = (wanted: number, most: number) => `${Math.max(4, Math.min(most - 4, wanted + GAP_PX))}px`
+  tip.style.left = inside(clientX, innerWidth - width)
+  tip.style.top = inside(clientY, innerHeight - height)
+}
