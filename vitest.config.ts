@@ -12,8 +12,8 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Most of what the end-to-end tests do is to wait: on two cores two files at a time.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // Tests wait as much as they work: one file more than there are cores.
+    maxWorkers: availableParallelism() + 1,
     reporters: results ? ['default', ['json', { outputFile: results }]] : ['default'],
     projects: [
       {

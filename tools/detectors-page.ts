@@ -13,7 +13,7 @@ const HEAD = `# Detectors
 
 A detector looks at what the sources, the host and the training runs report, and concludes **findings**: what is wrong, where, since when, how
 sure that is, and what to do. Every finding is in the \`findings_…\` log, in \`/metrics\` (\`gpuwarden_findings_active\`), in \`/api/v1/findings\`, in
-the live stream, on the dashboard and in \`gpuwarden top\`. How often the detectors are right is measured in [accuracy.md](accuracy.md).
+the live stream, in the web UI and in \`gpuwarden top\`. How often the detectors are right is measured in [accuracy.md](accuracy.md).
 
 A finding becomes an alert at once, or after it has held for the time in the table, counted from when the trouble began. Alerts of severity
 \`info\` are listed, and sent only where a route asks for them: see [alerts.md](alerts.md). \`detectors.disabled\` switches detectors off, and
