@@ -92,7 +92,7 @@ def cause(
     """`needs`: what steps needed while they ran (growth.Growth.step_needs). `evaluation`: the function that evaluates, where one was running."""
     held = {entry["name"]: entry["bytes"] for entry in entries}
     if requested is None and held.get("free", 0) > _COUNTS * sum(held.values()):
-        message = "the GPU had %s free: the host could not give what the driver asked for (pinned memory, or the host is full)" % size(held["free"])
+        message = "the GPU had %s free: the host could not give what the driver asked for (pinned memory, or the host is full)" % format_bytes(held["free"])
         return {"kind": "host_memory", "message": message}
     if requested is None or not held:
         return {"kind": "unknown", "message": "the allocator's figures are not known"}
