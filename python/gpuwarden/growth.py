@@ -63,7 +63,7 @@ class Growth:
     def step_needs(self) -> Optional[Dict[str, float]]:
         """What steps needed while they ran, beyond what was held between them: `bytes` at most, and `grew` when that kept rising."""
         points = self._points()
-        if not points:
+        if len(points) < _FEWEST_STEPS:
             return None
         needs = [point.peak - point.allocated for point in points]
         held = points[-1].allocated
