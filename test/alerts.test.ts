@@ -92,7 +92,7 @@ describe('an alert', () => {
       GPUWARDEN_ALERTS_SIMULATED: 'true',
       GPUWARDEN_ALERTS_GROUP_SECONDS: '0',
     })
-    const mail = await until('a mail is there', () => box.mails.find(({ text }) => /loss spike/.test(text)))
+    const mail = await until('a mail is there', () => box.mails.find(({ text }) => /loss nan/.test(text)))
     expect(mail.subject).toMatch(/^\[gpuwarden\] SIMULATED (CRITICAL|LATE|WARNING)/)
     expect(mail.to).toEqual(['ops@example.org', 'ada@example.org'])
     expect(mail.user).toBe('gpu@example.org')
@@ -107,7 +107,7 @@ describe('an alert', () => {
 
   it.each([
     ['leak_graph', /^X-Gpuwarden-Detector: .*leak/m],
-    ['divergence', /^X-Gpuwarden-Detector: .*loss_spike/m],
+    ['divergence', /^X-Gpuwarden-Detector: .*loss_nan/m],
   ])('carries a chart of its evidence: %s', async (trace, detector) => {
     const box = await mailbox()
     await start(['--source', `replay:${join(FIXTURES, 'traces', trace)}`, '--speed', 'max'], {
