@@ -1,6 +1,7 @@
 /** Reads one source on its clock, inside the sampler process. */
 import { performance } from 'node:perf_hooks'
 import type { Source } from '../core/kinds.ts'
+import { writtenStep } from '../core/known/revive.ts'
 import type { GpuInfo, Sample } from '../core/model.ts'
 import { TickClock } from './clock.ts'
 import type { FromSampler } from './messages.ts'
@@ -94,7 +95,7 @@ export class SourceRunner implements Beat {
       send({ type: 'devices', source: name, devices })
     }
     const readMs = Math.round((performance.now() - started) * 1000) / 1000
-    const message = { type: 'tick', source: name, at, samples, skippedTicks: this.#clock.skipped, readMs } as const
+    const message = { type: 'tick', source: name, at, samples: written(samples), skippedTicks: this.#clock.skipped, readMs } as const
     const paceMs = source.nextDelayMs?.() ?? null
     if (paceMs !== null || source.ended?.()) {
       send(message, () => void this.#goOn(paceMs ?? 0))
@@ -142,4 +143,9 @@ export class SourceRunner implements Beat {
     this.#options.send({ type: 'failed', source: this.source, message })
     this.#options.onGone()
   }
+}
+
+/** Steps of a recording may hold NaN, which JSON would turn into null. */
+function written(samples: readonly Sample[]): readonly Sample[] {
+  return samples.some(({ kind }) => kind === 'step') ? samples.map((one) => (one.kind === 'step' ? writtenStep(one) : one)) : samples
 }

@@ -3,6 +3,7 @@
  * of its own and started again with growing pauses, so that it cannot take the others with it.
  */
 import type { SourceOptions } from '../core/kinds.ts'
+import { revivedStep } from '../core/known/revive.ts'
 import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
 import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
@@ -141,7 +142,12 @@ export class Supervisor {
         record.readMs = message.readMs
         if (message.usage) this.#usage.set(sampler, message.usage)
         this.#recovered(record)
-        this.#options.onTick({ source: record.source, provenance: record.provenance, at: message.at, samples: message.samples })
+        this.#options.onTick({
+          source: record.source,
+          provenance: record.provenance,
+          at: message.at,
+          samples: message.samples.map(revivedSample),
+        })
         break
       case 'devices':
         this.#options.onDevices(record.source, message.devices)
@@ -271,4 +277,9 @@ export class Supervisor {
     this.#startLater(record)
     this.#publishHealth()
   }
+}
+
+/** NaN comes as text: see runner.ts. */
+function revived(samples: readonly Sample[]): readonly Sample[] {
+  return samples.some(({ kind }) => kind === 'step') ? samples.map((one) => (one.kind === 'step' ? revivedStep(one) : one)) : samples
 }
