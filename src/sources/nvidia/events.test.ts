@@ -1,5 +1,6 @@
-import { appendFileSync, chmodSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { appendFileSync, chmodSync, closeSync, constants, mkdirSync, openSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { fake, start } from '../../../test/fake-nvml/open-fake.ts'
@@ -111,6 +112,35 @@ describe('events in the kernel log', () => {
     expect(await ticker.events()).toEqual([])
     appendFileSync(join(root, 'dev/kmsg'), whole.slice(20))
     expect(await ticker.events()).toMatchObject([{ code: 95 }])
+  })
+
+  it('come from a device as well, which has one record for each read and says when there is none', async () => {
+    const { env, root } = fake({ script: { gpus: 2 } })
+    const path = join(root, 'dev/kmsg')
+    mkdirSync(dirname(path))
+    expect(spawnSync('mkfifo', [path]).status).toBe(0)
+    // Kept open for writing, or reading would say that it is at the end.
+    const device = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+    writeSync(device, line(48))
+    const source = await nvidia.open(env)
+    close = async () => {
+      await source?.close()
+      closeSync(device)
+    }
+    const events = async (monotonicMs: number) => {
+      const samples = await source?.read({ at: monotonicMs, monotonicMs, tick: monotonicMs / 1000 })
+      return samples?.filter(({ kind }) => kind === 'event')
+    }
+    expect(await events(1000)).toEqual([])
+    writeSync(device, line(119))
+    expect(await events(2000)).toMatchObject([{ code: 119, origin: 'kmsg' }])
+    expect(await events(3000)).toEqual([])
+  })
+
+  it('are said to be missing where the log cannot be read, and the GPUs are watched all the same', async () => {
+    const { logged, source } = await begin({ files: { 'dev/kmsg/a-folder': '' }, script: { gpus: 2 } })
+    expect(logged.join()).toContain('cannot be read')
+    expect(source.devices()).toHaveLength(2)
   })
 
   it('are said to be missing where the log is not there', async () => {

@@ -40,7 +40,7 @@ export class Events {
   constructor(nvml: Nvml, env: SourceEnv) {
     this.#nvml = nvml
     this.#log = env.log
-    this.#kernel = openKernelLog(env)
+    this.#kernel = openKernelLog(env, nvml.readFile)
     this.#wait = nvml.functions.nvmlEventSetWait_v2 ?? nvml.functions.nvmlEventSetWait
     const created = this.#wait !== null && nvml.functions.nvmlEventSetCreate?.(buffer) === CODE.ok
     this.#set = created ? buffer.readBigUInt64LE(0) : null

@@ -44,7 +44,8 @@ function recorded({ calls }: Capture): Nvml {
       return call.code
     }
   const names = Object.keys(SYMBOLS) as SymbolName[]
-  return { path: 'recorded', functions: Object.fromEntries(names.map((name) => [name, answer(name)])) as Nvml['functions'] }
+  const functions = Object.fromEntries(names.map((name) => [name, answer(name)])) as Nvml['functions']
+  return { path: 'recorded', functions, readFile: () => 0 }
 }
 
 function play(capture: Capture): { devices: readonly GpuInfo[]; samples: GpuSample[] } {

@@ -4,8 +4,10 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
+import { getSystemErrorName } from 'node:util'
 import type { SourceEnv } from '../../core/kinds.ts'
 import { normaliseBusId } from './layouts.ts'
+import type { Nvml } from './library.ts'
 
 export interface KernelXid {
   /** `00000000:3B:00.0` */
@@ -50,14 +52,16 @@ export function parseKillLine(line: string): KernelKill | null {
 
 export class KernelLog {
   readonly #file: number
+  readonly #read: Nvml['readFile']
   /** null: a device that gives one record per read; else where to go on in a regular file. */
   #position: number | null
   readonly #bytes = Buffer.alloc(RECORD_BYTES)
   #rest = ''
   #open = true
 
-  constructor(file: number) {
+  constructor(file: number, read: Nvml['readFile']) {
     this.#file = file
+    this.#read = read
     const stat = fstatSync(file)
     this.#position = stat.isFile() ? stat.size : null
     if (this.#position === null) for (let i = 0; i < MAX_RECORDS_AT_OPEN && this.#readRecord() !== null; i++);
@@ -85,20 +89,12 @@ export class KernelLog {
 
   /** One record; '' for one that was overwritten before it was read; null when there is none. */
   #readRecord(): string | null {
-    // "Nothing there" comes as an exception, every second: without its stack it costs a third.
-    const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0
-    try {
-      const length = readSync(this.#file, this.#bytes, 0, RECORD_BYTES, null)
-      return length === 0 ? null : this.#bytes.toString('latin1', 0, length)
-    } catch (fault) {
-      const code = (fault as NodeJS.ErrnoException).code
-      if (code === 'EPIPE' || code === 'EINVAL') return ''
-      if (code === 'EAGAIN') return null
-      throw fault
-    } finally {
-      Error.stackTraceLimit = stackTraceLimit
-    }
+    const length = this.#read(this.#file, this.#bytes)
+    if (length >= 0) return length === 0 ? null : this.#bytes.toString('latin1', 0, length)
+    const code = getSystemErrorName(length)
+    if (code === 'EPIPE' || code === 'EINVAL') return ''
+    if (code === 'EAGAIN') return null
+    throw Object.assign(new Error(`${code}: read`), { code })
   }
 
   /** Whole lines of what was appended. */
@@ -114,10 +110,10 @@ export class KernelLog {
 }
 
 /** null, said once in the log, where the kernel's log is not ours to read. */
-export function openKernelLog(env: SourceEnv): KernelLog | null {
+export function openKernelLog(env: SourceEnv, read: Nvml['readFile']): KernelLog | null {
   const path = join(env.root, 'dev/kmsg')
   try {
-    return new KernelLog(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
+    return new KernelLog(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), read)
   } catch (fault) {
     const { code, message } = fault as NodeJS.ErrnoException
     if (code === undefined) throw fault

@@ -13,6 +13,8 @@ export interface Nvml {
   readonly path: string
   /** null: this driver does not have it. */
   readonly functions: Readonly<Record<SymbolName, NvmlFunction | null>>
+  /** The system's read(): how many bytes, or what failed as a negative number. Node's own throws, which takes longer than the reading. */
+  readonly readFile: (file: number, into: Uint8Array) => number
 }
 
 const NATIVE_TYPES: Readonly<Record<Parameter, string>> = {
@@ -109,7 +111,12 @@ function load(koffi: typeof Koffi, path: string): Nvml {
   }
   if (functions.nvmlInit_v2 === null || functions.nvmlDeviceGetCount_v2 === null || functions.nvmlDeviceGetHandleByIndex_v2 === null)
     throw new Error('it has no nvmlInit_v2, nvmlDeviceGetCount_v2 or nvmlDeviceGetHandleByIndex_v2, so it is not NVML')
-  return { path, functions }
+  const read = koffi.load(null).func('read', 'int64_t', ['int32_t', 'void *', 'size_t'])
+  const readFile = (file: number, into: Uint8Array): number => {
+    const length = Number(read(file, into, into.length))
+    return length < 0 ? -koffi.errno() : length
+  }
+  return { path, functions, readFile }
 }
 
 /** false: the driver is not loaded and has left no trace, so there is nothing to watch. */
