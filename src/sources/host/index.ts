@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/kinds.ts'
 import type { GpuInfo, HostSample } from '../../core/model.ts'
+import { NO_HOST_READINGS } from '../../core/record.ts'
 import { DiskWatch, NO_DISK, readDiskSpace } from './disk.ts'
 import {
   type CpuTimes,
@@ -77,6 +78,7 @@ class HostReader implements Source {
         kind: 'host',
         at: tick.at,
         hostname: this.#readName(tick.monotonicMs),
+        ...NO_HOST_READINGS,
         cpuRatio: before === null || cpu === null ? null : cpuRatioBetween(before, cpu),
         cpuCount: countCpus(stat),
         load1,
