@@ -1,7 +1,7 @@
 /** What one line of a batch of steps says. Pure; a line that cannot be used gives the reason instead. */
 import type { Mutable } from '../core/fields/field.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
-import { NO_FIGURES, STEP_COLUMNS } from '../core/record.ts'
+import { NO_STEP, STEP_COLUMNS } from '../core/record.ts'
 import { parseJson } from '../core/recording/json.ts'
 import { numberOf } from './json-text.ts'
 
@@ -22,18 +22,6 @@ const MOST_PHASES = 32
 const EARLIEST_AT = Date.UTC(2000, 0, 1)
 const LATEST_AT = Date.UTC(2200, 0, 1)
 const NO_VALUES: Json = {}
-
-/** To be copied as it is, which is quicker than to put a step together from its figures. */
-const UNREAD: Mutable<TrainingStep> = {
-  kind: 'step',
-  at: 0,
-  run: '',
-  rank: 0,
-  step: 0,
-  ...NO_FIGURES,
-  phaseSeconds: null,
-  custom: null,
-}
 
 const FIGURES = STEP_COLUMNS.map(({ field, sent, allocator = false }) => ({
   field,
@@ -62,7 +50,7 @@ function readStep(line: Json, run: string, receivedAt: number): ReceivedStep {
   const at = line.t === undefined || line.t === null ? receivedAt : finite(line.t, 't')
   if (at < EARLIEST_AT || at > LATEST_AT) throw new LineFault(`t: expected epoch milliseconds, got ${at}`)
   const seq = whole(line.seq, 'seq', 1, Number.MAX_SAFE_INTEGER)
-  const step = { ...UNREAD }
+  const step: Mutable<TrainingStep> = { ...NO_STEP }
   step.at = at
   step.run = run
   step.rank = line.rank === undefined ? 0 : whole(line.rank, 'rank', 0, HIGHEST_RANK)
