@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AgentState, GpuView } from '../src/core/kinds.ts'
 import type { GpuProcess, ProcessView, TrainingStep } from '../src/core/model.ts'
+import { NO_FIGURES } from '../src/core/record.ts'
 import { CATALOGUE } from '../src/exporter/catalogue.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
 import { readExposition, type Series } from '../src/exporter/exposition.contract.ts'
@@ -226,6 +227,7 @@ describe('size of the page', () => {
       run: '',
       rank: 0,
       step: 1,
+      ...NO_FIGURES,
       epoch: 1,
       loss: 1,
       learningRate: 1,
@@ -237,7 +239,6 @@ describe('size of the page', () => {
       memoryActiveBytes: 1,
       memoryInactiveSplitBytes: 1,
       memoryPeakAllocatedBytes: 1,
-      memoryPeakReservedBytes: null,
       allocRetries: 1,
       oomCount: 1,
       phaseSeconds: { data: 1, forward: 1, backward: 1, optimizer: 1 },

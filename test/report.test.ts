@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ledgerOf } from '../src/core/memory/ledger.ts'
 import type { GpuInfo, GpuSample, TrainingStep } from '../src/core/model.ts'
-import { deviceRecord, gpuRecord, NO_READINGS, stepRecord } from '../src/core/record.ts'
+import { deviceRecord, gpuRecord, NO_FIGURES, NO_READINGS, stepRecord } from '../src/core/record.ts'
 import type { ReportPageData } from '../src/core/report-page.ts'
 import { BUCKETS, TimeBuckets } from '../src/report/training-buckets.ts'
 import { costOf, listPrice } from '../src/report/training-cost.ts'
@@ -67,7 +67,7 @@ const step = (rank: number, number: number, loss: number): TrainingStep => ({
   run: 'r1',
   rank,
   step: number,
-  epoch: null,
+  ...NO_FIGURES,
   loss,
   learningRate: 1e-4,
   gradientNorm: 1,
@@ -78,7 +78,6 @@ const step = (rank: number, number: number, loss: number): TrainingStep => ({
   memoryActiveBytes: 41 * GIB,
   memoryInactiveSplitBytes: 2 * GIB,
   memoryPeakAllocatedBytes: 45 * GIB,
-  memoryPeakReservedBytes: null,
   allocRetries: 0,
   oomCount: 0,
   phaseSeconds: null,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { HubEvent, Sink } from '../core/kinds.ts'
 import type { GpuInfo, GpuSample, HostSample, ProcessInfo, Provenance, SourceHealth } from '../core/model.ts'
-import { NO_FACTS, NO_READINGS } from '../core/record.ts'
+import { NO_FACTS, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import { Hub } from './hub.ts'
 import { SILENT_LOG } from './one-look.ts'
 import { State } from './state.ts'
@@ -59,18 +59,8 @@ function hostSample(at: number, processes: ProcessInfo[]): HostSample {
     kind: 'host',
     at,
     hostname: 'box',
-    cpuRatio: null,
+    ...NO_HOST_READINGS,
     cpuCount: 2,
-    load1: null,
-    load5: null,
-    load15: null,
-    memoryTotalBytes: null,
-    memoryUsedBytes: null,
-    memoryAvailableBytes: null,
-    swapTotalBytes: null,
-    swapUsedBytes: null,
-    diskTotalBytes: null,
-    diskFreeBytes: null,
     processes,
     processesReason: null,
   }

@@ -16,7 +16,7 @@ import type {
   Provenance,
   SourceHealth,
 } from '../core/model.ts'
-import { NO_FACTS, NO_READINGS } from '../core/record.ts'
+import { NO_FACTS, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import { detectors } from '../detectors/index.ts'
 import { createAlerts } from './alerts.ts'
 import type { Alerts, AlertsOptions } from './alerts-api.ts'
@@ -119,9 +119,8 @@ export function gpuSample(gpu: string, at: number, readings: Partial<GpuReadings
 }
 
 export function hostSample(at: number, diskFreeRatio: number): HostSample {
-  const none = { cpuRatio: null, cpuCount: null, load1: null, load5: null, load15: null, memoryTotalBytes: null, memoryUsedBytes: null }
-  const rest = { memoryAvailableBytes: null, swapTotalBytes: null, swapUsedBytes: null, processes: [], processesReason: null }
-  return { kind: 'host', at, hostname: 'box', ...none, ...rest, diskTotalBytes: 1000 * GIB, diskFreeBytes: diskFreeRatio * 1000 * GIB }
+  const disk = { diskTotalBytes: 1000 * GIB, diskFreeBytes: diskFreeRatio * 1000 * GIB }
+  return { kind: 'host', at, hostname: 'box', ...NO_HOST_READINGS, ...disk, processes: [], processesReason: null }
 }
 
 export function tickOf(at: number, gpus: readonly GpuSample[], host: HostSample | null = null, source = 'nvidia'): Tick {

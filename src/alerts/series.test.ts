@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Alert, History, HistoryQuery } from '../core/kinds.ts'
 import type { FindingSubject, GpuInfo, TrainingStep } from '../core/model.ts'
+import { NO_FIGURES } from '../core/record.ts'
 import { detectors } from '../detectors/index.ts'
 import { finding, GIB, gpuInfo, HOUR, MINUTE, NOON, pretendWorld } from './pretend-world.contract.ts'
 import { seriesFor as drawn } from './series.ts'
@@ -109,17 +110,8 @@ describe('the chart of an alert', () => {
 })
 
 function stepOf(index: number, parts: Partial<TrainingStep> = {}): TrainingStep {
-  const memory = { memoryAllocatedBytes: null, memoryReservedBytes: null, memoryActiveBytes: null, memoryInactiveSplitBytes: null }
-  const rest = {
-    memoryPeakAllocatedBytes: null,
-    memoryPeakReservedBytes: null,
-    allocRetries: null,
-    oomCount: null,
-    phaseSeconds: null,
-    custom: null,
-  }
-  const figures = { epoch: null, loss: 1, learningRate: null, gradientNorm: 2, throughputPerSecond: null, stepSeconds: 0.5 }
-  return { kind: 'step', at: NOON - MINUTE + index * 100, run: 'r', rank: 0, step: index, ...figures, ...memory, ...rest, ...parts }
+  const figures = { ...NO_FIGURES, loss: 1, gradientNorm: 2, stepSeconds: 0.5, phaseSeconds: null, custom: null }
+  return { kind: 'step', at: NOON - MINUTE + index * 100, run: 'r', rank: 0, step: index, ...figures, ...parts }
 }
 
 function runAlert(detector: string, subject: Partial<FindingSubject> = {}, evidence = {}): Alert {

@@ -47,6 +47,11 @@ const USUAL_LIMIT_MS = 5000
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
 const FIRST_WORDS = 60
 
+const START_ONE = 'Start one with "gpuwarden monitor", or say where it is with --host and --port.'
+const NAME_IT = 'Say where the agent is with --host and --port.'
+const PROVE_IT = 'Nothing proves that it is an agent of yours, so it was not sent: name the address with --host or --port.'
+const GIVE_TOKEN = 'Give it with --token-file or --token.'
+
 interface Question {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
@@ -151,27 +156,12 @@ export class AgentClient {
 
   #fault(answer: Answer): AgentFault {
     const { code, message, hint } = answer
-    if (code === 'late') return new AgentFault(answer, `the agent at ${this.url} did not answer: ${message}`, null)
-    if (code === 'unreachable')
-      return new AgentFault(
-        answer,
-        `no gpuwarden agent answers at ${this.url} (${message})`,
-        'Start one with "gpuwarden monitor", or say where it is with --host and --port.',
-      )
-    if (code === null)
-      return new AgentFault(
-        answer,
-        `what answers at ${this.url} is no gpuwarden agent, or an older one (${message})`,
-        'Say where the agent is with --host and --port.',
-      )
+    const say = (text: string, advice: string | null) => new AgentFault(answer, text, advice)
+    if (code === 'late') return say(`the agent at ${this.url} did not answer: ${message}`, hint)
+    if (code === 'unreachable') return say(`no gpuwarden agent answers at ${this.url} (${message})`, START_ONE)
+    if (code === null) return say(`what answers at ${this.url} is no gpuwarden agent, or an older one (${message})`, NAME_IT)
     const isToken = code === 'missing_token' || code === 'wrong_token'
-    return new AgentFault(answer, `the agent at ${this.url} says: ${message}`, isToken ? this.#tokenHint() : hint)
-  }
-
-  #tokenHint(): string {
-    return this.#isTokenWithheld
-      ? 'Nothing proves that it is an agent of yours, so it was not sent: name the address with --host or --port.'
-      : 'Give it with --token-file or --token.'
+    return say(`the agent at ${this.url} says: ${message}`, isToken ? (this.#isTokenWithheld ? PROVE_IT : GIVE_TOKEN) : hint)
   }
 }
 

@@ -22,18 +22,15 @@ import type {
 
 const MEBIBYTE = 1024 * 1024
 
-export interface GpuColumn {
-  readonly field: GpuField
-  readonly column: string
-  readonly scale: ReadingRow['scale']
-  readonly always: boolean
-  readonly slow: boolean
-}
-
 /** The numeric columns of a `gpu_metrics` line, in their order, after `timestamp` and `gpu_index`. `memory_percent` is derived. */
-export const GPU_COLUMNS: readonly GpuColumn[] = rowsOf<GpuField, ReadingRow>(GPU_READINGS).map(
-  ({ field, column, scale, always = false, slow = false }) => ({ field, column, scale, always, slow }),
-)
+export const GPU_COLUMNS = rowsOf<GpuField, ReadingRow>(GPU_READINGS).map(({ field, column, scale, always = false, slow = false }) => ({
+  field,
+  column,
+  scale,
+  always,
+  slow,
+}))
+export type GpuColumn = (typeof GPU_COLUMNS)[number]
 
 export const GPU_FIELDS: readonly GpuField[] = GPU_COLUMNS.map(({ field }) => field)
 
@@ -45,8 +42,9 @@ export const NO_READINGS: GpuReadings = nothingKnown(GPU_READINGS)
 
 export const NO_HOST_READINGS = nothingKnown(HOST_READINGS)
 
-/** Every figure of a training step unknown. */
+/** Every figure of a training step unknown, and a step that tells nothing. */
 export const NO_FIGURES = nothingKnown(STEP_FIGURES)
+export const NO_STEP: TrainingStep = { kind: 'step', at: 0, run: '', rank: 0, step: 0, ...NO_FIGURES, phaseSeconds: null, custom: null }
 
 /** Every fact of a GPU unknown: the start of a GpuInfo, to be overwritten with what was found out. */
 export const NO_FACTS = Object.freeze(

@@ -13,7 +13,7 @@ import type {
   SourceHealth,
   TrainingStep,
 } from '../core/model.ts'
-import { NO_READINGS } from '../core/record.ts'
+import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 
 export const GIB = 1024 ** 3
 export const START = 1_760_000_000_000
@@ -35,16 +35,14 @@ export function device(overrides: Partial<GpuInfo> = {}): DetectorInput {
       label: '0',
       vendor: 'nvidia',
       provenance: 'simulated',
+      ...NO_FACTS,
       name: 'Test GPU',
       pciBusId: '00000000:8D:00.0',
       minor: 0,
-      serial: null,
       driverVersion: '570.00',
       cudaVersion: '12.8',
-      libraryVersion: null,
       architecture: 'Hopper',
       computeCapability: '9.0',
-      vbiosVersion: null,
       computeMode: 0,
       memoryTotalBytes: 80 * GIB,
       powerLimitWatts: 700,
@@ -61,7 +59,6 @@ export function device(overrides: Partial<GpuInfo> = {}): DetectorInput {
       pcieGenerationMax: 5,
       pcieWidthMax: 16,
       migMode: 'disabled',
-      mig: null,
       unifiedMemory: false,
       unavailable: {},
       ...overrides,
@@ -154,6 +151,7 @@ export function host(at: number, overrides: Partial<HostSample> = {}): DetectorI
       kind: 'host',
       at,
       hostname: 'node-1',
+      ...NO_HOST_READINGS,
       cpuRatio: 0.2,
       cpuCount: 16,
       load1: 2,
@@ -182,7 +180,7 @@ export function step(at: number, number: number, overrides: Partial<TrainingStep
       run: 'run-1',
       rank: 0,
       step: number,
-      epoch: null,
+      ...NO_FIGURES,
       loss: 2,
       learningRate: 1e-4,
       gradientNorm: 0.5,
@@ -193,7 +191,6 @@ export function step(at: number, number: number, overrides: Partial<TrainingStep
       memoryActiveBytes: 10 * GIB,
       memoryInactiveSplitBytes: 0,
       memoryPeakAllocatedBytes: 14 * GIB,
-      memoryPeakReservedBytes: null,
       allocRetries: 0,
       oomCount: 0,
       phaseSeconds: null,

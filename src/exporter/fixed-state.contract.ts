@@ -11,7 +11,7 @@ import type {
   SourceHealth,
   TrainingStep,
 } from '../core/model.ts'
-import { NO_FACTS, NO_READINGS } from '../core/record.ts'
+import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import type { AlertFigures } from './alerts.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 import { XidCounts } from './xid-counts.ts'
@@ -115,20 +115,7 @@ export function trainingStep(overrides: Partial<TrainingStep>): TrainingStep {
     run: 'run-1',
     rank: 0,
     step: 1,
-    epoch: null,
-    loss: null,
-    learningRate: null,
-    gradientNorm: null,
-    throughputPerSecond: null,
-    stepSeconds: null,
-    memoryAllocatedBytes: null,
-    memoryReservedBytes: null,
-    memoryActiveBytes: null,
-    memoryInactiveSplitBytes: null,
-    memoryPeakAllocatedBytes: null,
-    memoryPeakReservedBytes: null,
-    allocRetries: null,
-    oomCount: null,
+    ...NO_FIGURES,
     phaseSeconds: null,
     custom: null,
     ...overrides,
@@ -298,6 +285,7 @@ const HOST: HostSample = {
   kind: 'host',
   at: NOW - 500,
   hostname: 'node-7',
+  ...NO_HOST_READINGS,
   cpuRatio: 0.125,
   cpuCount: 64,
   load1: 8.5,
@@ -308,7 +296,6 @@ const HOST: HostSample = {
   memoryAvailableBytes: 412 * GIB,
   swapTotalBytes: 0,
   swapUsedBytes: 0,
-  diskTotalBytes: null,
   diskFreeBytes: 40 * GIB,
   processes: [],
   processesReason: null,

@@ -71,6 +71,24 @@ function isJoined(given: Given | readonly [Labels, Labels]): given is readonly [
 
 export const NO_LABELS = Labels.of({})
 
+/** Figures by their labels, of which each set stands once: two that look alike once they are labels become one. */
+export class Figures {
+  readonly #byText = new Map<string, { readonly labels: Labels; readonly value: number }>()
+
+  add(labels: Labels, value: number, combine: (before: number, now: number) => number): void {
+    const before = this.#byText.get(labels.text)
+    this.#byText.set(labels.text, { labels, value: before === undefined ? value : combine(before.value, value) })
+  }
+
+  emit(emit: (labels: Labels, value: number) => void): void {
+    for (const { labels, value } of this.#byText.values()) emit(labels, value)
+  }
+}
+
+export function sum(a: number, b: number): number {
+  return a + b
+}
+
 const OF_PROVENANCE: Readonly<Record<Provenance, Labels>> = {
   live: NO_LABELS,
   simulated: Labels.of({ simulated: 'true' }),

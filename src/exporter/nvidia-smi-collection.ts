@@ -1,7 +1,7 @@
 /** What that exporter says about itself and about XIDs, answered from what we know of the GPUs and sources. */
 import type { AgentState } from '../core/kinds.ts'
 import type { Reading } from '../core/model.ts'
-import { Labels, NO_LABELS } from './labels.ts'
+import { Figures, Labels, NO_LABELS } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 import { nvidiaSmiLabels } from './nvidia-smi.ts'
 import { seconds } from './units.ts'
@@ -35,15 +35,15 @@ function xidLabels(gpus: readonly GpuSubject[], gpu: string | null, code: number
 }
 
 /** The latest time of each XID on each GPU; those of before the start of counting too. */
-function xidTimes({ state, gpus, xids }: CollectionContext): Iterable<{ readonly labels: Labels; readonly at: number }> {
-  const times = new Map<string, { readonly labels: Labels; readonly at: number }>()
+function xidTimes({ state, gpus, xids }: CollectionContext): Figures {
+  const times = new Figures()
   const take = (gpu: string | null, code: Reading, at: number) => {
     const labels = code === null ? null : xidLabels(gpus, gpu, code)
-    if (labels !== null) times.set(labels.text, { labels, at: Math.max(times.get(labels.text)?.at ?? 0, at / 1000) })
+    if (labels !== null) times.add(labels, at / 1000, Math.max)
   }
   for (const { event, gpu, code, at } of [...state.events(), ...state.lastXid().values()]) if (event === 'xid') take(gpu, code, at)
   for (const { gpu, code, lastAt } of xids.all()) take(gpu, code, lastAt)
-  return times.values()
+  return times
 }
 
 export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
@@ -96,8 +96,6 @@ export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
     'seconds',
     'When this XID last happened on this GPU, in Unix time.',
     ['uuid', 'xid'],
-    (context, emit) => {
-      for (const { labels, at } of xidTimes(context)) emit(labels, at)
-    },
+    (context, emit) => xidTimes(context).emit(emit),
   ),
 ]

@@ -1,6 +1,6 @@
 /** Processes with a compute context under that exporter's names. A process on a MIG instance is one of the parent's. */
 import type { ProcessView, Reading } from '../core/model.ts'
-import { Labels, NO_LABELS, provenanceLabels } from './labels.ts'
+import { Figures, Labels, NO_LABELS, provenanceLabels, sum } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
 import { smiUuid } from './nvidia-smi.ts'
 
@@ -13,7 +13,7 @@ export interface ComputeApps {
   /** The largest first, and no more than are named. */
   readonly shown: readonly ComputeApp[]
   /** How many there are, for each GPU. */
-  readonly counts: readonly { readonly labels: Labels; readonly count: number }[]
+  readonly counts: Figures
   /** null where there is no NVIDIA GPU to ask. */
   readonly collected: boolean | null
 }
@@ -21,19 +21,14 @@ export interface ComputeApps {
 export function computeApps(processes: readonly ProcessView[], gpus: readonly GpuSubject[], max: number): ComputeApps {
   const present = gpus.filter(({ current }) => current)
   const own = new Map<string, { readonly start: Labels; readonly end: Labels; readonly gpu: Labels }>()
-  const counts = new Map<string, { readonly labels: Labels; count: number }>()
-  const countOf = (labels: Labels) => {
-    const counted = counts.get(labels.text) ?? { labels, count: 0 }
-    counts.set(labels.text, counted)
-    return counted
-  }
+  const counts = new Figures()
   for (const { info, view } of present) {
     const start = Labels.of({ uuid: smiUuid(info.mig?.parentId ?? info.id) })
     const end = provenanceLabels(info.provenance)
     const gpu = start.and(end)
     own.set(info.id, { start, end, gpu })
     // A card whose list could not be read has an unknown number of processes, not none.
-    if (view.sample?.processes) countOf(gpu)
+    if (view.sample?.processes) counts.add(gpu, 0, sum)
   }
   const apps = new Map<string, ComputeApp>()
   for (const { gpu, pid, type, info, memoryUsedBytes } of processes) {
@@ -41,15 +36,15 @@ export function computeApps(processes: readonly ProcessView[], gpus: readonly Gp
     if (known === undefined || type === 'graphics') continue
     const labels = known.start.and(Labels.of({ pid, process_name: info?.executable ?? info?.name ?? '' })).and(known.end)
     const before = apps.get(labels.text)
-    if (before === undefined) countOf(known.gpu).count++
-    apps.set(labels.text, { labels, memoryUsedBytes: sum(before?.memoryUsedBytes ?? null, memoryUsedBytes) })
+    if (before === undefined) counts.add(known.gpu, 1, sum)
+    apps.set(labels.text, { labels, memoryUsedBytes: sumKnown(before?.memoryUsedBytes ?? null, memoryUsedBytes) })
   }
   const shown = [...apps.values()].sort((a, b) => (b.memoryUsedBytes ?? -1) - (a.memoryUsedBytes ?? -1)).slice(0, max)
   const collected = present.length === 0 ? null : present.some(({ view }) => view.sample?.processes != null)
-  return { shown, counts: [...counts.values()], collected }
+  return { shown, counts, collected }
 }
 
-function sum(a: Reading, b: Reading): Reading {
+function sumKnown(a: Reading, b: Reading): Reading {
   return a === null ? b : b === null ? a : a + b
 }
 
@@ -77,9 +72,9 @@ export const NVIDIA_SMI_PROCESSES: readonly Metric<ComputeApps>[] = [
       for (const app of shown) emit(app.labels, app.memoryUsedBytes)
     },
   ),
-  metric('gauge', 'nvidia_smi_compute_apps', '', 'How many processes compute on the GPU.', ['uuid'], ({ counts }, emit) => {
-    for (const { labels, count } of counts) emit(labels, count)
-  }),
+  metric('gauge', 'nvidia_smi_compute_apps', '', 'How many processes compute on the GPU.', ['uuid'], ({ counts }, emit) =>
+    counts.emit(emit),
+  ),
   metric(
     'gauge',
     'nvidia_smi_compute_apps_last_collect_success',

@@ -1,7 +1,7 @@
 /** How gpuwarden itself is doing: always there, before the first sample too. */
 import type { AgentState } from '../core/kinds.ts'
 import type { Reading, SourceHealth } from '../core/model.ts'
-import { Labels, NO_LABELS } from './labels.ts'
+import { Figures, Labels, NO_LABELS, sum } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { seconds } from './units.ts'
 
@@ -43,16 +43,11 @@ function processes(
   ]
 }
 
-function findingCounts(state: AgentState): Iterable<{ readonly labels: Labels; readonly count: number }> {
-  const counts = new Map<string, { readonly labels: Labels; count: number }>()
-  for (const { detector, severity, state: findingState } of state.findings()) {
-    if (findingState !== 'active') continue
-    const labels = Labels.of({ detector, severity })
-    const counted = counts.get(labels.text)
-    if (counted === undefined) counts.set(labels.text, { labels, count: 1 })
-    else counted.count++
-  }
-  return counts.values()
+function findingCounts(state: AgentState): Figures {
+  const counts = new Figures()
+  for (const { detector, severity, state: findingState } of state.findings())
+    if (findingState === 'active') counts.add(Labels.of({ detector, severity }), 1, sum)
+  return counts
 }
 
 function isSimulated(state: AgentState): boolean {
@@ -116,9 +111,9 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
   metric('gauge', 'gpuwarden_simulated', '', '1 when GPUs are simulated: none of their values were measured.', [], ({ state }, emit) =>
     emit(NO_LABELS, isSimulated(state) ? 1 : 0),
   ),
-  metric('gauge', 'gpuwarden_findings_active', '', 'Findings that hold now.', ['detector', 'severity'], ({ state }, emit) => {
-    for (const { labels, count } of findingCounts(state)) emit(labels, count)
-  }),
+  metric('gauge', 'gpuwarden_findings_active', '', 'Findings that hold now.', ['detector', 'severity'], ({ state }, emit) =>
+    findingCounts(state).emit(emit),
+  ),
   metric(
     'counter',
     'gpuwarden_training_evicted_total',

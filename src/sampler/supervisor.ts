@@ -146,7 +146,7 @@ export class Supervisor {
           source: record.source,
           provenance: record.provenance,
           at: message.at,
-          samples: message.samples.map(revivedSample),
+          samples: revived(message.samples),
         })
         break
       case 'devices':

@@ -12,7 +12,7 @@ import type {
   SourceHealth,
   TrainingStep,
 } from '../core/model.ts'
-import { NO_READINGS } from '../core/record.ts'
+import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import type { MetricsText } from './api-routes.ts'
 import { createServer, type GpuwardenServer, type ServerOptions } from './server.ts'
 import { type ServerSettings, serverSettings } from './settings.ts'
@@ -26,10 +26,10 @@ export function gpuInfo(index: number): GpuInfo {
     label: String(index),
     vendor: 'nvidia',
     provenance: 'live',
+    ...NO_FACTS,
     name: 'NVIDIA H200',
     pciBusId: `00000000:${(index + 16).toString(16).toUpperCase()}:00.0`,
     minor: index,
-    serial: null,
     driverVersion: '570.1',
     cudaVersion: '12.8',
     libraryVersion: '12.570.1',
@@ -52,7 +52,6 @@ export function gpuInfo(index: number): GpuInfo {
     pcieGenerationMax: 5,
     pcieWidthMax: 16,
     migMode: 'disabled',
-    mig: null,
     unifiedMemory: false,
     unavailable: { fanRatio: 'no fan' },
   }
@@ -109,6 +108,7 @@ export function hostSample(at = NOW): HostSample {
     kind: 'host',
     at,
     hostname: 'pretend',
+    ...NO_HOST_READINGS,
     cpuRatio: 0.25,
     cpuCount: 64,
     load1: 3,
@@ -239,20 +239,12 @@ export function trainingStep(loss: number): TrainingStep {
     run: 'r1',
     rank: 0,
     step: 7,
+    ...NO_FIGURES,
     epoch: 1,
     loss,
     learningRate: 1e-4,
     gradientNorm: Number.POSITIVE_INFINITY,
-    throughputPerSecond: null,
     stepSeconds: 0.5,
-    memoryAllocatedBytes: null,
-    memoryReservedBytes: null,
-    memoryActiveBytes: null,
-    memoryInactiveSplitBytes: null,
-    memoryPeakAllocatedBytes: null,
-    memoryPeakReservedBytes: null,
-    allocRetries: null,
-    oomCount: null,
     phaseSeconds: null,
     custom: null,
   }

@@ -1,4 +1,5 @@
 /** The text of the systemd unit. Every line that takes a right away, or leaves one, is here. */
+import type { DriverUnit } from '../core/vendor.ts'
 
 export type Scope = 'system' | 'user'
 
@@ -11,17 +12,7 @@ export interface UnitOptions {
   readonly runAs: string | null
   /** null: the places where gpuwarden looks by itself. */
   readonly config: string | null
-  /** What the drivers of the vendors need. */
-  readonly drivers: readonly DriverNeeds[]
-}
-
-export interface DriverNeeds {
-  /** Units that have to be started before. */
-  readonly after: readonly string[]
-  /** As DeviceAllow= takes them. */
-  readonly devices: readonly string[]
-  /** Why there are none, for those who read the unit. */
-  readonly note: string | null
+  readonly drivers: readonly DriverUnit[]
 }
 
 type Lines = readonly (string | null)[]

@@ -1,7 +1,7 @@
 /** The list of vendors, those first that are met most often. A new one is one folder and one row here. */
+import type { Vendor } from '../core/vendor.ts'
 import { amdVendor } from './amd/vendor.ts'
 import { nvidiaVendor } from './nvidia/vendor.ts'
-import type { Vendor } from './vendor.ts'
 
 export const VENDORS: readonly [Vendor, ...Vendor[]] = [nvidiaVendor, amdVendor]
 

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { HubEvent, Log, Sink } from '../core/kinds.ts'
 import type { Finding, GpuInfo, GpuReadings, GpuSample, HostSample, TrainingStep } from '../core/model.ts'
-import { NO_FACTS, NO_READINGS } from '../core/record.ts'
+import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import type { StoreOptions } from './store.ts'
 
 export const NOON = Date.UTC(2025, 6, 30, 12, 0, 0)
@@ -54,14 +54,11 @@ export function hostSample(at: number): HostSample {
   const memory = { memoryTotalBytes: 2 ** 35, memoryUsedBytes: 2 ** 33, memoryAvailableBytes: 2 ** 34 }
   const disk = { swapTotalBytes: 0, swapUsedBytes: 0, diskTotalBytes: 2 ** 40, diskFreeBytes: 2 ** 39 }
   const cpu = { cpuRatio: 0.5, cpuCount: 8, load1: 1, load5: 1, load15: 1 }
-  return { kind: 'host', at, hostname: 'box', ...cpu, ...memory, ...disk, processes: [], processesReason: null }
+  return { kind: 'host', at, hostname: 'box', ...NO_HOST_READINGS, ...cpu, ...memory, ...disk, processes: [], processesReason: null }
 }
 
 export function trainingStep(at: number, step: number, loss: number): TrainingStep {
-  const none = { epoch: null, learningRate: null, gradientNorm: null, throughputPerSecond: null, stepSeconds: null, allocRetries: null }
-  const memory = { memoryAllocatedBytes: null, memoryReservedBytes: null, memoryActiveBytes: null, memoryInactiveSplitBytes: null }
-  const rest = { memoryPeakAllocatedBytes: null, memoryPeakReservedBytes: null, oomCount: null, phaseSeconds: null, custom: null }
-  return { kind: 'step', at, run: 'run', rank: 0, step, loss, ...none, ...memory, ...rest }
+  return { kind: 'step', at, run: 'run', rank: 0, step, ...NO_FIGURES, loss, phaseSeconds: null, custom: null }
 }
 
 export function finding(at: number): Finding {

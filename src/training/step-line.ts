@@ -3,7 +3,7 @@ import type { Mutable } from '../core/fields/field.ts'
 
 import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
-import { NO_FIGURES, STEP_COLUMNS } from '../core/record.ts'
+import { NO_STEP, STEP_COLUMNS } from '../core/record.ts'
 import { parseJson } from '../core/recording/json.ts'
 
 export interface ReceivedStep {
@@ -23,18 +23,6 @@ const MOST_PHASES = 32
 const EARLIEST_AT = Date.UTC(2000, 0, 1)
 const LATEST_AT = Date.UTC(2200, 0, 1)
 const NO_VALUES: Json = {}
-
-/** To be copied as it is, which is quicker than to put a step together from its figures. */
-const UNREAD: Mutable<TrainingStep> = {
-  kind: 'step',
-  at: 0,
-  run: '',
-  rank: 0,
-  step: 0,
-  ...NO_FIGURES,
-  phaseSeconds: null,
-  custom: null,
-}
 
 const FIGURES = STEP_COLUMNS.map(({ field, sent, allocator = false }) => ({
   field,
@@ -63,7 +51,7 @@ function readStep(line: Json, run: string, receivedAt: number): ReceivedStep {
   const at = line.t === undefined || line.t === null ? receivedAt : finite(line.t, 't')
   if (at < EARLIEST_AT || at > LATEST_AT) throw new LineFault(`t: expected epoch milliseconds, got ${at}`)
   const seq = whole(line.seq, 'seq', 1, Number.MAX_SAFE_INTEGER)
-  const step = { ...UNREAD }
+  const step: Mutable<TrainingStep> = { ...NO_STEP }
   step.at = at
   step.run = run
   step.rank = line.rank === undefined ? 0 : whole(line.rank, 'rank', 0, HIGHEST_RANK)

@@ -5,7 +5,7 @@ import { SILENT_LOG } from '../agent/one-look.ts'
 import { State } from '../agent/state.ts'
 import { ledgerOf } from '../core/memory/ledger.ts'
 import type { Finding, GpuInfo, GpuSample, HostSample, ProcessInfo, ProcessView, TrainingStep } from '../core/model.ts'
-import { NO_READINGS } from '../core/record.ts'
+import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import { openRecording } from '../core/recording/recording.ts'
 import { createEngine } from '../detectors/engine.ts'
 import { detectors } from '../detectors/index.ts'
@@ -61,16 +61,13 @@ export function gpuInfo(index: number, more: Partial<GpuInfo> = {}): GpuInfo {
     label: String(index),
     vendor: 'nvidia',
     provenance: 'live',
+    ...NO_FACTS,
     name: 'NVIDIA H100 80GB HBM3',
-    pciBusId: null,
     minor: index,
-    serial: null,
     driverVersion: '580.65.06',
     cudaVersion: '13.0',
-    libraryVersion: null,
     architecture: 'hopper',
     computeCapability: '9.0',
-    vbiosVersion: null,
     computeMode: 0,
     memoryTotalBytes: 80 * 1024 ** 3,
     powerLimitWatts: 700,
@@ -87,7 +84,6 @@ export function gpuInfo(index: number, more: Partial<GpuInfo> = {}): GpuInfo {
     pcieGenerationMax: 5,
     pcieWidthMax: 16,
     migMode: 'disabled',
-    mig: null,
     unifiedMemory: false,
     unavailable: {},
     ...more,
@@ -161,6 +157,7 @@ export function hostSample(more: Partial<HostSample> = {}): HostSample {
     kind: 'host',
     at: AT,
     hostname: 'node7',
+    ...NO_HOST_READINGS,
     cpuRatio: 0.23,
     cpuCount: 64,
     load1: 14.2,
@@ -186,6 +183,7 @@ export function trainingStep(step: number, more: Partial<TrainingStep> = {}): Tr
     run: 'bert-large',
     rank: 0,
     step,
+    ...NO_FIGURES,
     epoch: step / 1000,
     loss: 2 / step,
     learningRate: 3e-4,
@@ -197,7 +195,6 @@ export function trainingStep(step: number, more: Partial<TrainingStep> = {}): Tr
     memoryActiveBytes: 41 * 1024 ** 3,
     memoryInactiveSplitBytes: 0,
     memoryPeakAllocatedBytes: 60 * 1024 ** 3,
-    memoryPeakReservedBytes: null,
     allocRetries: 0,
     oomCount: 0,
     phaseSeconds: null,

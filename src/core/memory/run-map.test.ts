@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { GpuSample, Run, TrainingStep } from '../model.ts'
-import { NO_READINGS } from '../record.ts'
+import { NO_FIGURES, NO_READINGS } from '../record.ts'
 import { RunMap } from './run-map.ts'
 
 const GIB = 1024 ** 3
@@ -30,28 +30,8 @@ function sample(gpu: string, usedGib: number, pids: readonly number[] = [], at =
 }
 
 function step(reservedGib: number, rank = 0, at = 0): TrainingStep {
-  const figures = {
-    memoryAllocatedBytes: GIB,
-    memoryReservedBytes: reservedGib * GIB,
-    memoryActiveBytes: null,
-    memoryInactiveSplitBytes: null,
-    memoryPeakAllocatedBytes: null,
-    memoryPeakReservedBytes: null,
-  }
-  const curve = { epoch: null, loss: null, learningRate: null, gradientNorm: null, throughputPerSecond: null, stepSeconds: null }
-  return {
-    kind: 'step',
-    at,
-    run: 'r',
-    rank,
-    step: 1,
-    ...curve,
-    ...figures,
-    allocRetries: null,
-    oomCount: null,
-    phaseSeconds: null,
-    custom: null,
-  }
+  const figures = { ...NO_FIGURES, memoryAllocatedBytes: GIB, memoryReservedBytes: reservedGib * GIB }
+  return { kind: 'step', at, run: 'r', rank, step: 1, ...figures, phaseSeconds: null, custom: null }
 }
 
 function run(parts: Partial<Run>): Run {

@@ -137,7 +137,7 @@ export class Fields {
     for (const { field, column, scale } of rows) {
       const raw = record[column]
       if (raw === undefined || raw === null) continue
-      const value = typeof raw === 'number' ? this.#fromNumber(raw, scale) : this.#fromOther(raw, scale)
+      const value = this.#valueOf(raw, scale)
       into[field] = value
       isAny ||= value !== null
     }
@@ -193,19 +193,12 @@ export class Fields {
     return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
   }
 
-  #fromNumber(raw: number, scale: Scale): Reading {
-    if (scale === 'any') return raw
-    if (scale === 'text') return this.#wrong()
-    if (scale === 'time') return parseTimestamp(raw) ?? this.#wrong()
-    return Number.isFinite(raw) ? fromColumn(raw, scale) : null
-  }
-
-  #fromOther(raw: unknown, scale: Scale): Reading | string {
+  #valueOf(raw: unknown, scale: Scale): Reading | string {
     if (scale === 'text') return typeof raw === 'string' ? raw : this.#wrong()
     if (scale === 'time') return parseTimestamp(raw) ?? this.#wrong()
-    const value = textNumber(raw)
+    const value = typeof raw === 'number' ? raw : textNumber(raw)
     if (value === undefined) return this.#wrong()
-    return scale === 'any' ? value : null
+    return scale === 'any' ? value : Number.isFinite(value) ? fromColumn(value, scale) : null
   }
 
   #wrong(): null {

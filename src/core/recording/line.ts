@@ -2,7 +2,7 @@
 import type { Fact, FactsOf, FactTable, Mutable } from '../fields/field.ts'
 import { GPU_EVENTS, GPU_INFO } from '../fields/gpu.ts'
 import type { GpuEvent, GpuInfo, HostSample, TrainingStep } from '../model.ts'
-import { HOST_COLUMNS, type JsonRecord, NO_FIGURES, NO_HOST_READINGS, STEP_COLUMNS } from '../record.ts'
+import { HOST_COLUMNS, type JsonRecord, NO_HOST_READINGS, NO_STEP, STEP_COLUMNS } from '../record.ts'
 import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp } from './json.ts'
 
 export interface DeviceLine {
@@ -11,18 +11,8 @@ export interface DeviceLine {
   readonly device: GpuInfo
 }
 
-/** To be copied as they are: see gpu.ts. */
+/** To be copied as it is: see gpu.ts. */
 const UNREAD_HOST: Mutable<HostSample> = { kind: 'host', at: 0, hostname: '', ...NO_HOST_READINGS, processes: [], processesReason: null }
-const UNREAD_STEP: Mutable<TrainingStep> = {
-  kind: 'step',
-  at: 0,
-  run: '',
-  rank: 0,
-  step: 0,
-  ...NO_FIGURES,
-  phaseSeconds: null,
-  custom: null,
-}
 
 export function parseHostLine(line: LineInput): Parsed<HostSample> {
   const record = parseObject(line)
@@ -65,7 +55,7 @@ export function parseStepLine(line: LineInput, run = 'recording'): Parsed<Traini
   const at = parseTimestamp(record.timestamp)
   if (at === null) return 'no_timestamp'
   const fields = new Fields(record)
-  const step = { ...UNREAD_STEP }
+  const step: Mutable<TrainingStep> = { ...NO_STEP }
   step.at = at
   step.run = fields.text('run') ?? run
   step.rank = fields.finite('rank') ?? 0

@@ -1,6 +1,7 @@
 /** What a card is, apart from what it does. */
 import { join } from 'node:path'
 import type { GpuInfo, Reading } from '../../core/model.ts'
+import { NO_FACTS } from '../../core/record.ts'
 import { tryReadSmallFile } from '../small-file.ts'
 import type { CardLimits } from './card-files.ts'
 import type { CardPlace } from './discover.ts'
@@ -84,20 +85,16 @@ export function gpuInfo({ place, index, identity, driverVersion, kfd, facts, una
     label: String(index),
     vendor: 'amd',
     provenance: 'live',
+    ...NO_FACTS,
     name: identity.name,
     pciBusId: place.address === null ? null : pciBusId(place.address),
     minor: place.minor,
     serial: identity.serial,
     driverVersion,
-    cudaVersion: null,
-    libraryVersion: null,
     architecture: kfd?.target ?? null,
-    computeCapability: null,
     vbiosVersion: identity.vbiosVersion,
-    computeMode: null,
     memoryTotalBytes: facts === null ? identity.vramTotalBytes : facts.memoryTotalBytes,
     powerLimitWatts: facts?.powerLimitWatts ?? null,
-    powerLimitEnforcedWatts: null,
     powerLimitDefaultWatts: scaled(limits?.powerCapDefault, 1e6),
     powerLimitMinWatts: scaled(limits?.powerCapMin, 1e6),
     powerLimitMaxWatts: scaled(limits?.powerCapMax, 1e6),
@@ -105,12 +102,9 @@ export function gpuInfo({ place, index, identity, driverVersion, kfd, facts, una
     memoryClockMaxHertz: facts?.memoryClockMaxHertz ?? null,
     temperatureSlowdownCelsius: scaled(limits?.temperatureCritical, 1000),
     temperatureShutdownCelsius: scaled(limits?.temperatureEmergency, 1000),
-    temperatureMaxCelsius: null,
     memoryTemperatureMaxCelsius: scaled(limits?.memoryTemperatureCritical, 1000),
     pcieGenerationMax: facts?.pcieGenerationMax ?? null,
     pcieWidthMax: facts?.pcieWidthMax ?? null,
-    migMode: null,
-    mig: null,
     unifiedMemory: facts?.apu ?? identity.apuModel,
     unavailable,
   }

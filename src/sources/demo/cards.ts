@@ -1,5 +1,6 @@
 /** The cards that can be simulated, and what the driver would say of them. */
 import type { GpuInfo } from '../../core/model.ts'
+import { NO_FACTS } from '../../core/record.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -85,10 +86,10 @@ export function simulatedGpu(index: number): GpuInfo {
     label: String(index),
     vendor: 'nvidia',
     provenance: 'simulated',
+    ...NO_FACTS,
     name: card.name,
     pciBusId: `00000000:${bus}:00.0`,
     minor: index,
-    serial: null,
     driverVersion: 'simulated',
     cudaVersion: '12.8',
     libraryVersion: 'simulated',
@@ -111,7 +112,6 @@ export function simulatedGpu(index: number): GpuInfo {
     pcieGenerationMax: card.pcieGeneration,
     pcieWidthMax: 16,
     migMode: card.hasNvlink ? 'disabled' : null,
-    mig: null,
     unifiedMemory: false,
     unavailable: {
       serial: 'a simulated card has none',

@@ -1,5 +1,6 @@
 /** The machine around the simulated GPUs, and who runs on it. */
 import type { HostSample, ProcessInfo } from '../../core/model.ts'
+import { NO_HOST_READINGS } from '../../core/record.ts'
 import { isLost } from './gpu-sample.ts'
 import { type GpuPlan, intruderPid, type Job, jobAt, phaseAt } from './jobs.ts'
 import { drift, roundTo } from './noise.ts'
@@ -33,6 +34,7 @@ export function hostSample(plans: readonly GpuPlan[], seed: number, at: number, 
     kind: 'host',
     at,
     hostname: 'simulated',
+    ...NO_HOST_READINGS,
     cpuRatio: roundTo(Math.min(1, cores / CPU_COUNT), 0.001),
     cpuCount: CPU_COUNT,
     load1: load(seconds, 60),

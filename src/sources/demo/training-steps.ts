@@ -1,5 +1,6 @@
 /** The steps of the simulated trainings. */
 import type { TrainingStep } from '../../core/model.ts'
+import { NO_FIGURES } from '../../core/record.ts'
 import { jobMemory } from './job-memory.ts'
 import { type GpuPlan, type Job, jobsBetween, momentOf, speedAt, trainedSeconds } from './jobs.ts'
 import { hash } from './noise.ts'
@@ -47,6 +48,7 @@ function stepOf(job: Job, step: number, at: number, seconds: number): TrainingSt
     run: job.run,
     rank: 0,
     step,
+    ...NO_FIGURES,
     epoch: round((step * workload.batch) / workload.datasetSize, 5),
     loss: round(loss, 5),
     learningRate: round(learningRate(workload.learningRate, step), 10),

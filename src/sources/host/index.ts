@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/kinds.ts'
 import type { GpuInfo, HostSample } from '../../core/model.ts'
 import { parseBootTime } from '../../core/process-identity.ts'
+import { NO_HOST_READINGS } from '../../core/record.ts'
 import { errorCode, tryReadBytes } from '../../core/system-file.ts'
 import { tryReadSmallFile } from '../small-file.ts'
 import { DiskWatch, NO_DISK, readDiskSpace } from './disk.ts'
@@ -71,6 +72,7 @@ class HostReader implements Source {
         kind: 'host',
         at: tick.at,
         hostname: this.#readName(tick.monotonicMs),
+        ...NO_HOST_READINGS,
         cpuRatio: before === null || cpu === null ? null : cpuRatioBetween(before, cpu),
         cpuCount: countCpus(stat),
         load1,

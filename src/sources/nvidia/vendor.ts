@@ -1,4 +1,4 @@
-import type { Vendor } from '../vendor.ts'
+import type { Vendor } from '../../core/vendor.ts'
 
 export const nvidiaVendor: Vendor = {
   name: 'nvidia',

@@ -1,4 +1,5 @@
 import type { TrainingStep } from '../../../../src/core/model.ts'
+import { NO_FIGURES } from '../../../../src/core/record.ts'
 
 /** A step with nothing but what is given. */
 export function stepWith(parts: Partial<TrainingStep>): TrainingStep {
@@ -8,20 +9,7 @@ export function stepWith(parts: Partial<TrainingStep>): TrainingStep {
     run: 'r',
     rank: 0,
     step: 0,
-    epoch: null,
-    loss: null,
-    learningRate: null,
-    gradientNorm: null,
-    throughputPerSecond: null,
-    stepSeconds: null,
-    memoryAllocatedBytes: null,
-    memoryReservedBytes: null,
-    memoryActiveBytes: null,
-    memoryInactiveSplitBytes: null,
-    memoryPeakAllocatedBytes: null,
-    memoryPeakReservedBytes: null,
-    allocRetries: null,
-    oomCount: null,
+    ...NO_FIGURES,
     phaseSeconds: null,
     custom: null,
     ...parts,

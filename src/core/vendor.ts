@@ -1,5 +1,5 @@
-/** What the rest of gpuwarden has to know of a vendor: its folder declares it here, in one place, and nobody else names it. */
-import type { SourceKind } from '../core/kinds.ts'
+/** What the rest of gpuwarden has to know of a vendor: its folder in sources/ declares it, and nobody else names it. */
+import type { SourceKind } from './kinds.ts'
 
 export interface Vendor {
   /** The name of its source, of its check in `doctor` and of its cards' `vendor`. */
@@ -29,13 +29,15 @@ export interface Vendor {
     /** The package of native code that calls the driver; null where there is none. */
     readonly nativePackage: string | null
   }
-  /** What the systemd unit needs for it. */
-  readonly unit: {
-    /** Units that have to be started before. */
-    readonly after: readonly string[]
-    /** As DeviceAllow= takes them. */
-    readonly devices: readonly string[]
-    /** Why there are none, for those who read the unit. */
-    readonly note: string | null
-  }
+  readonly unit: DriverUnit
+}
+
+/** What the systemd unit needs for a driver. */
+export interface DriverUnit {
+  /** Units that have to be started before. */
+  readonly after: readonly string[]
+  /** As DeviceAllow= takes them. */
+  readonly devices: readonly string[]
+  /** Why there are none, for those who read the unit. */
+  readonly note: string | null
 }
