@@ -312,7 +312,7 @@ describe('the library', () => {
   it('OOMDetector calls back before the end', async () => {
     const { code, stdout, stderr } = await example('memory-oom-callback.js', [join(FIXTURES, 'traces/leak_graph')])
     expect([code, stderr]).toEqual([0, ''])
-    expect(stdout).toMatch(/GPU 0: high, \d+\.\d % in use, in \d+\.\d s, confidence 0\.\d\d/)
+    expect(stdout).toMatch(/GPU 0: high, \d+\.\d% in use, in \d+\.\d s, confidence 0\.\d\d/)
     expect(stdout).toMatch(/taking action: Save a checkpoint now/)
   })
 
@@ -321,6 +321,6 @@ describe('the library', () => {
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^found: .*run leak_graph/m)
     expect(stdout).toMatch(/^\[leak\] \(0\.\d\d\) GPU 0/m)
-    expect(stdout).toMatch(/run leak_graph: \d\.\d % fragmented \(low\)/)
+    expect(stdout).toMatch(/run leak_graph: \d\.\d% fragmented \(low\)/)
   })
 })

@@ -146,7 +146,7 @@ describe('the command', () => {
     expect(ended.stderr).toContain(`gpuwarden · hungry: ran out of GPU memory
   cause     a leak: it grew
   where     /home/user/train.py:7 in main, asked for 1.0 GiB
-  memory    79.0 GiB tensors, 1 MiB free
+  memory    79.0 GiB tensors, 1.0 MiB free
   held by   70.0 GiB  /home/user/train.py:5 in keep (9 blocks)
   duration  `)
     expect(readFileSync(page, 'utf8')).toContain('<h2>Why memory ran out</h2>')
