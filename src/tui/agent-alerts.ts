@@ -1,7 +1,8 @@
 /** The alerts of an agent, and what people do about them. */
-import { userInfo } from 'node:os'
+
 import { formatClock, printable } from '../core/format.ts'
 import type { Finding } from '../core/model.ts'
+import { userNameOrNumber } from '../core/user-name.ts'
 import { type AgentAddress, AgentRefusal, askJson, postJson } from './agent-client.ts'
 import type { AlertDesk } from './feed.ts'
 import type { AlertData } from './screen-data.ts'
@@ -51,7 +52,7 @@ export class AgentAlerts implements AlertDesk {
 
   async acknowledge(fingerprint: string): Promise<string> {
     const path = `/api/v1/alerts/${encodeURIComponent(fingerprint)}/ack`
-    const { acknowledged } = await postJson<Told>(this.#address, path, { seconds: QUIET_HOURS * 3600, by: userName() }, TIMEOUT_MS)
+    const { acknowledged } = await postJson<Told>(this.#address, path, { seconds: QUIET_HOURS * 3600, by: userNameOrNumber() }, TIMEOUT_MS)
     await this.refresh()
     return `acknowledged by ${printable(acknowledged?.by ?? '')} until ${clock(acknowledged?.until)}`
   }
@@ -62,7 +63,7 @@ export class AgentAlerts implements AlertDesk {
       matchers: [{ name: 'fingerprint', operator: '=', value: fingerprint }],
       seconds: QUIET_HOURS * 3600,
       comment: 'from the terminal dashboard',
-      by: userName(),
+      by: userNameOrNumber(),
     }
     const { id, until } = await postJson<{ id: string; until: number }>(this.#address, '/api/v1/silences', body, TIMEOUT_MS)
     await this.refresh()
@@ -72,13 +73,4 @@ export class AgentAlerts implements AlertDesk {
 
 function clock(at: number | undefined): string {
   return at === undefined ? 'N/A' : formatClock(at, Date.now())
-}
-
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    // A container may run under a number that nobody has a name for.
-    return String(process.getuid?.() ?? '')
-  }
 }

@@ -48,14 +48,6 @@ export class AgentFeed implements Feed {
     await this.#listen()
   }
 
-  usage(): null {
-    return null
-  }
-
-  health(): null {
-    return null
-  }
-
   async stop(): Promise<void> {
     this.#isStopped = true
     if (this.#timer) clearTimeout(this.#timer)

@@ -135,13 +135,6 @@ export interface PastAlert {
   readonly acknowledgedBy: string | null
 }
 
-/** JSON has no NaN: the agent writes it as text, and a loss that is NaN must not be taken for unknown. */
-export function numberOf(value: unknown): Reading {
-  if (typeof value === 'number') return value
-  if (value === 'NaN' || value === 'Infinity' || value === '-Infinity') return Number(value)
-  return null
-}
-
 export interface ConfigAnswer {
   readonly file: string | null
   readonly warnings: readonly string[]

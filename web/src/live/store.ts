@@ -1,8 +1,8 @@
 /** What the agent has said, as signals: written by the connection alone, read by the pages. */
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals'
+import { numberOf } from '../../../src/core/json-text.ts'
 import type { GpuView, StreamEvent, Tick } from '../../../src/core/kinds.ts'
 import type { Finding, GpuEvent, GpuInfo, HostSample, ProcessView, Run, SourceHealth, TrainingStep } from '../../../src/core/model.ts'
-import { numberOf } from '../answers.ts'
 import { agentNow } from './agent-clock.ts'
 import { GpuCell } from './gpu-cell.ts'
 

@@ -1,6 +1,8 @@
 /** The trainings that run now, as rows: from the list of runs and the latest steps of the stream. */
+
+import { numberOf } from '../../../../src/core/json-text.ts'
 import type { Finding, Reading, Run, TrainingStep } from '../../../../src/core/model.ts'
-import { numberOf, type RunListed } from '../../answers.ts'
+import type { RunListed } from '../../answers.ts'
 
 export interface TrainingRow {
   readonly id: string
