@@ -1,11 +1,10 @@
 /** `gpuwarden alerts`: what the running agent alerts of, and what people do about it. */
 
 import type { Config } from '../agent/config.ts'
-import type { PastAlert } from '../alerts/past-alerts.ts'
 import type { Silence } from '../alerts/silences.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatClock, formatDuration, printable } from '../core/format.ts'
-import type { AlertView } from '../core/kinds.ts'
+import type { AlertView, PastAlert } from '../core/kinds.ts'
 import { userNameOrNumber } from '../core/user-name.ts'
 import { AgentClient } from './agent-client.ts'
 import { testChannels } from './alerts-test.ts'
