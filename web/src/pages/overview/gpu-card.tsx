@@ -12,6 +12,7 @@ import {
   formatPercent,
   NOT_AVAILABLE,
   ownersOf,
+  powerCap,
   powerTone,
   severityTone,
   shortName,
@@ -21,7 +22,6 @@ import {
 import { isAboutGpu } from './about-gpu.ts'
 import { Forecast, MemoryBlock } from './memory-bar.tsx'
 import { StateNote } from './state-note.tsx'
-import { powerCapOf } from './totals.ts'
 
 /** `isAlone`: the only one there is, with room for a larger picture. */
 export function GpuCard({ cell, isAlone = false }: { readonly cell: GpuCell; readonly isAlone?: boolean }) {
@@ -134,7 +134,7 @@ function Figures({
         <Against
           label="Power"
           value={sample?.powerWatts ?? null}
-          limit={powerCapOf(info)}
+          limit={powerCap(info)}
           unit="W"
           tone={powerTone(sample?.powerWatts ?? null, info)}
           limitName="Power cap"
