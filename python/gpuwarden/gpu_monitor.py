@@ -11,13 +11,13 @@ from .agent_link import AgentLink, Unreachable
 from .agent_process import started_pid
 from .gpu_metrics import GPUMetrics, read_gpus
 from .training_run import Run
-from .settings import Settings, read_settings
-from .watch import Watch
+from .settings import Settings, settings_for
+from .watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
 
 
-class GPUMonitor:
+class GPUMonitor(Monitoring):
     """Follows a GPU through the agent, which is started if `gpuwarden` is on the PATH and none is running.
 
     `log_dir`, `enable_prometheus` and `prometheus_port` are for an agent that is started here; one that is running has its own.
@@ -42,7 +42,7 @@ class GPUMonitor:
         self.sample_interval = max(0.1, float(sample_interval))
         self.run_name = run_name
         self.correlation_id = correlation_id
-        self.settings: Settings = read_settings() if url is None else read_settings()._replace(url=url.rstrip("/"))
+        self.settings: Settings = settings_for(url)
         self._on_sample = on_sample
         self._kept: Deque[GPUMetrics] = deque(maxlen=history_size)
         flags = ["--interval", str(self.sample_interval)]
@@ -57,24 +57,8 @@ class GPUMonitor:
         self._peaks: Dict[str, float] = {}
         self._counts: Dict[str, int] = {}
 
-    def start_monitoring(self) -> None:
-        """Returns at once; readings come from a thread of their own."""
-        self._watch.start()
-
-    def stop_monitoring(self) -> None:
-        self._watch.stop()
-
-    start = start_monitoring
-    stop = stop_monitoring
-
-    @property
-    def is_monitoring(self) -> bool:
-        return self._watch.is_running
-
-    @property
-    def reason(self) -> Optional[str]:
-        """Why there are no readings, in words; None while there are."""
-        return self._watch.reason
+    start = Monitoring.start_monitoring
+    stop = Monitoring.stop_monitoring
 
     def wait_for_sample(self, seconds: float = 10.0) -> Optional[GPUMetrics]:
         deadline = time.monotonic() + seconds
@@ -133,6 +117,21 @@ class GPUMonitor:
             self._on_sample(metrics)
 
 
+def run_beside(
+    monitor: Optional[GPUMonitor], name: Optional[str], framework: Optional[str], total_steps: Optional[int], end_is_told_by: str
+) -> Run:
+    """A run on the GPU that is followed, where one is."""
+    return Run(
+        name,
+        framework=framework,
+        correlation_id=monitor.correlation_id if monitor else None,
+        gpu_hint=monitor.gpu_index if monitor else None,
+        total_steps=total_steps,
+        settings=monitor.settings if monitor else None,
+        end_is_told_by=end_is_told_by,
+    )
+
+
 class TrainingMonitorCallback:
     """For training loops of one's own: begin, step begin, step end, end."""
 
@@ -153,15 +152,7 @@ class TrainingMonitorCallback:
             monitor = self.monitor
             if monitor is not None:
                 monitor.start_monitoring()
-            self.run = Run(
-                self._run_name,
-                framework=self._framework,
-                correlation_id=monitor.correlation_id if monitor else None,
-                gpu_hint=monitor.gpu_index if monitor else None,
-                total_steps=total_steps,
-                settings=monitor.settings if monitor else None,
-                end_is_told_by="on_train_end was called",
-            )
+            self.run = run_beside(monitor, self._run_name, self._framework, total_steps, "on_train_end was called")
         self._ended = 0.0
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:

@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any, Dict, Optional
 
-from .gpu_monitor import GPUMonitor
+from .gpu_monitor import GPUMonitor, run_beside
 from .training_run import Run
 
 # The two packages have a Callback each and do not take the other's: whichever is in use already is meant.
@@ -45,15 +45,7 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             self.run.plan(total_steps)
         else:
             name = self._run_name or (monitor.run_name if monitor else None) or type(pl_module).__name__
-            self.run = Run(
-                name,
-                framework="lightning",
-                correlation_id=monitor.correlation_id if monitor else None,
-                gpu_hint=monitor.gpu_index if monitor else None,
-                total_steps=total_steps,
-                settings=monitor.settings if monitor else None,
-                end_is_told_by="the Trainer came to its end",
-            )
+            self.run = run_beside(monitor, name, "lightning", total_steps, "the Trainer came to its end")
         self._ended = 0.0
         self._step = int(trainer.global_step)
         self._batches = 0

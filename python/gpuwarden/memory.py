@@ -12,8 +12,8 @@ from .agent_link import AgentLink
 from .gpu_metrics import GPUMetrics, MIB, read_findings, read_gpus
 from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
 from .python_memory import PythonMemory
-from .settings import read_settings
-from .watch import Watch
+from .settings import settings_for
+from .watch import Monitoring, Watch
 
 __all__ = ["MemoryDebugger", "MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"]
 
@@ -53,7 +53,7 @@ class _Device:
         self.samples += 1
 
 
-class MemoryProfiler:
+class MemoryProfiler(Monitoring):
     """Follows the memory of the GPUs through the agent. Faster than the agent itself samples, it sees nothing new."""
 
     def __init__(self, sampling_interval: float = 0.1, devices: Optional[Sequence[int]] = None, url: Optional[str] = None) -> None:
@@ -63,23 +63,8 @@ class MemoryProfiler:
         self._wanted = None if devices is None else set(devices)
         self._devices: Dict[int, _Device] = {}
         self._lock = threading.Lock()
-        settings = read_settings()
         flags = ["--interval", str(max(0.1, self.sampling_interval))]
-        self._watch = Watch(settings if url is None else settings._replace(url=url.rstrip("/")), self.sampling_interval, self._look, flags)
-
-    def start_monitoring(self) -> None:
-        self._watch.start()
-
-    def stop_monitoring(self) -> None:
-        self._watch.stop()
-
-    @property
-    def is_monitoring(self) -> bool:
-        return self._watch.is_running
-
-    @property
-    def reason(self) -> Optional[str]:
-        return self._watch.reason
+        self._watch = Watch(settings_for(url), self.sampling_interval, self._look, flags)
 
     def get_status_report(self) -> Dict[str, Any]:
         """Each device with its use now and since the start, and all of them together. A device without readings is not in it."""
@@ -163,8 +148,7 @@ class MemoryDebugger:
         self.oom_detector = OOMDetector(threshold, warning_callback, devices, url=url)
         self.python_memory = PythonMemory(python_interval) if python_memory else None
         self._findings: List[Dict[str, Any]] = []
-        settings = read_settings()
-        self._watch = Watch(settings if url is None else settings._replace(url=url.rstrip("/")), 1.0, self._look)
+        self._watch = Watch(settings_for(url), 1.0, self._look)
 
     def start_monitoring(self) -> None:
         self.profiler.start_monitoring()

@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from .agent_link import AgentLink
 from .formats import format_percent
 from .gpu_metrics import GPUMetrics, read_findings, read_gpus
-from .settings import read_settings
-from .watch import Watch
+from .settings import settings_for
+from .watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
 
@@ -68,7 +68,7 @@ def print_warning(prediction: OOMPrediction) -> None:
     sys.stderr.write(str(prediction) + "\n")
 
 
-class OOMDetector:
+class OOMDetector(Monitoring):
     """`warning_callback` gets each OOMPrediction, on a thread of the detector; without one, warnings go to standard error."""
 
     def __init__(
@@ -86,18 +86,7 @@ class OOMDetector:
         self.predictions: List[OOMPrediction] = []
         self._devices = None if devices is None else set(devices)
         self._said: Dict[int, Tuple[RiskLevel, float]] = {}
-        settings = read_settings()
-        self._watch = Watch(settings if url is None else settings._replace(url=url.rstrip("/")), check_interval, self._look)
-
-    def start_monitoring(self) -> None:
-        self._watch.start()
-
-    def stop_monitoring(self) -> None:
-        self._watch.stop()
-
-    @property
-    def is_monitoring(self) -> bool:
-        return self._watch.is_running
+        self._watch = Watch(settings_for(url), check_interval, self._look)
 
     def _look(self, link: AgentLink) -> None:
         self.predictions = self.assess(read_gpus(link), read_findings(link), time.time() * 1000)

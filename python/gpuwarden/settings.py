@@ -28,6 +28,12 @@ class Settings(NamedTuple):
         return host in _LOOPBACK or host.startswith("127.")
 
 
+def settings_for(url: Optional[str]) -> Settings:
+    """Of the environment, but for the agent at `url` where one is given."""
+    settings = read_settings()
+    return settings if url is None else settings._replace(url=url.rstrip("/"))
+
+
 def read_settings(environ: Optional[Mapping[str, str]] = None) -> Settings:
     env = os.environ if environ is None else environ
     cache = os.path.join(env.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "gpuwarden")

@@ -9,7 +9,7 @@ from transformers import TrainerCallback  # type: ignore[import-not-found,unused
 
 from .formats import NOT_AVAILABLE, format_bytes, format_percent
 from .gpu_metrics import MIB
-from .gpu_monitor import GPUMonitor
+from .gpu_monitor import GPUMonitor, run_beside
 from .training_run import Run
 
 log = logging.getLogger("gpuwarden")
@@ -43,15 +43,7 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
             self.run.plan(total_steps)
         else:
             name = self._run_name or (monitor.run_name if monitor else None) or getattr(args, "run_name", None)
-            self.run = Run(
-                name,
-                framework="transformers",
-                correlation_id=monitor.correlation_id if monitor else None,
-                gpu_hint=monitor.gpu_index if monitor else None,
-                total_steps=total_steps,
-                settings=monitor.settings if monitor else None,
-                end_is_told_by="the Trainer came to its end",
-            )
+            self.run = run_beside(monitor, name, "transformers", total_steps, "the Trainer came to its end")
         self._ended = 0.0
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

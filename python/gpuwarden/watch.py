@@ -18,6 +18,28 @@ _LONGEST_PAUSE = 10.0
 _QUIET_SECONDS = 5.0
 
 
+class Monitoring:
+    """What everything that watches can be asked to do."""
+
+    _watch: "Watch"
+
+    def start_monitoring(self) -> None:
+        """Returns at once; what is seen comes from a thread of its own."""
+        self._watch.start()
+
+    def stop_monitoring(self) -> None:
+        self._watch.stop()
+
+    @property
+    def is_monitoring(self) -> bool:
+        return self._watch.is_running
+
+    @property
+    def reason(self) -> Optional[str]:
+        """Why nothing is seen, in words; None while something is."""
+        return self._watch.reason
+
+
 class Watch:
     """`look` is called on a thread of its own; Unreachable from it means that the agent is away."""
 

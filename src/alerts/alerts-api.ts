@@ -1,12 +1,23 @@
 /** What the alert engine needs, and what the agent, the commands and the routes may ask of it. */
-import type { AgentState, AlertNews, AlertView, Channel, Delivery, DetectorDeclaration, History, Log, Sink } from '../core/kinds.ts'
+import type {
+  AgentState,
+  AlertNews,
+  AlertView,
+  Channel,
+  Delivery,
+  DetectorDeclaration,
+  History,
+  Log,
+  PastAlert,
+  Sink,
+} from '../core/kinds.ts'
 import type { Reading } from '../core/model.ts'
 import type { AlertPhase } from './alert-record.ts'
 import type { DeliveryResult } from './courier.ts'
 import type { EngineLimits } from './engine.ts'
 import type { HeartbeatHealth } from './heartbeat.ts'
 import type { Matcher } from './matcher.ts'
-import type { PastAlert, PastRange } from './past-alerts.ts'
+import type { PastRange } from './past-alerts.ts'
 import type { AlertValues } from './settings.ts'
 import type { Silence } from './silences.ts'
 

@@ -1,11 +1,13 @@
 /** The shapes of what the routes of the alerts take and give. Strict, so that a test sees a field that nobody described. */
+
 import { z } from 'zod'
 import { alertViewSchema } from '../core/alert-schema.ts'
 import { findingSubjectSchema, severitySchema } from '../core/finding-schema.ts'
+import type { PastAlert } from '../core/kinds.ts'
 import type { ChannelHealth } from './alerts-api.ts'
 import { DELIVERY_RESULTS } from './courier.ts'
 import { MATCHER_NAMES, MATCHER_OPERATORS } from './matcher.ts'
-import { KEPT, type PastAlert } from './past-alerts.ts'
+import { KEPT } from './past-alerts.ts'
 import type { Silence } from './silences.ts'
 
 const reading = z.number().nullable()

@@ -1,21 +1,7 @@
 /** The latest alerts that are over, for `alerts history`: bounded, and kept over a restart. */
-import type { FindingSubject, Severity } from '../core/model.ts'
+import type { PastAlert } from '../core/kinds.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { Journal } from './journal.ts'
-
-export interface PastAlert {
-  readonly fingerprint: string
-  readonly detector: string
-  readonly subject: FindingSubject
-  readonly severity: Severity
-  readonly message: string
-  /** When the trouble began: what its finding said. */
-  readonly since: number
-  readonly firedAt: number
-  readonly resolvedAt: number
-  readonly simulated: boolean
-  readonly acknowledgedBy: string | null
-}
 
 export interface PastRange {
   /** Epoch milliseconds: those that were there at some time from here on. */

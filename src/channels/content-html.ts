@@ -1,7 +1,8 @@
 /** The message as HTML that mail programs show: tables and inline styles only, no scripts, nothing loaded from elsewhere. */
+
+import { escapeHtml } from '../core/escape-html.ts'
 import type { AlertContent, MessageContent } from './content.ts'
 import type { Fact } from './evidence.ts'
-import { escapeHtml } from './plain-text.ts'
 
 export const TONE_COLORS: Readonly<Record<AlertContent['tone'], string>> = {
   critical: '#b3261e',

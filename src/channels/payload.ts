@@ -1,6 +1,6 @@
 /** The message as JSON, for programs: what webhooks post and commands read. Documented in docs/channels.md; `version` changes when it breaks. */
+import { isoTime } from '../core/format.ts'
 import type { Alert, AlertMessage } from '../core/kinds.ts'
-import type { Reading } from '../core/model.ts'
 import { contentOf } from './content.ts'
 import { fullText } from './content-text.ts'
 import { harmless, safeLink } from './plain-text.ts'
@@ -35,7 +35,7 @@ export function payloadOf(message: AlertMessage) {
     isFirst: message.isFirst,
     kind: message.kind,
     host: message.host,
-    at: iso(message.at),
+    at: isoTime(message.at),
     severity: message.severity,
     /** resolved only when all of it is. */
     status: message.alerts.length > 0 && message.alerts.every(isOver) ? 'resolved' : 'firing',
@@ -66,9 +66,9 @@ function alertPayload(alert: Alert) {
     severity: finding.severity,
     detector: finding.detector,
     message: finding.message,
-    since: iso(finding.since),
-    firedAt: iso(alert.firedAt),
-    resolvedAt: iso(alert.resolvedAt),
+    since: isoTime(finding.since),
+    firedAt: isoTime(alert.firedAt),
+    resolvedAt: isoTime(alert.resolvedAt),
     gpu: subject.gpu === null ? null : { id: subject.gpu, index: subject.gpuIndex, label: alert.gpuLabel, name: alert.gpuName },
     process:
       subject.pid === null
@@ -86,14 +86,10 @@ function alertPayload(alert: Alert) {
     rank: subject.rank,
     confidence: finding.confidence,
     riskLevel: finding.riskLevel,
-    predictedAt: iso(finding.predictedAt),
-    predictedEarliestAt: iso(finding.predictedEarliestAt),
-    predictedLatestAt: iso(finding.predictedLatestAt),
+    predictedAt: isoTime(finding.predictedAt),
+    predictedEarliestAt: isoTime(finding.predictedEarliestAt),
+    predictedLatestAt: isoTime(finding.predictedLatestAt),
     evidence: finding.evidence,
     advice: finding.advice,
   }
-}
-
-function iso(at: Reading): string | null {
-  return at === null || Math.abs(at) > 8.64e15 ? null : new Date(at).toISOString()
 }

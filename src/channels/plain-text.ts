@@ -1,4 +1,5 @@
 /** Text from outside (process names, run names, host names) made harmless for each place it goes to. */
+import { escapeHtml } from '../core/escape-html.ts'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const UNWANTED = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]+/g
@@ -30,12 +31,6 @@ export function cutBytes(text: string, mostBytes: number): string {
   return short
 }
 
-const HTML: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => HTML[character] ?? '')
-}
-
 /** Discord's Markdown: every sign that could begin something gets a backslash; a mention is broken up. */
 export function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_~|>#[\]()<!]/g, (sign) => `\\${sign}`).replace(/@/g, '@\u200b')
@@ -43,7 +38,7 @@ export function escapeMarkdown(text: string): string {
 
 /** Slack knows three signs only; what is sent as plain_text needs no more. */
 export function escapeSlack(text: string): string {
-  return text.replace(/[&<>]/g, (character) => HTML[character] ?? '')
+  return text.replace(/[&<>]/g, escapeHtml)
 }
 
 /** Only a link that a browser may follow, without any sign that is markup somewhere. */

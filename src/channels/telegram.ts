@@ -1,11 +1,11 @@
 /** Telegram, by a bot. */
 import { z } from 'zod'
+import { escapeHtml } from '../core/escape-html.ts'
 import type { AlertMessage } from '../core/kinds.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { shortText } from './content-text.ts'
 import { judge, postJson, secretText, webAddress } from './http-delivery.ts'
-import { escapeHtml } from './plain-text.ts'
 import { redactor } from './secrets.ts'
 
 const schema = z.strictObject({

@@ -1,12 +1,12 @@
 /** `gpuwarden alerts`: what the running agent alerts of, and what people do about it. */
-import { userInfo } from 'node:os'
+
 import type { Config } from '../agent/config.ts'
-import type { PastAlert } from '../alerts/past-alerts.ts'
 import type { Silence } from '../alerts/silences.ts'
 import type { AgentClient } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatClock, formatDuration, printable } from '../core/format.ts'
-import type { AlertView } from '../core/kinds.ts'
+import type { AlertView, PastAlert } from '../core/kinds.ts'
+import { userNameOrNumber } from '../core/user-name.ts'
 import { agentOf } from './agent-address.ts'
 import { testChannels } from './alerts-test.ts'
 import { alignColumns } from './table.ts'
@@ -60,7 +60,7 @@ async function silence({ config, options, what }: Request): Promise<number> {
     const answer = await agent.get<{ at: number; silences: readonly Silence[] }>('/api/v1/silences')
     return print(options, answer, () => (answer.silences.length === 0 ? ['No silences.'] : silenceTable(answer.silences, answer.at)))
   }
-  const body = { matchers: what, ...ending(options), comment: String(options.comment ?? ''), by: userName() }
+  const body = { matchers: what, ...ending(options), comment: String(options.comment ?? ''), by: userNameOrNumber() }
   const made = await agent.post<Silence>('/api/v1/silences', body)
   return print(options, made, () => [
     `Silenced until ${formatClock(made.until, Date.now())}: ${matchersOf(made)}`,
@@ -78,7 +78,7 @@ async function acknowledge({ config, options, what }: Request): Promise<number> 
   const given = only(what, 'ack', 'the fingerprint of an alert, or how it begins')
   const lasting = ending(options)
   const agent = agentOf(config)
-  const view = await agent.post<AlertView>(await pathOfAck(agent, given), { ...lasting, by: userName() })
+  const view = await agent.post<AlertView>(await pathOfAck(agent, given), { ...lasting, by: userNameOrNumber() })
   const until = view.acknowledged?.until ?? Date.now()
   return print(options, view, () => [`Acknowledged until ${formatClock(until, Date.now())}: ${printable(view.finding.message)}`])
 }
@@ -156,13 +156,4 @@ function only(what: readonly string[], action: string, expected: string): string
   const [one] = what
   if (one !== undefined && what.length === 1) return one
   throw new Failure(`alerts ${action}: expected ${expected}`, { exitCode: EXIT.usage, hint: 'gpuwarden alerts list shows them.' })
-}
-
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    // A container may run under a number that nobody has a name for.
-    return String(process.getuid?.() ?? '')
-  }
 }

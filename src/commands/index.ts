@@ -14,6 +14,21 @@ const SOURCE_FLAGS = [
   'deadline',
   'wake',
 ] as const satisfies readonly ConfigKey[]
+const AGENT_FLAGS = [
+  ...SOURCE_FLAGS,
+  'interval',
+  'log.dir',
+  'server.port',
+  'server.host',
+  'server.token',
+  'server.token_file',
+  'server.prometheus_port',
+  'metrics.sets',
+  'push.remote_write.url',
+  'push.otlp.url',
+  'log.level',
+  'log.stderr',
+] as const satisfies readonly ConfigKey[]
 const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
 
 export const COMMANDS: readonly CommandEntry[] = [
@@ -42,21 +57,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'monitor',
     summary: 'watch the GPUs: log, /metrics, API, until Ctrl-C',
-    settings: [
-      ...SOURCE_FLAGS,
-      'interval',
-      'log.dir',
-      'server.port',
-      'server.host',
-      'server.token',
-      'server.token_file',
-      'server.prometheus_port',
-      'metrics.sets',
-      'push.remote_write.url',
-      'push.otlp.url',
-      'log.level',
-      'log.stderr',
-    ],
+    settings: AGENT_FLAGS,
     options: [
       ONE_GPU,
       { flag: '--duration <seconds>', help: 'stop after this long (0: until Ctrl-C)' },
@@ -180,21 +181,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'config',
     summary: 'print the effective configuration and where each value came from',
-    settings: [
-      ...SOURCE_FLAGS,
-      'interval',
-      'log.dir',
-      'server.port',
-      'server.host',
-      'server.token',
-      'server.token_file',
-      'server.prometheus_port',
-      'metrics.sets',
-      'push.remote_write.url',
-      'push.otlp.url',
-      'log.level',
-      'log.stderr',
-    ],
+    settings: AGENT_FLAGS,
     options: [{ flag: '--json', help: 'as JSON' }],
     examples: ['gpuwarden config', 'MONITORING_INTERVAL=30 gpuwarden config --json'],
     run: async (config, options) => (await import('./config.ts')).printConfig(config, options),

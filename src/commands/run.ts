@@ -1,10 +1,12 @@
 /** `gpuwarden run -- CMD`: the command as it is, watched; a summary when it ends, and its exit code. */
+
 import { randomBytes } from 'node:crypto'
-import { constants, hostname, userInfo } from 'node:os'
+import { constants, hostname } from 'node:os'
 import { basename } from 'node:path'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { printable } from '../core/format.ts'
+import { userName } from '../core/user-name.ts'
 import { summaryText } from '../report/training-text.ts'
 import { PrintedSteps } from '../training/printed-steps.ts'
 import { newRunId } from '../training/run-id.ts'
@@ -134,15 +136,6 @@ function leave({ code, signal }: Ending): number {
     process.kill(process.pid, signal)
   }
   return 128 + (constants.signals[signal] ?? 0)
-}
-
-function userName(): string | null {
-  try {
-    return userInfo().username
-  } catch {
-    // A user without an entry in the password file, as in many containers.
-    return null
-  }
 }
 
 function say(text: string): void {

@@ -1,4 +1,5 @@
 /** `gpuwarden status`: one look at memory and use. */
+
 import type { Config } from '../agent/config.ts'
 import { oneLook } from '../agent/one-look.ts'
 import { EXIT } from '../core/failure.ts'
@@ -6,6 +7,7 @@ import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE, printable } fro
 import type { GpuView } from '../core/kinds.ts'
 import type { ProcessView } from '../core/model.ts'
 import { MemoryStatistics, memoryStatusReport } from '../report/memory-status.ts'
+import { alignColumns } from './table.ts'
 
 export async function status(config: Config, options: Record<string, unknown>): Promise<number> {
   const statistics = new MemoryStatistics()
@@ -29,11 +31,11 @@ export async function status(config: Config, options: Record<string, unknown>): 
 function table(gpus: readonly GpuView[], processes: readonly ProcessView[]): string {
   if (gpus.length === 0) return 'No GPU to show.'
   const rows = [['GPU', 'NAME', 'STATE', 'UTIL', 'MEMORY', 'MEM%', 'TEMP', 'POWER'], ...gpus.map(gpuRow)]
-  const lines = align(rows)
+  const lines = alignColumns(rows)
   if (processes.length > 0)
     lines.push(
       '',
-      ...align([['GPU', 'PID', 'USER', 'TYPE', 'MEMORY', 'COMMAND'], ...processes.map((process) => processRow(process, gpus))]),
+      ...alignColumns([['GPU', 'PID', 'USER', 'TYPE', 'MEMORY', 'COMMAND'], ...processes.map((process) => processRow(process, gpus))]),
     )
   return lines.join('\n')
 }
@@ -64,14 +66,4 @@ function processRow(process: ProcessView, gpus: readonly GpuView[]): string[] {
     formatBytes(process.memoryUsedBytes),
     command.slice(0, 80),
   ]
-}
-
-function align(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
 }

@@ -139,6 +139,11 @@ export function formatMoment(at: number, hasMilliseconds = false): string {
     .replace('T', ' ')} ${zone}`
 }
 
+/** As programs read it. Null where there is none: a forecast may lie beyond the last date there is. */
+export function isoTime(at: Reading): string | null {
+  return at === null || !(Math.abs(at) <= 8.64e15) ? null : new Date(at).toISOString()
+}
+
 function two(value: number): string {
   return String(value).padStart(2, '0')
 }

@@ -1,6 +1,7 @@
 /** The contracts between rooms. A vendor, detector, channel or sink is one file that fulfils one of these. */
 import type {
   Finding,
+  FindingSubject,
   GpuEvent,
   GpuField,
   GpuInfo,
@@ -240,6 +241,21 @@ export interface AlertView {
   readonly unconfirmed: boolean
 }
 
+/** An alert that is over. */
+export interface PastAlert {
+  readonly fingerprint: string
+  readonly detector: string
+  readonly subject: FindingSubject
+  readonly severity: Severity
+  readonly message: string
+  /** When it began: what its finding said. */
+  readonly since: number
+  readonly firedAt: number
+  readonly resolvedAt: number
+  readonly simulated: boolean
+  readonly acknowledgedBy: string | null
+}
+
 /** What changed among the alerts since the event before. */
 export interface AlertsEvent {
   readonly type: 'alerts'
@@ -366,6 +382,24 @@ export interface HistoryAnswer {
 
 export interface History {
   query(query: HistoryQuery): HistoryAnswer
+}
+
+/** Who had how much of a GPU's memory, over time. */
+export interface ProcessHistoryAnswer {
+  /** GpuInfo.id */
+  readonly gpu: string
+  readonly stepMs: number
+  /** Beginning of each step, epoch milliseconds. */
+  readonly at: readonly number[]
+  readonly processes: readonly {
+    readonly pid: number
+    readonly startedAt: Reading
+    readonly user: string | null
+    readonly name: string | null
+    readonly command: string | null
+    /** The most in each step; null where the process was not there, or its memory is not known. */
+    readonly memoryUsedBytes: readonly Reading[]
+  }[]
 }
 
 /** Structured log: fields first, then the sentence; pino's shape. */

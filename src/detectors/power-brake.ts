@@ -1,9 +1,11 @@
 /** The board's power brake: something outside the card (power supply, rack) told it to halve its clocks. */
+
+import { CLOCK_REASON } from '../core/gpu-words.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import { CLOCK_CHART } from './charts.ts'
-import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
+import { type Bucket, bucket, pour } from './leaky-bucket.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
 export interface PowerBrakeOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { CLOCK_REASON } from './clock-reasons.ts'
+import { CLOCK_REASON } from '../core/gpu-words.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { device, gpu, START } from './inputs.fixture.ts'
 import { powerBrake } from './power-brake.ts'

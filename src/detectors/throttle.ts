@@ -1,10 +1,12 @@
 /** Clocks held down by heat or by the card's own protection; a software power cap is normal under load and only information. */
+
+import { CLOCK_REASON } from '../core/gpu-words.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import { CLOCK_CHART } from './charts.ts'
-import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
+import { type Bucket, bucket, pour } from './leaky-bucket.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
 export interface ThrottleOptions {

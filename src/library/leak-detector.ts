@@ -3,7 +3,7 @@
 import { EXIT, Failure } from '../core/failure.ts'
 import { leak } from '../detectors/leak.ts'
 import { type LeakVerdict, LeakVerdicts } from '../report/leak-verdicts.ts'
-import { callSafely, deviceSet, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
+import { callSafely, deviceSet, MemoryMonitoring, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
 
 export interface LeakDetectorOptions extends MemoryToolOptions {
   /** Growth below this many MB (1024 × 1024 bytes) is not called a leak; 100 when not given. */
@@ -15,30 +15,18 @@ export interface LeakDetectorOptions extends MemoryToolOptions {
 export const DEFAULT_LEAK_THRESHOLD_MB = 100
 const MEBIBYTE = 1024 ** 2
 
-export class LeakDetector {
+export class LeakDetector extends MemoryMonitoring {
   readonly #verdicts: LeakVerdicts
-  readonly #tool: MemoryTool
 
   constructor(options: LeakDetectorOptions = {}) {
     const { threshold = DEFAULT_LEAK_THRESHOLD_MB, warningCallback, devices } = options
-    this.#verdicts = new LeakVerdicts({
+    const verdicts = new LeakVerdicts({
       thresholdBytes: checkedMegabytes(threshold) * MEBIBYTE,
       devices: deviceSet(devices),
       onLeak: (verdict) => callSafely(warningCallback, verdict),
     })
-    this.#tool = new MemoryTool(options, [this.#verdicts], [leak])
-  }
-
-  startMonitoring(): Promise<void> {
-    return this.#tool.start()
-  }
-
-  stopMonitoring(): Promise<void> {
-    return this.#tool.stop()
-  }
-
-  ended(): Promise<void> {
-    return this.#tool.ended()
+    super(new MemoryTool(options, [verdicts], [leak]))
+    this.#verdicts = verdicts
   }
 
   /** The verdict of each GPU, process and run, as far as the time so far can tell. */

@@ -1,14 +1,12 @@
 /** All memory tools over one sampling: profile, OOM forecast, leak verdicts, fragmentation. */
-import { writeFile } from 'node:fs/promises'
 import type { Finding } from '../core/model.ts'
 import { detectors } from '../detectors/index.ts'
 import { FragmentationBook, type FragmentationFigures } from '../report/fragmentation-report.ts'
 import { type LeakVerdict, LeakVerdicts } from '../report/leak-verdicts.ts'
 import { MemoryProfile, type MemoryProfileReport } from '../report/memory-profile.ts'
 import { OomAssessment, type OomPrediction } from '../report/oom-assessment.ts'
-import { profileHtml } from '../report/profile-html.ts'
 import { checkedMegabytes, DEFAULT_LEAK_THRESHOLD_MB } from './leak-detector.ts'
-import { callSafely, deviceSet, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
+import { callSafely, deviceSet, MemoryMonitoring, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
 import { checkedThreshold, DEFAULT_OOM_THRESHOLD } from './oom-detector.ts'
 
 export interface MemoryDebuggerOptions extends MemoryToolOptions {
@@ -32,8 +30,8 @@ export interface MemoryDebuggerReport extends MemoryProfileReport {
 
 const MEBIBYTE = 1024 ** 2
 
-export class MemoryDebugger {
-  readonly #profile = new MemoryProfile()
+export class MemoryDebugger extends MemoryMonitoring {
+  readonly #profile: MemoryProfile
   readonly #oom: OomAssessment
   readonly #leaks: LeakVerdicts
   readonly #fragmentation: FragmentationBook
@@ -42,33 +40,26 @@ export class MemoryDebugger {
   constructor(options: MemoryDebuggerOptions = {}) {
     const { oomThreshold = DEFAULT_OOM_THRESHOLD, leakThreshold = DEFAULT_LEAK_THRESHOLD_MB } = options
     const devices = deviceSet(options.devices)
-    this.#oom = new OomAssessment({
+    const oom = new OomAssessment({
       thresholdPercent: checkedThreshold(oomThreshold),
       devices,
       onWarning: (prediction) => callSafely(options.warningCallback, prediction),
     })
-    this.#leaks = new LeakVerdicts({
+    const leaks = new LeakVerdicts({
       thresholdBytes: checkedMegabytes(leakThreshold) * MEBIBYTE,
       devices,
       onLeak: (verdict) => callSafely(options.leakCallback, verdict),
     })
-    this.#fragmentation = new FragmentationBook(devices)
+    const fragmentation = new FragmentationBook(devices)
+    const profile = new MemoryProfile()
     const teller = { accept: () => undefined, acceptFinding: (finding: Finding) => callSafely(options.findingCallback, finding) }
-    this.#tool = new MemoryTool(options, [this.#profile, this.#oom, this.#leaks, this.#fragmentation, teller], detectors)
-  }
-
-  /** Resolves when the GPUs are open; rejects with a Failure that says what to do. */
-  startMonitoring(): Promise<void> {
-    return this.#tool.start()
-  }
-
-  stopMonitoring(): Promise<void> {
-    return this.#tool.stop()
-  }
-
-  /** Resolves when a recording (source replay:PATH) is over. */
-  ended(): Promise<void> {
-    return this.#tool.ended()
+    const tool = new MemoryTool(options, [profile, oom, leaks, fragmentation, teller], detectors)
+    super(tool)
+    this.#profile = profile
+    this.#oom = oom
+    this.#leaks = leaks
+    this.#fragmentation = fragmentation
+    this.#tool = tool
   }
 
   /** What is known by now; may be asked at any time. */
@@ -82,11 +73,7 @@ export class MemoryDebugger {
   }
 
   /** Writes the report, as JSON or, for a path that ends in .html, as a page with charts; and gives it. */
-  async generateReport(path?: string): Promise<MemoryDebuggerReport> {
-    const report = this.getStatusReport()
-    if (path === undefined) return report
-    const infos = this.#tool.gpus().map((view) => view.info)
-    await writeFile(path, /\.html?$/i.test(path) ? profileHtml(this.#profile, report, infos) : `${JSON.stringify(report, null, 2)}\n`)
-    return report
+  generateReport(path?: string): Promise<MemoryDebuggerReport> {
+    return this.#tool.write(path, this.getStatusReport(), this.#profile)
   }
 }

@@ -1,32 +1,20 @@
 /** Profiles GPU memory: use over time, percentiles, processes, growth, findings. */
-import { writeFile } from 'node:fs/promises'
 import { detectors } from '../detectors/index.ts'
 import { MemoryProfile, type MemoryProfileReport } from '../report/memory-profile.ts'
-import { profileHtml } from '../report/profile-html.ts'
-import { MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
+import { MemoryMonitoring, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
 
 export type MemoryProfilerOptions = MemoryToolOptions
 
-export class MemoryProfiler {
-  readonly #profile = new MemoryProfile()
+export class MemoryProfiler extends MemoryMonitoring {
+  readonly #profile: MemoryProfile
   readonly #tool: MemoryTool
 
   constructor(options: MemoryProfilerOptions = {}) {
-    this.#tool = new MemoryTool(options, [this.#profile], detectors)
-  }
-
-  /** Resolves when the GPUs are open; rejects with a Failure that says what to do. */
-  startMonitoring(): Promise<void> {
-    return this.#tool.start()
-  }
-
-  stopMonitoring(): Promise<void> {
-    return this.#tool.stop()
-  }
-
-  /** Resolves when a recording (source replay:PATH) is over. */
-  ended(): Promise<void> {
-    return this.#tool.ended()
+    const profile = new MemoryProfile()
+    const tool = new MemoryTool(options, [profile], detectors)
+    super(tool)
+    this.#profile = profile
+    this.#tool = tool
   }
 
   /** What is known by now; may be asked at any time. */
@@ -35,11 +23,7 @@ export class MemoryProfiler {
   }
 
   /** Writes the report, as JSON or, for a path that ends in .html, as a page with charts; and gives it. */
-  async generateReport(path?: string): Promise<MemoryProfileReport> {
-    const report = this.getStatusReport()
-    if (path === undefined) return report
-    const infos = this.#tool.gpus().map((view) => view.info)
-    await writeFile(path, /\.html?$/i.test(path) ? profileHtml(this.#profile, report, infos) : `${JSON.stringify(report, null, 2)}\n`)
-    return report
+  generateReport(path?: string): Promise<MemoryProfileReport> {
+    return this.#tool.write(path, this.getStatusReport(), this.#profile)
   }
 }

@@ -1,7 +1,10 @@
 /** What the memory classes of the library share: their options, and starting and stopping. */
+import { writeFile } from 'node:fs/promises'
 import { loadConfig } from '../agent/config.ts'
 import type { DetectorKind, GpuView, Log } from '../core/kinds.ts'
 import type { ProcessView } from '../core/model.ts'
+import type { MemoryProfile, MemoryProfileReport } from '../report/memory-profile.ts'
+import { profileHtml } from '../report/profile-html.ts'
 import { type MemoryObserver, MemoryWatch } from './memory-watch.ts'
 
 export interface MemoryToolOptions {
@@ -95,6 +98,37 @@ export class MemoryTool {
   /** Of the latest sample; this moment before there is one. */
   get lastAt(): number {
     return this.#watch?.lastAt ?? Date.now()
+  }
+
+  /** Writes the report where there is a path, and gives it. */
+  async write<Report extends MemoryProfileReport>(path: string | undefined, report: Report, profile: MemoryProfile): Promise<Report> {
+    if (path === undefined) return report
+    const infos = this.gpus().map((view) => view.info)
+    await writeFile(path, /\.html?$/i.test(path) ? profileHtml(profile, report, infos) : `${JSON.stringify(report, null, 2)}\n`)
+    return report
+  }
+}
+
+/** What all memory classes can be asked to do. */
+export class MemoryMonitoring {
+  readonly #tool: MemoryTool
+
+  constructor(tool: MemoryTool) {
+    this.#tool = tool
+  }
+
+  /** Resolves when the GPUs are open; rejects with a Failure that says what to do. */
+  startMonitoring(): Promise<void> {
+    return this.#tool.start()
+  }
+
+  stopMonitoring(): Promise<void> {
+    return this.#tool.stop()
+  }
+
+  /** Resolves when a recording (source replay:PATH) is over. */
+  ended(): Promise<void> {
+    return this.#tool.ended()
   }
 }
 

@@ -4,7 +4,7 @@ import { EXIT, Failure } from '../core/failure.ts'
 import { oom } from '../detectors/oom.ts'
 import { OomAssessment, type OomPrediction } from '../report/oom-assessment.ts'
 import { oomWarning } from '../report/oom-warning.ts'
-import { callSafely, deviceSet, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
+import { callSafely, deviceSet, MemoryMonitoring, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
 
 export interface OOMDetectorOptions extends MemoryToolOptions {
   /** Percent of the memory in use from which its level alone is worth a warning; 85 when not given. */
@@ -15,30 +15,18 @@ export interface OOMDetectorOptions extends MemoryToolOptions {
 
 export const DEFAULT_OOM_THRESHOLD = 85
 
-export class OOMDetector {
+export class OOMDetector extends MemoryMonitoring {
   readonly #assessment: OomAssessment
-  readonly #tool: MemoryTool
 
   constructor(options: OOMDetectorOptions = {}) {
     const { threshold = DEFAULT_OOM_THRESHOLD, warningCallback = printWarning, devices } = options
-    this.#assessment = new OomAssessment({
+    const assessment = new OomAssessment({
       thresholdPercent: checkedThreshold(threshold),
       devices: deviceSet(devices),
       onWarning: (prediction) => callSafely(warningCallback, prediction),
     })
-    this.#tool = new MemoryTool(options, [this.#assessment], [oom])
-  }
-
-  startMonitoring(): Promise<void> {
-    return this.#tool.start()
-  }
-
-  stopMonitoring(): Promise<void> {
-    return this.#tool.stop()
-  }
-
-  ended(): Promise<void> {
-    return this.#tool.ended()
+    super(new MemoryTool(options, [assessment], [oom]))
+    this.#assessment = assessment
   }
 
   /** How it stands with each GPU now. */

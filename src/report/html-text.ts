@@ -1,9 +1,8 @@
 /** Text as it goes into a page. */
+import { escapeHtml } from '../core/escape-html.ts'
 import { timeText } from '../core/time-span.ts'
 
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
-}
+export { escapeHtml }
 
 /** Breaks lines of a path where people do. */
 export function escapePath(path: string): string {

@@ -1,4 +1,5 @@
 /** The page at `/` as long as there is no web UI: what can be asked for here. */
+import { escapeHtml } from '../core/escape-html.ts'
 import type { Route } from '../core/route.ts'
 
 export function indexPage(routes: readonly Route[], version: string): string {
@@ -15,8 +16,4 @@ export function indexPage(routes: readonly Route[], version: string): string {
     '</body></html>',
     '',
   ].join('\n')
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

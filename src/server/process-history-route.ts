@@ -1,7 +1,6 @@
 /** GET /api/v1/processes/history: who had how much of a GPU's memory, over time. */
 import { z } from 'zod'
-import type { AgentState } from '../core/kinds.ts'
-import type { Reading } from '../core/model.ts'
+import type { AgentState, ProcessHistoryAnswer } from '../core/kinds.ts'
 import { type Route, route } from '../core/route.ts'
 import { chooseGpu, GPU_PARAMETER } from './gpu-name.ts'
 import { chooseRange } from './time-range.ts'
@@ -10,23 +9,6 @@ const DEFAULT_RANGE_MS = 60 * 60_000
 
 export interface ProcessHistory {
   query(query: { readonly gpu: string; readonly from: number; readonly to: number }): ProcessHistoryAnswer
-}
-
-export interface ProcessHistoryAnswer {
-  /** GpuInfo.id */
-  readonly gpu: string
-  readonly stepMs: number
-  /** Beginning of each step, epoch milliseconds. */
-  readonly at: readonly number[]
-  readonly processes: readonly {
-    readonly pid: number
-    readonly startedAt: Reading
-    readonly user: string | null
-    readonly name: string | null
-    readonly command: string | null
-    /** The most in each step; null where the process was not there, or its memory is not known. */
-    readonly memoryUsedBytes: readonly Reading[]
-  }[]
 }
 
 const query = z.strictObject({

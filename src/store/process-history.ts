@@ -1,5 +1,5 @@
 /** How much GPU memory each process had: bounded, in memory, gone with the agent. */
-import type { Dropped, HubEvent, Sink } from '../core/kinds.ts'
+import type { Dropped, HubEvent, ProcessHistoryAnswer, Sink } from '../core/kinds.ts'
 import type { ProcessInfo, ProcessView, Reading } from '../core/model.ts'
 import { MINUTE_MS } from './minute-ring.ts'
 import { StepRing } from './step-ring.ts'
@@ -41,20 +41,6 @@ interface GpuTracks {
   readonly all: Set<Track>
 }
 
-export interface ProcessMemoryAnswer {
-  readonly gpu: string
-  readonly stepMs: number
-  readonly at: readonly number[]
-  readonly processes: readonly {
-    readonly pid: number
-    readonly startedAt: Reading
-    readonly user: string | null
-    readonly name: string | null
-    readonly command: string | null
-    readonly memoryUsedBytes: readonly Reading[]
-  }[]
-}
-
 export class ProcessHistory implements Sink {
   readonly name = 'process-history'
   readonly #hours: number
@@ -86,7 +72,7 @@ export class ProcessHistory implements Sink {
   }
 
   /** In steps of ten seconds for the last two hours, else of a minute or of as many as are needed for MOST_POINTS. */
-  query({ gpu, from, to }: { readonly gpu: string; readonly from: number; readonly to: number }): ProcessMemoryAnswer {
+  query({ gpu, from, to }: { readonly gpu: string; readonly from: number; readonly to: number }): ProcessHistoryAnswer {
     const tracks = [...(this.#gpus.get(gpu)?.all ?? [])]
     const newest = tracks.reduce((latest, track) => Math.max(latest, track.lastAt), this.#gpus.get(gpu)?.lastAt ?? Number.NEGATIVE_INFINITY)
     const start = Math.max(from, newest - this.#hours * HOUR_MS, Math.min(...tracks.map((track) => track.firstAt)))

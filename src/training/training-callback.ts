@@ -1,8 +1,9 @@
 /** For training code in Node: tells the agent of every step, and never gets in the way of the training. */
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { AgentClient, DEFAULT_URL, tokenFromEnvironment } from '../core/agent-client.ts'
 import { toJson } from '../core/json-text.ts'
 import { startTicksOf } from '../core/process-identity.ts'
+import { userName } from '../core/user-name.ts'
 import { deliverLeftSpools } from './left-spools.ts'
 import { newRunId } from './run-id.ts'
 import type { Outcome } from './run-record.ts'
@@ -280,13 +281,4 @@ export class TrainingMonitorCallback {
 
 function wholeOf(text: string | undefined): number | null {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : null
-}
-
-function userName(): string | null {
-  try {
-    return userInfo().username
-  } catch {
-    // A user without an entry in the password file, as in many containers.
-    return null
-  }
 }

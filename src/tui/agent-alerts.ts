@@ -1,9 +1,9 @@
 /** The alerts of an agent, and what people do about them. */
-import { userInfo } from 'node:os'
 import type { AgentClient } from '../core/agent-client.ts'
 import { formatClock, printable } from '../core/format.ts'
 import type { AlertView } from '../core/kinds.ts'
 import { askAlerts } from '../core/known/picture.ts'
+import { userNameOrNumber } from '../core/user-name.ts'
 import type { AlertDesk } from './feed.ts'
 import type { LiveState } from './live-state.ts'
 
@@ -31,7 +31,7 @@ export class AgentAlerts implements AlertDesk {
 
   async acknowledge(fingerprint: string): Promise<string> {
     const path = `/api/v1/alerts/${encodeURIComponent(fingerprint)}/ack`
-    const { acknowledged } = await this.#agent.post<AlertView>(path, { seconds: QUIET_HOURS * 3600, by: userName() })
+    const { acknowledged } = await this.#agent.post<AlertView>(path, { seconds: QUIET_HOURS * 3600, by: userNameOrNumber() })
     await this.refresh()
     return `acknowledged by ${printable(acknowledged?.by ?? '')} until ${clock(acknowledged?.until)}`
   }
@@ -42,7 +42,7 @@ export class AgentAlerts implements AlertDesk {
       matchers: [{ name: 'fingerprint', operator: '=', value: fingerprint }],
       seconds: QUIET_HOURS * 3600,
       comment: 'from gpuwarden top',
-      by: userName(),
+      by: userNameOrNumber(),
     }
     const { id, until } = await this.#agent.post<{ id: string; until: number }>('/api/v1/silences', body)
     await this.refresh()
@@ -52,13 +52,4 @@ export class AgentAlerts implements AlertDesk {
 
 function clock(at: number | undefined): string {
   return at === undefined ? 'N/A' : formatClock(at, Date.now())
-}
-
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    // A container may run under a number that nobody has a name for.
-    return String(process.getuid?.() ?? '')
-  }
 }

@@ -57,14 +57,6 @@ export class AgentFeed implements Feed {
     }
   }
 
-  usage(): null {
-    return null
-  }
-
-  health(): null {
-    return null
-  }
-
   async stop(): Promise<void> {
     this.#isStopped = true
     if (this.#timer) clearTimeout(this.#timer)

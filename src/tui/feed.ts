@@ -22,9 +22,9 @@ export interface Feed {
   readonly replay: ReplayControls | null
   /** null: findings are all there is. */
   readonly alerts: AlertDesk | null
-  /** What reading costs in other processes of ours; null when that is somebody else's. */
-  usage(): { readonly cpuSeconds: number; readonly residentBytes: number } | null
-  /** The state of the sources now, where it can be asked for. */
-  health(): readonly SourceHealth[] | null
+  /** Only where we read ourselves: what that costs in other processes of ours. */
+  usage?(): { readonly cpuSeconds: number; readonly residentBytes: number }
+  /** Only where it can be asked for: the state of the sources now. */
+  health?(): readonly SourceHealth[]
   stop(): Promise<void>
 }

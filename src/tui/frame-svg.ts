@@ -1,4 +1,5 @@
 /** A frame as a picture: what the documentation shows is what the program draws. */
+import { escapeXml } from '../core/chart/svg.ts'
 import { BOLD, type Grid } from './grid.ts'
 import type { Theme } from './theme.ts'
 
@@ -44,8 +45,4 @@ function run(text: string, style: number, x: number, y: number, cells: number, t
     `<text x="${(x + lead * CELL_WIDTH).toFixed(1)}" y="${y + 13}" fill="${front}"${weight} textLength="${(shown.length * CELL_WIDTH).toFixed(1)}" lengthAdjust="spacingAndGlyphs">${escapeXml(shown)}</text>`,
   )
   return parts
-}
-
-function escapeXml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

@@ -1,4 +1,5 @@
 /** One GPU as a card: figures at the left, its recent past at the right. */
+
 import {
   formatAge,
   formatClock,
@@ -10,6 +11,7 @@ import {
   printable,
   shortModel,
 } from '../core/format.ts'
+import { clockReasons, powerCap, powerTone, temperatureTone } from '../core/gpu-words.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
 import { graphRows } from './graph.ts'
@@ -17,17 +19,7 @@ import { BOLD, type Rect, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { GpuData } from './screen-data.ts'
 import { padEnd, padStart } from './text-width.ts'
-import {
-  computeModeWords,
-  memoryTone,
-  powerCap,
-  powerTone,
-  severityTone,
-  shortBytes,
-  temperatureTone,
-  throttleReasons,
-  troubleOf,
-} from './words.ts'
+import { computeModeWords, memoryStyle, severityTone, shortBytes, styleOf, troubleOf } from './words.ts'
 
 /** Header, utilisation, memory, activity. */
 export const CARD_ROWS = 4
@@ -84,7 +76,7 @@ function header(painter: Painter, gpu: GpuData, { x, y, width }: Rect, { now, is
   if (!sample) return
   const right: Span[] = live
     ? [
-        ...throttleReasons(sample.clockEventReasons).map((reason) => ({ text: reason.words, style: reason.tone })),
+        ...clockReasons(sample.clockEventReasons).map((reason) => ({ text: reason.short, style: styleOf(reason.tone) })),
         { text: clocks(sample, info), style: TONE.muted },
         { text: `fan ${formatPercent(sample.fanRatio)}`, style: TONE.muted },
         { text: sample.performanceState === null ? '' : `P${sample.performanceState}`, style: TONE.muted },
@@ -131,16 +123,16 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
         { text: `util ${padStart(formatPercent(sample.utilizationRatio), 4)}` },
         {
           text: `${whole(sample.temperatureCelsius)}${limit === null ? '' : `/${Math.round(limit)}`} °C`,
-          style: temperatureTone(sample.temperatureCelsius, info),
+          style: styleOf(temperatureTone(sample.temperatureCelsius, info)),
         },
         {
           text: `${whole(sample.powerWatts)}${cap === null ? '' : `/${Math.round(cap)}`} W`,
-          style: powerTone(sample.powerWatts, info),
+          style: styleOf(powerTone(sample.powerWatts, info)),
         },
       ],
     },
     {
-      bar: { ratio: share, style: memoryTone(share), reserved, forecast: forecastRatio(gpu, share) },
+      bar: { ratio: share, style: memoryStyle(share), reserved, forecast: forecastRatio(gpu, share) },
       spans: [{ text: `mem  ${padStart(formatPercent(share), 4)}` }, { text: formatUsed(used, total) }, forecastSpan(gpu, at)],
     },
     { spans: room < CARD_ROWS ? [...activity(sample), ...links(sample, info)] : activity(sample) },

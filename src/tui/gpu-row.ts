@@ -1,5 +1,6 @@
 /** One GPU in one row: for eight or more of them, and for small screens. */
 import { formatAge, formatMegahertz, formatPercent, printable, shortModel } from '../core/format.ts'
+import { clockReasons, powerTone, temperatureTone } from '../core/gpu-words.ts'
 import type { GpuSample, Reading } from '../core/model.ts'
 import { forecastSpan } from './gpu-card.ts'
 import { graphRows } from './graph.ts'
@@ -7,7 +8,7 @@ import { BOLD, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { GpuData } from './screen-data.ts'
 import { padEnd, padStart } from './text-width.ts'
-import { memoryTone, powerTone, shortBytes, temperatureTone, throttleReasons, troubleOf } from './words.ts'
+import { memoryStyle, shortBytes, styleOf, troubleOf } from './words.ts'
 
 interface RowColumns {
   readonly name: number
@@ -50,15 +51,20 @@ export function drawGpuRow(painter: Painter, gpu: GpuData, x: number, y: number,
       column += columns.graph + 1
     }
     column += grid.put(column, y, memoryText(sample, total, width), tone(TONE.text))
-    painter.bar(column, y, columns.bar, share, tone(memoryTone(share)))
+    painter.bar(column, y, columns.bar, share, tone(memoryStyle(share)))
     column += columns.bar + 1
     column += grid.put(
       column,
       y,
       padStart(whole(sample.temperatureCelsius, '°'), 4),
-      tone(temperatureTone(sample.temperatureCelsius, info)),
+      tone(styleOf(temperatureTone(sample.temperatureCelsius, info))),
     )
-    column += grid.put(column, y, padStart(whole(sample.powerWatts, 'W'), width < 44 ? 5 : 6), tone(powerTone(sample.powerWatts, info)))
+    column += grid.put(
+      column,
+      y,
+      padStart(whole(sample.powerWatts, 'W'), width < 44 ? 5 : 6),
+      tone(styleOf(powerTone(sample.powerWatts, info))),
+    )
     const more: Span[] = live ? extras(gpu, sample, columns, at) : [{ text: `${formatAge(ageMs ?? 0)} old`, style: TONE.warning }]
     painter.spans(column + 2, y, rest() - 2, more)
   }
@@ -77,9 +83,9 @@ function extras(gpu: GpuData, sample: GpuSample, columns: RowColumns, at: number
     ...(columns.hasClock ? [{ text: padStart(formatMegahertz(clock), 8), style: TONE.muted }] : []),
     ...(columns.hasActivity ? [activity('SM', sample.smActiveRatio), activity('tensor', sample.tensorActiveRatio)] : []),
     forecastSpan(gpu, at),
-    ...throttleReasons(sample.clockEventReasons)
+    ...clockReasons(sample.clockEventReasons)
       .filter((reason) => reason.words !== 'idle')
-      .map((reason) => ({ text: reason.words, style: reason.tone })),
+      .map((reason) => ({ text: reason.short, style: styleOf(reason.tone) })),
   ]
 }
 

@@ -84,14 +84,6 @@ export class ReplayPlayer implements Feed, ReplayControls {
     this.#pace(SPEEDS.findLast((speed) => speed < this.#speed) ?? this.#speed)
   }
 
-  usage(): null {
-    return null
-  }
-
-  health(): null {
-    return null
-  }
-
   async stop(): Promise<void> {
     this.#isStopped = true
     if (this.#timer) clearTimeout(this.#timer)

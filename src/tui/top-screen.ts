@@ -103,7 +103,7 @@ export class TopScreen {
     this.#drawnAt = performance.now()
     const size = this.#terminal.size
     const { state } = this.#options
-    const health = this.#feed?.health() ?? null
+    const health = this.#feed?.health?.() ?? null
     if (health) state.setHealth(health)
     const isFrozen = this.#view.paused && !state.replay && this.#data !== null
     const data = isFrozen && this.#data ? this.#data : state.data({ columns: size.columns * 2, gpu: this.#view.gpu })
@@ -131,7 +131,7 @@ export class TopScreen {
     const { state } = this.#options
     const before = this.#cost
     if (before ? now - before.at < OVERHEAD_MS : now - this.#openedAt < START_MS) return
-    const others = this.#feed?.usage() ?? null
+    const others = this.#feed?.usage?.() ?? null
     const cpuSeconds = ownCpuSeconds() + (others?.cpuSeconds ?? 0)
     this.#cost = { at: now, cpuSeconds }
     if (!before) return

@@ -1,6 +1,7 @@
 /** Figures and states in as few columns as people can still read. N/A where the device cannot tell. */
 import { formatBytes } from '../core/format.ts'
-import type { GpuInfo, GpuSample, Reading, Severity } from '../core/model.ts'
+import { memoryTone, type Tone } from '../core/gpu-words.ts'
+import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import { type Style, TONE } from './grid.ts'
 
 /** `57.1G`, `812M`: for columns; six of them at most, below a thousand GiB. */
@@ -23,28 +24,21 @@ function two(value: number): string {
   return String(value).padStart(2, '0')
 }
 
-/** Nearest to its own limit first: what the card says counts, a common figure only where it says nothing. */
-export function temperatureTone(celsius: Reading, info: GpuInfo): Style {
-  if (celsius === null) return TONE.muted
-  const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius ?? 90
-  return celsius >= limit - 2 ? TONE.critical : celsius >= limit - 10 ? TONE.warning : TONE.text
+const STYLES: Readonly<Record<Tone, Style>> = {
+  plain: TONE.text,
+  good: TONE.good,
+  warning: TONE.warning,
+  critical: TONE.critical,
+  muted: TONE.muted,
 }
 
-export function memoryTone(ratio: Reading): Style {
-  if (ratio === null) return TONE.muted
-  return ratio >= 0.97 ? TONE.critical : ratio >= 0.9 ? TONE.warning : TONE.memory
+export function styleOf(tone: Tone): Style {
+  return STYLES[tone]
 }
 
-/** What holds at this moment, where the card tells it apart from what was set. */
-export function powerCap(info: GpuInfo): Reading {
-  return info.powerLimitEnforcedWatts ?? info.powerLimitWatts
-}
-
-/** Above its cap for real is news; at it is what a cap is for. */
-export function powerTone(watts: Reading, info: GpuInfo): Style {
-  const cap = powerCap(info)
-  if (watts === null || cap === null) return watts === null ? TONE.muted : TONE.text
-  return watts > cap * 1.05 ? TONE.warning : TONE.text
+export function memoryStyle(ratio: Reading): Style {
+  const tone = memoryTone(ratio)
+  return tone === 'plain' ? TONE.memory : styleOf(tone)
 }
 
 /** How a card is shared, where it is not shared by everybody. */
@@ -59,29 +53,6 @@ export function severityTone(severity: Severity): Style {
 /** Says the same without colour. */
 export function severitySign(severity: Severity): string {
   return severity === 'critical' ? '!!' : severity === 'warning' ? '! ' : 'i '
-}
-
-interface Reason {
-  readonly bit: number
-  readonly words: string
-  readonly tone: Style
-}
-
-const REASONS: readonly Reason[] = [
-  { bit: 0x40, words: 'too hot (hw)', tone: TONE.critical },
-  { bit: 0x80, words: 'power brake', tone: TONE.critical },
-  { bit: 0x8, words: 'hw slowdown', tone: TONE.critical },
-  { bit: 0x20, words: 'too hot', tone: TONE.warning },
-  { bit: 0x4, words: 'power cap', tone: TONE.muted },
-  { bit: 0x10, words: 'sync boost', tone: TONE.muted },
-  { bit: 0x2, words: 'app clocks', tone: TONE.muted },
-  { bit: 0x100, words: 'display', tone: TONE.muted },
-  { bit: 0x1, words: 'idle', tone: TONE.muted },
-]
-
-/** Why clocks are where they are, worst first. */
-export function throttleReasons(mask: Reading): readonly Reason[] {
-  return mask === null ? [] : REASONS.filter((reason) => (mask & reason.bit) !== 0)
 }
 
 /** What is wrong with a card as a whole; null when nothing is. */

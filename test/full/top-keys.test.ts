@@ -264,7 +264,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     const { script, env } = nvml({ gpus: 2 })
     const pane = new Pane(120, 36)
     pane.top('--source nvidia', env)
-    await pane.shows('age <1s')
+    await pane.shows('age <1 s')
     script.update({ lost: [1] })
     await pane.shows(/─ Findings [1-9]/)
     pane.keys('a')

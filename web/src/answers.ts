@@ -1,6 +1,6 @@
 /** The shapes of the agent's answers, as /openapi.json describes them. */
 import type { AlertView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
-import type { Finding, FindingSubject, GpuEvent, Reading, Run, Severity, SourceHealth } from '../../src/core/model.ts'
+import type { Finding, GpuEvent, Reading, Run, SourceHealth } from '../../src/core/model.ts'
 
 export { numberOf } from '../../src/core/known/revive.ts'
 export type { AlertView, HistoryAnswer }
@@ -24,20 +24,6 @@ export interface FindingsAnswer {
 export interface EventsAnswer {
   readonly at: number
   readonly events: readonly GpuEvent[]
-}
-
-export interface ProcessHistoryAnswer {
-  readonly gpu: string
-  readonly stepMs: number
-  readonly at: readonly number[]
-  readonly processes: readonly {
-    readonly pid: number
-    readonly startedAt: Reading
-    readonly user: string | null
-    readonly name: string | null
-    readonly command: string | null
-    readonly memoryUsedBytes: readonly Reading[]
-  }[]
 }
 
 /** What a list of runs shows. Figures that are not finite come as text ("NaN"): see numberOf(). */
@@ -97,19 +83,6 @@ export interface RanksAnswer {
   readonly id: string
   readonly at: number
   readonly ranks: readonly RankRow[]
-}
-
-export interface PastAlert {
-  readonly fingerprint: string
-  readonly detector: string
-  readonly subject: FindingSubject
-  readonly severity: Severity
-  readonly message: string
-  readonly since: number
-  readonly firedAt: number
-  readonly resolvedAt: number
-  readonly simulated: boolean
-  readonly acknowledgedBy: string | null
 }
 
 export interface ConfigAnswer {

@@ -1,5 +1,6 @@
 /** Figures and states as people read them. N/A where the device cannot tell. */
-import type { GpuInfo, GpuSample, ProcessView, Reading, Severity } from '../../src/core/model.ts'
+import type { Tone } from '../../src/core/gpu-words.ts'
+import type { GpuSample, ProcessView, Severity } from '../../src/core/model.ts'
 
 export {
   formatAge,
@@ -18,9 +19,15 @@ export {
   NOT_AVAILABLE,
   shortModel,
 } from '../../src/core/format.ts'
-
-/** What a figure means for the person: colour and sign follow from it. */
-export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'
+export {
+  type ClockReason,
+  clockReasons,
+  memoryTone,
+  powerCap,
+  powerTone,
+  type Tone,
+  temperatureTone,
+} from '../../src/core/gpu-words.ts'
 
 const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 const DATE_AND_TIME = new Intl.DateTimeFormat(undefined, {
@@ -49,48 +56,8 @@ export function zoneName(now: number): string {
   return name === 'UTC' || name === undefined ? 'UTC' : `${name} (${utc})`
 }
 
-/** What the card says of its own limit counts; a common figure only where it says nothing. */
-export function temperatureTone(celsius: Reading, info: GpuInfo): Tone {
-  if (celsius === null) return 'muted'
-  const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius ?? 90
-  return celsius >= limit - 2 ? 'critical' : celsius >= limit - 10 ? 'warning' : 'plain'
-}
-
-export function memoryTone(ratio: Reading): Tone {
-  if (ratio === null) return 'muted'
-  return ratio >= 0.97 ? 'critical' : ratio >= 0.9 ? 'warning' : 'plain'
-}
-
-export function powerTone(watts: Reading, info: GpuInfo): Tone {
-  if (watts === null) return 'muted'
-  return info.powerLimitWatts !== null && watts > info.powerLimitWatts * 1.05 ? 'warning' : 'plain'
-}
-
 export function severityTone(severity: Severity): Tone {
   return severity === 'info' ? 'muted' : severity
-}
-
-export interface ClockReason {
-  readonly bit: number
-  readonly words: string
-  readonly tone: Tone
-}
-
-const REASONS: readonly ClockReason[] = [
-  { bit: 0x40, words: 'too hot (hardware slowdown)', tone: 'critical' },
-  { bit: 0x80, words: 'power brake', tone: 'critical' },
-  { bit: 0x8, words: 'hardware slowdown', tone: 'critical' },
-  { bit: 0x20, words: 'too hot', tone: 'warning' },
-  { bit: 0x4, words: 'power cap', tone: 'muted' },
-  { bit: 0x10, words: 'sync boost', tone: 'muted' },
-  { bit: 0x2, words: 'application clocks', tone: 'muted' },
-  { bit: 0x100, words: 'display clock', tone: 'muted' },
-  { bit: 0x1, words: 'idle', tone: 'muted' },
-]
-
-/** Why clocks are where they are, worst first. */
-export function clockReasons(mask: Reading): readonly ClockReason[] {
-  return mask === null ? [] : REASONS.filter(({ bit }) => (mask & bit) !== 0)
 }
 
 const STATES: Readonly<Record<GpuSample['state'], string>> = {

@@ -1,4 +1,5 @@
 /** The few pieces of SVG that a chart is made of. Text from outside is escaped here and nowhere else. */
+import { escapeHtml } from '../escape-html.ts'
 
 export const FONT_FAMILY =
   "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -10,17 +11,11 @@ export interface TextStyle {
   readonly bold?: boolean
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-
 /** Characters that XML forbids are dropped, not escaped: one of them makes the whole picture unreadable. */
 export function escapeXml(text: string): string {
-  return (
-    text
-      .replace(/\p{Surrogate}/gu, '\ufffd')
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: XML forbids them
-      .replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufffe\uffff]/g, ' ')
-      .replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
-  )
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: XML forbids them
+  const forbidden = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufffe\uffff]/g
+  return escapeHtml(text.replace(/\p{Surrogate}/gu, '\ufffd').replace(forbidden, ' '))
 }
 
 /** At most one decimal: finer than any screen, and short. */

@@ -1,9 +1,9 @@
 /** Who uses which card: open device files (fdinfo) joined with what the compute driver (kfd) lists. */
-import { readdirSync, readlinkSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SourceTick } from '../../core/kinds.ts'
 import type { GpuProcess, Reading } from '../../core/model.ts'
-import { errorCode, tryList } from '../../core/system-file.ts'
+import { errorCode, tryList, tryReadLink } from '../../core/system-file.ts'
 import { tryReadSmallFile } from '../small-file.ts'
 import { parseFdinfo } from './fdinfo.ts'
 import { KfdProcesses } from './kfd-processes.ts'
@@ -140,15 +140,6 @@ export class ProcessList {
       known.hidden = ['EACCES', 'EPERM'].includes(errorCode(error))
       return []
     }
-  }
-}
-
-function tryReadLink(path: string): string | null {
-  try {
-    return readlinkSync(path)
-  } catch (error) {
-    errorCode(error)
-    return null
   }
 }
 

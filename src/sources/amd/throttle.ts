@@ -1,11 +1,6 @@
 /** The binary `gpu_metrics` table: only what no other file tells. Layouts are in the kernel's kgd_pp_interface.h. */
+import { CLOCK_REASON } from '../../core/gpu-words.ts'
 import type { Reading } from '../../core/model.ts'
-
-/** NVML's bits, onto which the throttlers are mapped. */
-const SW_POWER_CAP = 0x4
-const HW_SLOWDOWN = 0x8
-const SW_THERMAL_SLOWDOWN = 0x20
-const HW_THERMAL_SLOWDOWN = 0x40
 
 /** Throttler bits of the table, in two halves of 32: power 0–15, current 16–31, then temperature, then hot signals of regulators and CPU. */
 const POWER_BITS = 0x0000ffff
@@ -41,9 +36,9 @@ export function parseClockEventReasons(table: Buffer): Reading {
   // All ones is the driver's filler for "not told".
   if (low === 0xffffffff && high === 0xffffffff) return null
   let reasons = 0
-  if (low & POWER_BITS) reasons |= SW_POWER_CAP
-  if (low & CURRENT_BITS) reasons |= HW_SLOWDOWN
-  if (high & TEMPERATURE_BITS) reasons |= SW_THERMAL_SLOWDOWN
-  if (high & HOT_SIGNAL_BITS) reasons |= HW_SLOWDOWN | HW_THERMAL_SLOWDOWN
+  if (low & POWER_BITS) reasons |= CLOCK_REASON.softwarePowerCap
+  if (low & CURRENT_BITS) reasons |= CLOCK_REASON.hardwareSlowdown
+  if (high & TEMPERATURE_BITS) reasons |= CLOCK_REASON.softwareThermal
+  if (high & HOT_SIGNAL_BITS) reasons |= CLOCK_REASON.hardwareSlowdown | CLOCK_REASON.hardwareThermal
   return reasons
 }

@@ -1,4 +1,4 @@
-import type { PastAlert } from '../../answers.ts'
+import type { PastAlert } from '../../../../src/core/kinds.ts'
 
 /** Every word of the text is somewhere in it. */
 export function matchesText({ detector, message, severity, subject }: PastAlert, text: string): boolean {

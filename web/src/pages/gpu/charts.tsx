@@ -1,8 +1,9 @@
 /** The charts of one GPU, with one crosshair and one span of time. */
+
 import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
+import type { ProcessHistoryAnswer } from '../../../../src/core/kinds.ts'
 import type { GpuField, Reading } from '../../../../src/core/model.ts'
-import type { ProcessHistoryAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { type ChartSeries, TimeChart, type TimeChartProps } from '../../chart/time-chart.tsx'
 import { presentOf, type Track, useHistory } from '../../history.ts'

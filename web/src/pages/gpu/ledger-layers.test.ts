@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ProcessHistoryAnswer } from '../../answers.ts'
+import type { ProcessHistoryAnswer } from '../../../../src/core/kinds.ts'
 import { ledgerLayers } from './ledger-layers.ts'
 
 function history(at: readonly number[], ...columns: (number | null)[][]): ProcessHistoryAnswer {

@@ -1,6 +1,6 @@
 /** Who holds a GPU's memory over time: layers that add up to what is in use, and never to more. */
+import type { ProcessHistoryAnswer } from '../../../../src/core/kinds.ts'
 import type { Reading } from '../../../../src/core/model.ts'
-import type { ProcessHistoryAnswer } from '../../answers.ts'
 
 export interface Layer {
   readonly label: string

@@ -1,9 +1,9 @@
 /** When clocks were held back, and why: stretches of the time axis. */
+import { CLOCK_REASON, clockReasons } from '../../../../src/core/gpu-words.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import type { ChartBand } from '../../chart/time-chart.tsx'
-import { clockReasons } from '../../words.ts'
 
-const IDLE = 0x1
+const IDLE = CLOCK_REASON.gpuIdle
 
 /** `masks`: of averaged steps the largest in each, where the bits for what is worst are. */
 export function throttleBands(at: readonly number[], masks: readonly Reading[], stepMs: number): readonly ChartBand[] {

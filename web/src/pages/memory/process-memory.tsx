@@ -1,7 +1,8 @@
 /** Who had how much of this GPU's memory, over time. */
+
 import type { ReadonlySignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import type { ProcessHistoryAnswer } from '../../answers.ts'
+import type { ProcessHistoryAnswer } from '../../../../src/core/kinds.ts'
 import { ask } from '../../api.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf, type Track } from '../../history.ts'

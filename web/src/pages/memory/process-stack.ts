@@ -1,6 +1,6 @@
 /** Memory of each process over time, as layers of one stack, with their owners. */
+import type { ProcessHistoryAnswer } from '../../../../src/core/kinds.ts'
 import type { Reading } from '../../../../src/core/model.ts'
-import type { ProcessHistoryAnswer } from '../../answers.ts'
 
 export interface ProcessLayer {
   readonly label: string

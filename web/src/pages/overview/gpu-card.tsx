@@ -14,6 +14,7 @@ import {
   formatPercent,
   NOT_AVAILABLE,
   ownersOf,
+  powerCap,
   powerTone,
   severityTone,
   shortModel,
@@ -22,7 +23,6 @@ import {
 } from '../../words.ts'
 import { Forecast, MemoryBlock } from './memory-bar.tsx'
 import { StateNote } from './state-note.tsx'
-import { powerCapOf } from './totals.ts'
 
 /** `isAlone`: the only one there is, with room for a larger picture. */
 export function GpuCard({ cell, isAlone = false }: { readonly cell: GpuCell; readonly isAlone?: boolean }) {
@@ -135,7 +135,7 @@ function Figures({
         <Against
           label="Power"
           value={sample?.powerWatts ?? null}
-          limit={powerCapOf(info)}
+          limit={powerCap(info)}
           unit="W"
           tone={powerTone(sample?.powerWatts ?? null, info)}
           limitName="Power cap"

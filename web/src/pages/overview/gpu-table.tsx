@@ -2,12 +2,11 @@
 import { Sparkline } from '../../chart/sparkline.tsx'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { placeHash } from '../../place.ts'
-import { formatPercent, formatUsed, memoryTone, NOT_AVAILABLE, powerTone, temperatureTone } from '../../words.ts'
+import { formatPercent, formatUsed, memoryTone, NOT_AVAILABLE, powerCap, powerTone, temperatureTone } from '../../words.ts'
 import { Clocks, cardName, FindingCount, Owners } from './gpu-card.tsx'
 import { Forecast, MemoryMeter } from './memory-bar.tsx'
 import { holdingOf } from './memory-holders.ts'
 import { StateBadge } from './state-note.tsx'
-import { powerCapOf } from './totals.ts'
 
 export function GpuTable({ cells }: { readonly cells: readonly GpuCell[] }) {
   const isSimulated = cells.some((cell) => cell.info.value.provenance === 'simulated')
@@ -48,7 +47,7 @@ function GpuRow({ cell }: { readonly cell: GpuCell }) {
   const temperature = sample?.temperatureCelsius ?? null
   const power = sample?.powerWatts ?? null
   const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius
-  const cap = powerCapOf(info)
+  const cap = powerCap(info)
   return (
     <tr class={`${isCurrent ? '' : 'not-current'} is-${freshness.kind}`}>
       <th scope="row">

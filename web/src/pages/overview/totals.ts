@@ -1,4 +1,5 @@
 /** All GPUs of the host together. What is not current is not counted as if it were. */
+import { powerCap } from '../../../../src/core/gpu-words.ts'
 import type { GpuInfo, GpuSample, ProcessView, Reading } from '../../../../src/core/model.ts'
 
 export interface TotalsInput {
@@ -39,14 +40,10 @@ export function totalsOf(list: readonly TotalsInput[]): Totals {
     memoryUsedBytes: sum(current.map(({ sample }) => sample.memoryUsedBytes)),
     memoryTotalBytes: sum(current.map(({ sample }) => sample.memoryTotalBytes)),
     powerWatts: sum(current.map(({ sample }) => sample.powerWatts)),
-    powerCapWatts: wholeSum(current.map(({ info }) => powerCapOf(info))),
+    powerCapWatts: wholeSum(current.map(({ info }) => powerCap(info))),
     processes: processes.length === 0 ? null : new Set(people.map(({ pid }) => pid)).size,
     users: new Set(people.flatMap(({ info }) => info?.user ?? [])).size,
   }
-}
-
-export function powerCapOf(info: GpuInfo): Reading {
-  return info.powerLimitEnforcedWatts ?? info.powerLimitWatts
 }
 
 /** Of what is known; null when nothing is. */

@@ -1,7 +1,8 @@
 /** The trainings that run now, as rows. */
+import { numberOf } from '../../../../src/core/json-text.ts'
 import { compareRuns, isRunning, type KnownRun, runName } from '../../../../src/core/known/runs.ts'
 import type { Finding, Reading } from '../../../../src/core/model.ts'
-import { numberOf, type RunListed } from '../../answers.ts'
+import type { RunListed } from '../../answers.ts'
 
 export interface TrainingRow {
   readonly id: string

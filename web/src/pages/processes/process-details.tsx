@@ -1,5 +1,6 @@
 /** All that is known of one process: who it is, what it held over time, what was found, and how to make it welcome. */
-import type { ConfigAnswer, ProcessHistoryAnswer } from '../../answers.ts'
+import type { ProcessHistoryAnswer } from '../../../../src/core/kinds.ts'
+import type { ConfigAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf } from '../../history.ts'

@@ -1,5 +1,5 @@
 /** The final figures of runs that are compared. */
-import { numberOf } from '../../answers.ts'
+import { numberOf } from '../../../../src/core/json-text.ts'
 import { now } from '../../live/agent-clock.ts'
 import { setQuery } from '../../location.ts'
 import { ScrollBox } from '../../parts/parts.tsx'

@@ -1,7 +1,8 @@
 /** The course of one rank of a run: columns over steps and time, from the agent's memory and from the stream. */
 import { CURVE_FIELDS, CUSTOM, PHASE } from '../../../../src/core/curve-fields.ts'
+import { numberOf } from '../../../../src/core/json-text.ts'
 import type { Reading, TrainingStep } from '../../../../src/core/model.ts'
-import { numberOf, type StepsAnswer } from '../../answers.ts'
+import type { StepsAnswer } from '../../answers.ts'
 
 export interface RunCurve {
   readonly steps: readonly number[]

@@ -1,7 +1,8 @@
 /** What a run is and how far it came, in figures. */
+import { numberOf } from '../../../../src/core/json-text.ts'
 import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import type { Reading } from '../../../../src/core/model.ts'
-import { numberOf, type RunAnswer } from '../../answers.ts'
+import type { RunAnswer } from '../../answers.ts'
 import { now } from '../../live/agent-clock.ts'
 import { present } from '../../live/present.ts'
 import { gpus } from '../../live/store.ts'

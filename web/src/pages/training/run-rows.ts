@@ -1,6 +1,8 @@
 /** Training runs as rows of a list: what the agent keeps of them, brought up to date with what the stream tells. */
+
+import { numberOf } from '../../../../src/core/json-text.ts'
 import type { Reading, TrainingStep } from '../../../../src/core/model.ts'
-import { numberOf, type RunListed } from '../../answers.ts'
+import type { RunListed } from '../../answers.ts'
 
 export type RunState = 'running' | 'silent' | 'success' | 'oom' | 'nan' | 'killed' | 'failed' | 'ended'
 

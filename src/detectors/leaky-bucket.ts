@@ -1,16 +1,3 @@
-/** NVML's clock event reasons, bit by bit (nvml.h, nvmlClocksEventReason*). */
-export const CLOCK_REASON = {
-  gpuIdle: 0x1,
-  applicationClocks: 0x2,
-  softwarePowerCap: 0x4,
-  hardwareSlowdown: 0x8,
-  syncBoost: 0x10,
-  softwareThermal: 0x20,
-  hardwareThermal: 0x40,
-  hardwarePowerBrake: 0x80,
-  displayClocks: 0x100,
-} as const
-
 /** A bucket that fills while a bit is set and drains while it is not: reasons flicker, and a held one must not be missed for that. */
 export interface Bucket {
   lastMs: number
