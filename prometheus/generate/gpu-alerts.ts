@@ -33,8 +33,8 @@ const heat: readonly AlertRule[] = [
     detector: 'thermal',
     expr: `${margin} >= -${thermal.marginCelsius}`,
     forSeconds: thermal.holdSeconds,
-    summary: `${GPU} is hot: {{ $value | printf "%.0f" }} °C relative to its slowdown temperature`,
-    description: 'The GPU will slow itself down in a few degrees. Check the fans, the air flow and the room temperature.',
+    summary: `${GPU} is hot: {{ $value | printf "%+.0f" }} °C from its slowdown temperature`,
+    description: 'A few degrees more and the GPU slows itself down. Check the fans, the air flow and the room temperature.',
     test: { fires: temperatures(86), quiet: temperatures(80), atSeconds: 120 },
   },
   {
@@ -126,7 +126,7 @@ const memoryAlerts: readonly AlertRule[] = [
     detector: 'oom',
     expr: `gpuwarden:gpu_memory_used:ratio >= ${memory.levelRatio} and gpuwarden:gpu_memory_free:predicted_bytes <= 0`,
     forSeconds: memory.holdMinutes * 60,
-    summary: `The memory of ${GPU} will be full within ${duration(FORECAST.aheadSeconds)}`,
+    summary: `The memory of ${GPU} will be full within ${FORECAST.aheadSeconds / 60} minutes`,
     description: 'It is {{ $value | humanizePercentage }} full and grows steadily. Save a checkpoint and look for a leak.',
     test: { fires: filling(45), quiet: filling(1), atSeconds: 2400 },
   },
@@ -172,7 +172,7 @@ const fault: readonly AlertRule[] = [
     detector: 'xid',
     expr: `${xidAge},xid=~"${xids('critical')}"} < ${xid.activeMinutes * 60}`,
     forSeconds: 0,
-    summary: `XID {{ $labels.xid }}: hardware fault on ${GPU}`,
+    summary: `${GPU} has a hardware fault: XID {{ $labels.xid }}`,
     description: 'Drain the GPU. The runbook says what each XID means and whether a reset helps.',
     test: {
       fires: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="79"'), '50x40']],
@@ -186,7 +186,7 @@ const fault: readonly AlertRule[] = [
     detector: 'xid',
     expr: `${xidAge},xid!~"${xids('critical')}|${xids('info')}"} < ${xid.activeMinutes * 60}`,
     forSeconds: 0,
-    summary: `XID {{ $labels.xid }} on ${GPU}`,
+    summary: `${GPU} reported XID {{ $labels.xid }}`,
     description: 'Usually a bug in a program: read its error message first.',
     test: {
       fires: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="31"'), '50x80']],
@@ -215,7 +215,7 @@ const fault: readonly AlertRule[] = [
     detector: 'ecc',
     expr: `increase(gpu_ecc_corrected_volatile_total[${stormWindow}]) >= ${ecc.correctedCount}`,
     forSeconds: 0,
-    summary: `${GPU} corrected {{ $value | printf "%.0f" }} memory errors in ${stormWindow}`,
+    summary: `${GPU} corrected {{ $value | printf "%.0f" }} memory errors in ${ecc.correctedWindowMinutes} minutes`,
     description: 'Results are still correct, but a memory chip may be failing. Plan to drain and test this GPU.',
     test: {
       fires: [[gpu('gpu_ecc_corrected_volatile_total'), '0+10x80']],
@@ -271,7 +271,8 @@ const fault: readonly AlertRule[] = [
     expr: 'gpuwarden_gpu_state{state=~"error|stale"} == 1',
     forSeconds: gpuLost.errorHoldSeconds,
     summary: `${GPU} cannot be read: {{ $labels.state }}`,
-    description: 'The driver does not answer for it, or the sampler is being restarted. Until then no other alert about this GPU can fire.',
+    description:
+      'The driver does not answer for it, or the sampler is being restarted. Meanwhile, other alerts about this GPU cannot fire.',
     test: {
       fires: [[gpu('gpuwarden_gpu_state', 'state="error"'), '1x40']],
       quiet: [[gpu('gpuwarden_gpu_state', 'state="error"'), '1x1 0x40']],
