@@ -3,7 +3,7 @@ import type { Builder } from '@grafana/grafana-foundation-sdk/cog'
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard'
 import { DATASOURCE } from './panels.ts'
 
-/** Label matchers by what is chosen at the top of the dashboard. */
+/** Label matchers from the selection at the top of the dashboard. */
 export const ON_HOST = 'instance=~"$host"'
 export const ON_GPU = `${ON_HOST},gpu=~"$gpu"`
 export const OF_RUN = `${ON_HOST},run=~"$run"`

@@ -8,7 +8,7 @@ const per = (expr: string) => `max by (${GPU_LABELS}) (${expr})`
 export const fleetBoard = board({
   uid: 'gpuwarden-fleet',
   title: 'GPU fleet',
-  description: 'All machines with gpuwarden: what works, what is used, what is wrong.',
+  description: 'All machines with gpuwarden: what works, what is in use, what is wrong.',
   range: '6h',
   rows: [
     {
@@ -23,14 +23,14 @@ export const fleetBoard = board({
         }),
         figure({
           title: 'GPUs',
-          description: 'GPUs that are known.',
+          description: 'All known GPUs.',
           queries: [{ expr: `count(gpuwarden_gpu_up{${ON_GPU}})` }],
           unit: 'none',
           width: 3,
         }),
         figure({
           title: 'GPUs not working',
-          description: 'Lost, in need of a reset, not readable, or without a fresh sample.',
+          description: 'Lost, in need of a reset, unreadable, or without a recent sample.',
           queries: [{ expr: `count(gpuwarden_gpu_up{${ON_GPU}} == 0) or vector(0)` }],
           unit: 'none',
           width: 3,
@@ -41,14 +41,14 @@ export const fleetBoard = board({
         }),
         figure({
           title: 'Busy GPUs',
-          description: 'With a kernel running in the latest sample.',
+          description: 'GPUs with a kernel running in the latest sample.',
           queries: [{ expr: `count(gpu_utilization_percent{${ON_GPU}} > 0) or vector(0)` }],
           unit: 'none',
           width: 3,
         }),
         figure({
           title: 'Mean utilization',
-          description: 'Over all GPUs that are chosen.',
+          description: 'Over all selected GPUs.',
           queries: [{ expr: `avg(gpu_utilization_percent{${ON_GPU}})` }],
           unit: 'percent',
           decimals: 0,
@@ -56,7 +56,7 @@ export const fleetBoard = board({
         }),
         figure({
           title: 'Memory in use',
-          description: 'Share of the memory of all GPUs that are chosen.',
+          description: 'Share of the memory of all selected GPUs.',
           queries: [{ expr: `sum(gpu_memory_used_mb{${ON_GPU}}) / sum(gpu_memory_total_mb{${ON_GPU}})` }],
           unit: 'percentunit',
           decimals: 0,
@@ -64,14 +64,14 @@ export const fleetBoard = board({
         }),
         figure({
           title: 'Power',
-          description: 'Of all GPUs that are chosen.',
+          description: 'Sum over all selected GPUs.',
           queries: [{ expr: `sum(gpu_power_draw_watts{${ON_GPU}})` }],
           unit: 'watt',
           width: 3,
         }),
         figure({
           title: 'Firing alerts',
-          description: 'Of the rules that come with gpuwarden.',
+          description: 'From the rules that come with gpuwarden.',
           queries: [{ expr: `count(ALERTS{alertstate="firing",alertname=~"Gpu.*|Training.*",${ON_HOST}}) or vector(0)` }],
           unit: 'none',
           width: 3,
@@ -88,7 +88,7 @@ export const fleetBoard = board({
         table(
           {
             title: 'GPUs',
-            description: 'The latest values of each GPU. A value that the device cannot tell is empty.',
+            description: 'The latest values of each GPU. Values the device does not report are empty.',
             queries: [
               { expr: per(`gpuwarden_gpu_up{${ON_GPU}}`), legend: 'up' },
               { expr: per(`gpu_utilization_percent{${ON_GPU}}`), legend: 'utilization %' },
@@ -131,7 +131,7 @@ export const fleetBoard = board({
         }),
         lines({
           title: 'State',
-          description: 'GPUs that are in a state other than ok.',
+          description: 'GPUs in a state other than ok.',
           queries: [{ expr: `sum by (instance, state) (gpuwarden_gpu_state{${ON_GPU},state!="ok"})`, legend: '{{instance}} {{state}}' }],
           unit: 'none',
           width: 12,
@@ -144,7 +144,7 @@ export const fleetBoard = board({
       panels: [
         lines({
           title: 'Findings',
-          description: 'What the detectors of the agents hold to be true now.',
+          description: 'What the detectors of the agents report now.',
           queries: [
             {
               expr: `sum by (instance, detector, severity) (gpuwarden_findings_active{${ON_HOST}})`,
@@ -172,7 +172,7 @@ export const fleetBoard = board({
         ),
         lines({
           title: 'Host memory and CPU',
-          description: 'A data loader that has eaten the memory of the host ends the training as surely as the GPU does.',
+          description: 'A data loader that uses up host memory ends a training as surely as a full GPU does.',
           queries: [
             { expr: `host_memory_used_bytes{${ON_HOST}} / host_memory_total_bytes{${ON_HOST}}`, legend: '{{instance}} memory' },
             { expr: `host_cpu_ratio{${ON_HOST}}`, legend: '{{instance}} CPU' },
@@ -184,7 +184,7 @@ export const fleetBoard = board({
         }),
         lines({
           title: 'Cost of gpuwarden',
-          description: 'Processor time of the agent and its sampler, in cores.',
+          description: 'CPU time of the agent and its sampler, in cores.',
           queries: [
             {
               expr: `sum by (instance, process) (rate(gpuwarden_process_cpu_seconds_total{${ON_HOST}}[$__rate_interval]))`,

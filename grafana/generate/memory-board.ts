@@ -17,7 +17,7 @@ const allocator = (kind: string) => `memory_allocation_mb{${OF_RUN},kind="${kind
 export const memoryBoard = board({
   uid: 'gpuwarden-memory',
   title: 'GPU memory and OOM',
-  description: 'Where the memory of the GPUs goes, and whether it will last.',
+  description: 'Who uses the GPU memory, and when it will be full.',
   range: '3h',
   rows: [
     {
@@ -33,8 +33,8 @@ export const memoryBoard = board({
           steps: FULL,
         }),
         figure({
-          title: 'Out of memory expected in',
-          description: 'The soonest that an agent predicts; it looks at every sample, not only at every scrape.',
+          title: 'Out of memory in',
+          description: 'The earliest forecast of an agent, which uses every sample, not only the scraped ones.',
           queries: [{ expr: `min(gpu_predicted_oom_seconds{${ON_GPU}})` }],
           unit: 's',
           width: 6,
@@ -46,7 +46,7 @@ export const memoryBoard = board({
         }),
         figure({
           title: 'Allocator retries',
-          description: 'Times an allocator had to free its cache and ask again, in the chosen time.',
+          description: 'Times an allocator had to flush its cache and retry, in the selected time range.',
           queries: [{ expr: `sum(increase(training_alloc_retries_total{${OF_RUN}}[$__range]))` }],
           unit: 'none',
           decimals: 0,
@@ -55,7 +55,7 @@ export const memoryBoard = board({
         }),
         figure({
           title: 'Out-of-memory errors',
-          description: 'Times an allocator gave up, in the chosen time.',
+          description: 'Times an allocator gave up, in the selected time range.',
           queries: [{ expr: `sum(increase(training_ooms_total{${OF_RUN}}[$__range]))` }],
           unit: 'none',
           decimals: 0,
@@ -68,7 +68,7 @@ export const memoryBoard = board({
         }),
         lines({
           title: 'Share of memory in use',
-          description: 'The lines are the levels of the alerts.',
+          description: 'The lines are the alert thresholds.',
           queries: [{ expr: `gpu_memory_used_mb{${ON_GPU}} / gpu_memory_total_mb{${ON_GPU}}`, legend: GPU }],
           unit: 'percentunit',
           width: 12,
@@ -77,9 +77,9 @@ export const memoryBoard = board({
           steps: FULL,
         }),
         lines({
-          title: 'Free memory and where it is heading',
+          title: 'Free memory and its forecast',
           description:
-            'Dashed in meaning: free memory in an hour if it goes on like this. Below 0 it will not last. Needs the recording rules.',
+            'The forecast is the free memory in an hour at the current rate; below 0 the GPU runs out of memory. Needs the recording rules.',
           queries: [
             { expr: `gpuwarden:gpu_memory_free:bytes{${ON_GPU}}`, legend: GPU },
             { expr: `gpuwarden:gpu_memory_free:predicted_bytes{${ON_GPU}}`, legend: `${GPU} in 1 h` },
@@ -94,7 +94,7 @@ export const memoryBoard = board({
       panels: [
         stacked({
           title: 'By user',
-          description: 'Memory of the processes of each user; those whose owner is unknown have no name.',
+          description: 'Memory of the processes of each user. Processes with an unknown owner have no name.',
           queries: [{ expr: `sum by (instance, user) (gpu_process_memory_bytes{${ON_GPU}})`, legend: '{{instance}} {{user}}' }],
           unit: 'bytes',
           width: 12,
@@ -102,7 +102,7 @@ export const memoryBoard = board({
         }),
         lines({
           title: 'Largest processes',
-          description: 'The ten that hold most.',
+          description: 'The ten that hold the most memory.',
           queries: [
             { expr: `topk(10, gpu_process_memory_bytes{${ON_GPU}})`, legend: '{{instance}} GPU {{gpu}} {{process}} {{pid}} ({{user}})' },
           ],
@@ -113,7 +113,7 @@ export const memoryBoard = board({
         table(
           {
             title: 'Idle but held',
-            description: 'GPUs that did nothing for half an hour while memory was held. Needs the recording rules.',
+            description: 'GPUs that were idle for half an hour while their memory was held. Needs the recording rules.',
             queries: [
               {
                 expr: `max by (instance, gpu, name) (gpu_memory_used_mb{${ON_GPU}} and gpuwarden:gpu_idle_holding:bool{${ON_GPU}} == 1)`,
@@ -142,7 +142,7 @@ export const memoryBoard = board({
       panels: [
         lines({
           title: 'Allocated, reserved and peak',
-          description: 'What tensors use, what the allocator keeps, and the highest that was used.',
+          description: 'What tensors use, what the allocator reserves, and the peak in use.',
           queries: [
             { expr: allocator('allocated'), legend: '{{run}} rank {{rank}} allocated' },
             { expr: allocator('reserved'), legend: '{{run}} rank {{rank}} reserved' },
@@ -155,7 +155,7 @@ export const memoryBoard = board({
         lines({
           title: 'Fragmentation',
           description:
-            'Kept by the allocator without being used, and the part of it that is split into pieces, as shares of what is reserved.',
+            'Reserved memory that is not in use, and the fragmented part of it (unusable pieces of segments that are partly in use), as shares of reserved memory.',
           queries: [
             { expr: `1 - ${allocator('allocated')} / ignoring (kind) ${allocator('reserved')}`, legend: '{{run}} rank {{rank}} unused' },
             {
@@ -170,14 +170,14 @@ export const memoryBoard = board({
         }),
         lines({
           title: 'Growth of allocated memory',
-          description: 'Bytes per hour over the last quarter of an hour. A leak is a line that stays above zero.',
+          description: 'Bytes per hour, over the last 15 minutes. A line that stays above zero is a leak.',
           queries: [{ expr: `deriv(${allocator('allocated')}[15m]) * 3600`, legend: '{{run}} rank {{rank}}' }],
           unit: 'mbytes',
           width: 12,
         }),
         lines({
           title: 'Allocator retries',
-          description: 'Each one flushes the cache and costs time: the memory is nearly full.',
+          description: 'Each retry flushes the cache and takes time: memory is nearly full.',
           queries: [{ expr: `increase(training_alloc_retries_total{${OF_RUN}}[$__rate_interval])`, legend: '{{run}} rank {{rank}}' }],
           unit: 'none',
           width: 12,

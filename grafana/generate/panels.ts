@@ -1,4 +1,4 @@
-/** The kinds of panels that our dashboards are made of, with the choices that all of one kind share. */
+/** The kinds of panels, with the options that all panels of a kind share. */
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog'
 import * as common from '@grafana/grafana-foundation-sdk/common'
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard'
@@ -34,7 +34,7 @@ export interface PanelSpec {
   readonly max?: number
   readonly decimals?: number
   readonly steps?: readonly Step[]
-  /** What is shown where there is nothing. */
+  /** Shown when there is no data. */
   readonly nothing?: string
 }
 

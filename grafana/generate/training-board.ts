@@ -1,4 +1,4 @@
-/** The GPUs of a training and its curves, side by side. */
+/** The curves of a training next to those of its GPUs. */
 import { THRESHOLDS } from '../../src/detectors/thresholds.ts'
 import { board, OF_RUN, ON_GPU } from './board.ts'
 import { buckets, gauge, lines, type Step } from './panels.ts'
@@ -26,7 +26,7 @@ const quantile = (q: number) => `histogram_quantile(${q}, sum by (run, le) (rate
 export const trainingBoard = board({
   uid: 'gpuwarden-training',
   title: 'GPU training',
-  description: 'What the GPUs do while a model is trained, and how the training goes.',
+  description: 'What the GPUs do during a training, and how the training goes.',
   range: '1h',
   rows: [
     {
@@ -43,7 +43,7 @@ export const trainingBoard = board({
         }),
         gauge({
           title: 'Temperature',
-          description: 'Colours change at levels that suit most cards; alerts go by the own limit of each card.',
+          description: 'Colors change at levels that suit most GPUs; alerts use the limit of each GPU.',
           queries: [{ expr: `gpu_temperature_celsius{${ON_GPU}}`, legend: GPU }],
           unit: 'celsius',
           width: 12,
@@ -53,7 +53,7 @@ export const trainingBoard = board({
         }),
         lines({
           title: 'Power draw',
-          description: 'Power drawn now, and the limit that is set.',
+          description: 'Current power draw and the power limit.',
           queries: [
             { expr: `gpu_power_draw_watts{${ON_GPU}}`, legend: GPU },
             { expr: `gpu_power_limit_watts{${ON_GPU}}`, legend: `${GPU} limit` },
@@ -72,7 +72,7 @@ export const trainingBoard = board({
         }),
         lines({
           title: 'Memory share',
-          description: 'Memory in use against the size of the memory.',
+          description: 'Memory in use as a share of total memory.',
           queries: [{ expr: `gpu_memory_used_mb{${ON_GPU}} / gpu_memory_total_mb{${ON_GPU}}`, legend: GPU }],
           unit: 'percentunit',
           width: 8,
@@ -82,7 +82,7 @@ export const trainingBoard = board({
         }),
         lines({
           title: 'Temperature over time',
-          description: 'With the temperature at which each card slows down.',
+          description: 'With the slowdown temperature of each GPU.',
           queries: [
             { expr: `gpu_temperature_celsius{${ON_GPU}}`, legend: GPU },
             { expr: `gpu_temperature_slowdown_celsius{${ON_GPU}}`, legend: `${GPU} slows down` },
@@ -92,7 +92,7 @@ export const trainingBoard = board({
         }),
         lines({
           title: 'Why clocks are low',
-          description: 'Reasons that hold now: heat, power limit, power brake. Idle is left out.',
+          description: 'Current reasons: heat, power limit, power brake. Idle is left out.',
           queries: [
             {
               expr: `sum by (instance, reason) (gpu_throttle_reason{${ON_GPU},reason!~"idle|application_clocks|display|sync_boost"})`,
@@ -124,7 +124,7 @@ export const trainingBoard = board({
         }),
         lines({
           title: 'Gradient norm',
-          description: 'L2 norm of the gradient; the line is the level of the alert.',
+          description: 'L2 norm of the gradient. The line is the alert threshold.',
           queries: [{ expr: `gradient_norm{${OF_RUN}}`, legend: RUN }],
           unit: 'none',
           width: 12,

@@ -1,4 +1,4 @@
-/** What the GPUs cost and how much of that was for nothing. Prices are typed in at the top. */
+/** What the GPUs cost and how much of that was wasted. Prices are typed in at the top. */
 import { board, ON_GPU } from './board.ts'
 import { figure, lines, table } from './panels.ts'
 
@@ -20,11 +20,11 @@ export const wasteBoard = board({
   ],
   rows: [
     {
-      title: 'In the chosen time',
+      title: 'In the selected time range',
       panels: [
         figure({
           title: 'GPU hours',
-          description: 'Hours in which GPUs were there and working.',
+          description: 'Hours in which GPUs were present and working.',
           queries: [{ expr: hours(`(${idle} >= bool 0)`) }],
           unit: 'none',
           decimals: 1,
@@ -32,7 +32,7 @@ export const wasteBoard = board({
         }),
         figure({
           title: 'Idle GPU hours',
-          description: 'Hours without a single kernel for five minutes and more.',
+          description: 'Hours without any kernel for five minutes or more.',
           queries: [{ expr: hours(idle) }],
           unit: 'none',
           decimals: 1,
@@ -50,7 +50,7 @@ export const wasteBoard = board({
         }),
         figure({
           title: 'Energy',
-          description: 'From the energy counters of the cards.',
+          description: 'From the energy counters of the GPUs.',
           queries: [{ expr: energy() }],
           unit: 'kwatth',
           decimals: 2,
@@ -58,7 +58,7 @@ export const wasteBoard = board({
         }),
         figure({
           title: 'Cost of energy',
-          description: 'Energy of the cards alone, without host and cooling.',
+          description: 'Energy of the GPUs only, without host and cooling.',
           queries: [{ expr: `${energy()} * $kwh_price` }],
           unit: 'none',
           decimals: 2,
@@ -66,7 +66,7 @@ export const wasteBoard = board({
         }),
         figure({
           title: 'Mean utilization',
-          description: 'Over all GPUs and the chosen time.',
+          description: 'Over all GPUs and the selected time range.',
           queries: [{ expr: `avg(avg_over_time(gpu_utilization_percent{${ON_GPU}}[$__range]))` }],
           unit: 'percent',
           decimals: 0,
@@ -96,7 +96,7 @@ export const wasteBoard = board({
         table(
           {
             title: 'By user: memory held',
-            description: 'Mean memory that the processes of a user held in the chosen time, in GiB.',
+            description: 'Mean memory held by the processes of each user in the selected time range, in GiB.',
             queries: [
               {
                 expr: `sum by (user) (avg_over_time(gpu_process_memory_bytes{${ON_GPU}}[$__range])) / ${1024 ** 3}`,
@@ -131,7 +131,7 @@ export const wasteBoard = board({
         }),
         lines({
           title: 'Time lost to heat and power limits',
-          description: 'Share of time in which a GPU was slowed down.',
+          description: 'Share of time in which a GPU was throttled.',
           queries: [
             { expr: `rate(gpu_thermal_violation_seconds_total{${ON_GPU}}[$__rate_interval])`, legend: '{{instance}} GPU {{gpu}} heat' },
             { expr: `rate(gpu_power_violation_seconds_total{${ON_GPU}}[$__rate_interval])`, legend: '{{instance}} GPU {{gpu}} power' },

@@ -7,14 +7,14 @@ import { FORECAST } from './rule-parameters.ts'
 const { thermal, throttle, powerBrake, memory, xid, ecc, remap, gpuLost, idleHolding } = THRESHOLDS
 const MEBIBYTE = 1024 ** 2
 
-/** What a person calls the GPU, with a word in front when it is not a real one. */
-const GPU = '{{ if $labels.simulated }}SIMULATED {{ end }}GPU {{ $labels.gpu }} ({{ $labels.name }}) of {{ $labels.instance }}'
+/** The name of the GPU for people; simulated ones are marked. */
+const GPU = '{{ if $labels.simulated }}SIMULATED {{ end }}GPU {{ $labels.gpu }} ({{ $labels.name }}) on {{ $labels.instance }}'
 
 function xids(severity: 'info' | 'critical'): string {
   return [...XID_MEANINGS].flatMap(([code, meaning]) => (meaning.severity === severity ? [code] : [])).join('|')
 }
 
-/** Of a recording the time is long past; only what happens now can be recent. */
+/** Replays are left out: their timestamps are in the past. */
 const xidAge = `time() - gpu_xid_last_timestamp_seconds{replay=""`
 const margin = 'max without (sensor) (gpuwarden:gpu_temperature_margin:celsius)'
 const reason = (names: string) => `max without (reason) (gpu_throttle_reason{reason=~"${names}"}) == 1`
@@ -33,8 +33,8 @@ const heat: readonly AlertRule[] = [
     detector: 'thermal',
     expr: `${margin} >= -${thermal.marginCelsius}`,
     forSeconds: thermal.holdSeconds,
-    summary: `${GPU} is hot: {{ $value | printf "%.0f" }} °C from its own limit`,
-    description: 'It is within a few degrees of the temperature at which it slows down. Check fans, air flow and the room.',
+    summary: `${GPU} is hot: {{ $value | printf "%+.0f" }} °C from its slowdown temperature`,
+    description: 'A few degrees more and the GPU slows itself down. Check the fans, the air flow and the room temperature.',
     test: { fires: temperatures(86), quiet: temperatures(80), atSeconds: 120 },
   },
   {
@@ -43,8 +43,8 @@ const heat: readonly AlertRule[] = [
     detector: 'thermal',
     expr: `${margin} >= 0`,
     forSeconds: thermal.criticalHoldSeconds,
-    summary: `${GPU} has reached the temperature at which it slows down`,
-    description: 'Clocks are cut, and the card will switch itself off if it goes on. Stop work on it or lower its power limit now.',
+    summary: `${GPU} has reached its slowdown temperature`,
+    description: 'Its clocks are being cut, and it will shut down if it gets hotter. Stop the work on it or lower its power limit now.',
     test: { fires: temperatures(91), quiet: temperatures(86), atSeconds: 120 },
   },
   {
@@ -53,8 +53,8 @@ const heat: readonly AlertRule[] = [
     detector: 'throttle',
     expr: `(${reason('sw_thermal|hw_thermal')}) or (${reason('hw_slowdown')} unless ${reason('hw_power_brake')})`,
     forSeconds: throttle.holdSeconds,
-    summary: `${GPU} is slowed down by heat or by its own protection`,
-    description: 'Training on it is slower than it could be, and so is every rank that waits for it. Check cooling and power supply.',
+    summary: `${GPU} is throttled by heat or by its hardware protection`,
+    description: 'Training on it is slower, and so is every rank that waits for it. Check cooling and power supply.',
     test: {
       fires: [[gpu('gpu_throttle_reason', 'reason="hw_thermal"'), '1x40']],
       quiet: [
@@ -70,8 +70,8 @@ const heat: readonly AlertRule[] = [
     detector: 'power_brake',
     expr: reason('hw_power_brake'),
     forSeconds: powerBrake.holdSeconds,
-    summary: `${GPU} is held down by the external power brake`,
-    description: 'The server asks the card to save power: a power supply is failing or overloaded.',
+    summary: `${GPU} is slowed down by the external power brake`,
+    description: 'The server told the GPU to save power: a power supply is failing or overloaded.',
     test: {
       fires: [[gpu('gpu_throttle_reason', 'reason="hw_power_brake"'), '1x40']],
       quiet: [[gpu('gpu_throttle_reason', 'reason="sw_power_cap"'), '1x40']],
@@ -85,7 +85,7 @@ const heat: readonly AlertRule[] = [
     expr: reason('sw_power_cap'),
     forSeconds: throttle.powerCapHoldSeconds,
     summary: `${GPU} runs at its power limit`,
-    description: 'Normal under full load. If it is slower than others of its kind, compare their power limits.',
+    description: 'This is normal under full load. If it is slower than other GPUs of the same model, compare their power limits.',
     test: {
       fires: [[gpu('gpu_throttle_reason', 'reason="sw_power_cap"'), '1x40']],
       quiet: [[gpu('gpu_throttle_reason', 'reason="sw_power_cap"'), '1x10 0x30']],
@@ -107,7 +107,7 @@ const memoryAlerts: readonly AlertRule[] = [
     expr: `gpuwarden:gpu_memory_used:ratio >= ${memory.fullRatio}`,
     forSeconds: memory.holdMinutes * 60,
     summary: `The memory of ${GPU} is {{ $value | humanizePercentage }} full`,
-    description: 'The next larger batch or a second process will run out of memory. A caching allocator may look like this and be fine.',
+    description: 'A larger batch or a second process will run out of memory. With a caching allocator this can be normal.',
     test: {
       fires: [
         [gpu('gpu_memory_used_mb'), '78000x80'],
@@ -126,8 +126,8 @@ const memoryAlerts: readonly AlertRule[] = [
     detector: 'oom',
     expr: `gpuwarden:gpu_memory_used:ratio >= ${memory.levelRatio} and gpuwarden:gpu_memory_free:predicted_bytes <= 0`,
     forSeconds: memory.holdMinutes * 60,
-    summary: `The memory of ${GPU} fills up and will be full within ${duration(FORECAST.aheadSeconds)}`,
-    description: 'It is {{ $value | humanizePercentage }} full and has grown steadily. Save a checkpoint; look for a leak.',
+    summary: `The memory of ${GPU} will be full within ${FORECAST.aheadSeconds / 60} minutes`,
+    description: 'It is {{ $value | humanizePercentage }} full and grows steadily. Save a checkpoint and look for a leak.',
     test: { fires: filling(45), quiet: filling(1), atSeconds: 2400 },
   },
   {
@@ -136,9 +136,8 @@ const memoryAlerts: readonly AlertRule[] = [
     detector: 'oom',
     expr: 'gpu_predicted_oom_seconds >= 0',
     forSeconds: 0,
-    summary: 'Out of memory expected in {{ $value | humanizeDuration }} on GPU {{ $labels.gpu }} of {{ $labels.instance }}',
-    description:
-      'Concluded by the agent from the samples of the run itself{{ if $labels.run }} ({{ $labels.run }}){{ end }}. Save a checkpoint.',
+    summary: 'GPU {{ $labels.gpu }} on {{ $labels.instance }} will run out of memory in {{ $value | humanizeDuration }}',
+    description: 'The agent predicts this from every sample{{ if $labels.run }} of run {{ $labels.run }}{{ end }}. Save a checkpoint now.',
     test: { fires: [[gpu('gpu_predicted_oom_seconds'), '240x40']], quiet: [[gpu('gpu_memory_used_mb'), '1x40']], atSeconds: 60 },
   },
   {
@@ -147,11 +146,11 @@ const memoryAlerts: readonly AlertRule[] = [
     detector: 'idle_holding',
     expr:
       `gpu_memory_used_mb and gpuwarden:gpu_idle_holding:bool == 1` +
-      // Half an hour must have been seen, not only the minutes since the agent was started.
+      // The whole window must have been observed, not only the minutes since the agent started.
       ` and gpu_utilization_percent offset ${idleWindow}`,
     forSeconds: 0,
-    summary: `${GPU} has done nothing for ${idleHolding.minutes} minutes, and {{ $value | printf "%.0f" }} MiB of it are held`,
-    description: 'A notebook kernel or a crashed run may have been left behind. Ask its owner to end it.',
+    summary: `${GPU} has been idle for ${idleHolding.minutes} minutes while {{ $value | printf "%.0f" }} MiB of its memory is held`,
+    description: 'It may be a forgotten notebook kernel or a crashed run. Ask the owner to end it.',
     test: {
       fires: [
         [gpu('gpu_utilization_percent'), '0x200'],
@@ -173,8 +172,8 @@ const fault: readonly AlertRule[] = [
     detector: 'xid',
     expr: `${xidAge},xid=~"${xids('critical')}"} < ${xid.activeMinutes * 60}`,
     forSeconds: 0,
-    summary: `XID {{ $labels.xid }}: a hardware fault of ${GPU}`,
-    description: 'Drain the GPU. The runbook says what each number means and whether a reset helps.',
+    summary: `${GPU} has a hardware fault: XID {{ $labels.xid }}`,
+    description: 'Drain the GPU. The runbook says what each XID means and whether a reset helps.',
     test: {
       fires: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="79"'), '50x40']],
       quiet: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="31"'), '50x40']],
@@ -187,8 +186,8 @@ const fault: readonly AlertRule[] = [
     detector: 'xid',
     expr: `${xidAge},xid!~"${xids('critical')}|${xids('info')}"} < ${xid.activeMinutes * 60}`,
     forSeconds: 0,
-    summary: `XID {{ $labels.xid }} on ${GPU}`,
-    description: 'Most often a program that made a mistake; look at its own error message first.',
+    summary: `${GPU} reported XID {{ $labels.xid }}`,
+    description: 'Usually a bug in a program: read its error message first.',
     test: {
       fires: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="31"'), '50x80']],
       quiet: [[gpu('gpu_xid_last_timestamp_seconds', 'xid="43"'), '50x80']],
@@ -201,9 +200,9 @@ const fault: readonly AlertRule[] = [
     detector: 'ecc',
     expr: 'gpu_ecc_uncorrected_volatile_total > 0',
     forSeconds: 0,
-    summary: `${GPU} had {{ $value }} memory error(s) that could not be corrected`,
+    summary: `${GPU} had {{ $value }} uncorrectable memory error(s)`,
     description:
-      'Results on it may be wrong. Restart what runs there from its last checkpoint, then reset the GPU. It stays until the driver is loaded anew.',
+      'Results may be wrong. Restart the run from its last checkpoint, then reset the GPU. The alert stays until the driver is reloaded.',
     test: {
       fires: [[gpu('gpu_ecc_uncorrected_volatile_total'), '1x40']],
       quiet: [[gpu('gpu_ecc_uncorrected_volatile_total'), '0x40']],
@@ -216,8 +215,8 @@ const fault: readonly AlertRule[] = [
     detector: 'ecc',
     expr: `increase(gpu_ecc_corrected_volatile_total[${stormWindow}]) >= ${ecc.correctedCount}`,
     forSeconds: 0,
-    summary: `${GPU} corrected {{ $value | printf "%.0f" }} memory errors in ${stormWindow}`,
-    description: 'Results are still right, but a memory chip may be failing: plan to drain and test this GPU.',
+    summary: `${GPU} corrected {{ $value | printf "%.0f" }} memory errors in ${ecc.correctedWindowMinutes} minutes`,
+    description: 'Results are still correct, but a memory chip may be failing. Plan to drain and test this GPU.',
     test: {
       fires: [[gpu('gpu_ecc_corrected_volatile_total'), '0+10x80']],
       quiet: [[gpu('gpu_ecc_corrected_volatile_total'), '0+1x80']],
@@ -230,7 +229,7 @@ const fault: readonly AlertRule[] = [
     detector: 'remap',
     expr: 'gpu_row_remap_failure == 1',
     forSeconds: remap.settleSeconds,
-    summary: `${GPU} could not replace a failing memory row`,
+    summary: `${GPU} could not remap a failing memory row`,
     description: 'Replace the card.',
     test: { fires: [[gpu('gpu_row_remap_failure'), '1x40']], quiet: [[gpu('gpu_row_remap_failure'), '0x40']], atSeconds: 120 },
   },
@@ -240,8 +239,8 @@ const fault: readonly AlertRule[] = [
     detector: 'remap',
     expr: 'gpu_row_remap_pending == 1 or gpu_retired_pages_pending > 0',
     forSeconds: remap.settleSeconds,
-    summary: `${GPU} waits for a reset to replace failing memory`,
-    description: 'Reset it, or reboot the server, when it is free.',
+    summary: `${GPU} needs a reset to remap failing memory`,
+    description: 'Reset the GPU or reboot the server when it is free.',
     test: {
       fires: [
         [gpu('gpu_retired_pages_pending'), '2x40'],
@@ -257,8 +256,8 @@ const fault: readonly AlertRule[] = [
     detector: 'gpu_lost',
     expr: 'gpuwarden_gpu_state{state=~"lost|reset_required"} == 1',
     forSeconds: gpuLost.settleSeconds,
-    summary: `${GPU} is gone: {{ $labels.state }}`,
-    description: 'It fell off the bus or wants a reset; whatever ran on it has failed. Keep the kernel log, then reset or reboot.',
+    summary: `${GPU} is lost: {{ $labels.state }}`,
+    description: 'It fell off the bus or needs a reset, and what ran on it has failed. Save the kernel log, then reset or reboot.',
     test: {
       fires: [[gpu('gpuwarden_gpu_state', 'state="lost"'), '1x40']],
       quiet: [[gpu('gpuwarden_gpu_state', 'state="suspended"'), '1x40']],
@@ -272,7 +271,8 @@ const fault: readonly AlertRule[] = [
     expr: 'gpuwarden_gpu_state{state=~"error|stale"} == 1',
     forSeconds: gpuLost.errorHoldSeconds,
     summary: `${GPU} cannot be read: {{ $labels.state }}`,
-    description: 'The driver does not answer for it, or the sampler is being restarted. Nothing else here is known of it meanwhile.',
+    description:
+      'The driver does not answer for it, or the sampler is being restarted. Meanwhile, other alerts about this GPU cannot fire.',
     test: {
       fires: [[gpu('gpuwarden_gpu_state', 'state="error"'), '1x40']],
       quiet: [[gpu('gpuwarden_gpu_state', 'state="error"'), '1x1 0x40']],
@@ -285,8 +285,8 @@ const fault: readonly AlertRule[] = [
     detector: 'gpu_lost',
     expr: 'max_over_time(gpuwarden:instance_gpus:count[1h]) - gpuwarden:instance_gpus:count > 0',
     forSeconds: gpuLost.missingSeconds,
-    summary: '{{ $labels.instance }} has {{ $value }} GPU(s) less than an hour ago',
-    description: 'A card is no longer reported at all. If it was taken out on purpose, this ends by itself after an hour.',
+    summary: '{{ $labels.instance }} has {{ $value }} GPU(s) fewer than an hour ago',
+    description: 'A GPU is no longer reported. If it was removed on purpose, this alert ends after an hour.',
     test: {
       fires: [
         [agent('gpuwarden_gpu_up', 'gpu="0"'), '1x80'],
@@ -305,8 +305,8 @@ const fault: readonly AlertRule[] = [
     detector: 'gpu_lost',
     expr: 'gpu_recovery_action > 0',
     forSeconds: gpuLost.settleSeconds,
-    summary: `The driver asks for a recovery of ${GPU} (action {{ $value }})`,
-    description: '1 reset the GPU, 2 reboot, 3 drain peer-to-peer traffic, 4 drain and reset.',
+    summary: `${GPU} needs recovery (action {{ $value }})`,
+    description: 'The driver asks for this action: 1 reset the GPU, 2 reboot, 3 drain peer-to-peer traffic, 4 drain and reset.',
     test: { fires: [[gpu('gpu_recovery_action'), '1x40']], quiet: [[gpu('gpu_recovery_action'), '0x40']], atSeconds: 120 },
   },
 ]

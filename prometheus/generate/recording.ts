@@ -1,4 +1,4 @@
-/** Queries that are asked often or cost much, evaluated once. */
+/** Frequent or expensive queries, evaluated once. */
 import { THRESHOLDS } from '../../src/detectors/thresholds.ts'
 import { agent, duration, gpu, type RecordingRule, type RuleGroup, run } from './rule.ts'
 import { FORECAST, WAIT_PHASES } from './rule-parameters.ts'

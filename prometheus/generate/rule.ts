@@ -14,7 +14,7 @@ export interface AlertRule {
   readonly summary: string
   /** What it means and what to do first. */
   readonly description: string
-  /** The detector of the agent that watches for the same; null: only seen from outside. */
+  /** The agent's detector of the same problem; null: visible only from outside. */
   readonly detector: string | null
   readonly test: {
     /** Samples are 15 s apart. */

@@ -32,7 +32,7 @@ const training: readonly AlertRule[] = [
     expr: 'training_loss != training_loss or abs(training_loss) == Inf',
     forSeconds: 0,
     summary: `The loss of ${RUN} is {{ $value }}`,
-    description: 'Every step from here on is wasted. Stop the run and go back to the last good checkpoint.',
+    description: 'Every further step is wasted. Stop the run and go back to the last good checkpoint.',
     test: { fires: [[run('training_loss'), `1x10${' NaN'.repeat(30)}`]], quiet: [[run('training_loss'), '1x40']], atSeconds: 300 },
   },
   {
@@ -44,7 +44,7 @@ const training: readonly AlertRule[] = [
       ` - ${lossPlateau.minImprovementRatio} * abs(avg_over_time(training_loss[${half}] offset ${half}))` +
       ` and training_steps_total - training_steps_total offset ${duration(2 * PLATEAU_HALF_SECONDS)} >= ${plateauSteps}`,
     forSeconds: 0,
-    summary: `The loss of ${RUN} has not fallen for two hours`,
+    summary: `The loss of ${RUN} has not decreased for two hours`,
     description: 'It may have converged, or the learning rate may be too low or too high. The value is the mean of the last hour.',
     test: {
       fires: [
@@ -65,7 +65,7 @@ const training: readonly AlertRule[] = [
     expr: `gradient_norm > ${gradExplosion.norm}`,
     forSeconds: TRAINING_HOLD_SECONDS,
     summary: `The gradient norm of ${RUN} is {{ $value | printf "%.1f" }}`,
-    description: 'Gradients explode before the loss does. Clip them, lower the learning rate, or look at the last batches.',
+    description: 'The gradient often explodes before the loss does. Clip it, lower the learning rate, or check the last batches.',
     test: { fires: [[run('gradient_norm'), '25x40']], quiet: [[run('gradient_norm'), '1x5 25x1 1x40']], atSeconds: 180 },
   },
   {
@@ -78,7 +78,7 @@ const training: readonly AlertRule[] = [
       ' unless on (job, instance, run) training_run_end_timestamp_seconds',
     forSeconds: 0,
     summary: `No step of ${RUN} for {{ $value | humanizeDuration }}`,
-    description: `That is more than ${stall.stepTimes} times its usual step. Look for a hanging collective, a data loader that waits, or a checkpoint on a slow disk.`,
+    description: `That is more than ${stall.stepTimes} times its usual step time. Look for a hanging collective, a waiting data loader, or a checkpoint on a slow disk.`,
     test: { fires: stepTimes('100x80'), quiet: stepTimes('0+15x80'), atSeconds: 600 },
   },
   {
@@ -89,8 +89,8 @@ const training: readonly AlertRule[] = [
       `${work} / on (job, run) group_left quantile by (job, run) (0.5, ${work}) > ${straggler.ratio}` +
       ` and on (job, run) count by (job, run) (${work}) > 1`,
     forSeconds: STRAGGLER_HOLD_SECONDS,
-    summary: `Rank {{ $labels.rank }} of run {{ $labels.run }} takes {{ $value | printf "%.2f" }} times as long as the others`,
-    description: 'Everybody waits for it. Look at its GPU for heat, throttling or a second process, and at its host for load.',
+    summary: `Rank {{ $labels.rank }} of run {{ $labels.run }} takes {{ $value | printf "%.2f" }} times as long per step as the others`,
+    description: 'All other ranks wait for it. Check its GPU for heat, throttling or a second process, and its host for load.',
     test: { fires: ranks(0.8), quiet: ranks(0.55), atSeconds: 1500 },
   },
 ]
@@ -104,9 +104,9 @@ const watcher: readonly AlertRule[] = [
       `count by (job, instance) (last_over_time(gpuwarden_build_info[${duration(ABSENCE.memorySeconds)}]))` +
       ' unless count by (job, instance) (gpuwarden_build_info)',
     forSeconds: ABSENCE.holdSeconds,
-    summary: 'Nothing is heard of gpuwarden on {{ $labels.instance }}',
+    summary: 'gpuwarden on {{ $labels.instance }} is not reachable',
     description:
-      'The agent or its host is down, or cannot be reached: none of its GPUs is watched. Said for an hour, then it is taken as removed.',
+      'The agent, its host or the network is down, and its GPUs are not watched. The alert ends after an hour: the host then counts as removed.',
     test: {
       fires: [[agent('gpuwarden_build_info', 'version="1"'), '1x20 stale']],
       quiet: [
@@ -122,8 +122,8 @@ const watcher: readonly AlertRule[] = [
     detector: 'driver_stuck',
     expr: 'gpuwarden_up == 0',
     forSeconds: ABSENCE.holdSeconds,
-    summary: 'gpuwarden on {{ $labels.instance }} gets nothing from {{ $labels.source }}',
-    description: 'The driver does not answer or the sampler cannot start. gpuwarden doctor says what is missing.',
+    summary: 'gpuwarden on {{ $labels.instance }} gets no data from {{ $labels.source }}',
+    description: 'The driver does not answer or the sampler cannot start. Run gpuwarden doctor on the host.',
     test: {
       fires: [[agent('gpuwarden_up', 'source="nvidia"'), '0x40']],
       quiet: [[agent('gpuwarden_up', 'source="nvidia"'), '0x2 1x40']],
@@ -137,7 +137,7 @@ const watcher: readonly AlertRule[] = [
     expr: `gpuwarden_sample_age_seconds > ${sourceStale.staleSeconds}`,
     forSeconds: 0,
     summary: 'The last sample of {{ $labels.source }} on {{ $labels.instance }} is {{ $value | humanizeDuration }} old',
-    description: 'The agent answers, but what it knows is old: a driver call may be stuck.',
+    description: 'The agent answers, but its data is old: a driver call may hang.',
     test: {
       fires: [[agent('gpuwarden_sample_age_seconds', 'source="nvidia"'), '90x40']],
       quiet: [[agent('gpuwarden_sample_age_seconds', 'source="nvidia"'), '1x40']],
@@ -151,7 +151,7 @@ const watcher: readonly AlertRule[] = [
     expr: `max_over_time(gpuwarden_source_restarts_total[15m]) - min_over_time(gpuwarden_source_restarts_total[15m]) >= ${driverStuck.restarts}`,
     forSeconds: 0,
     summary: 'The sampler of {{ $labels.source }} on {{ $labels.instance }} was restarted {{ $value }} times in 15 minutes',
-    description: 'The driver hangs again and again. Look at the kernel log; a reboot may be needed.',
+    description: 'The driver keeps hanging. Check the kernel log; a reboot may be needed.',
     test: {
       fires: [[agent('gpuwarden_source_restarts_total', 'source="nvidia"'), '0x10 1x10 2x10 3x40']],
       quiet: [[agent('gpuwarden_source_restarts_total', 'source="nvidia"'), '7x40']],
@@ -164,8 +164,8 @@ const watcher: readonly AlertRule[] = [
     detector: null,
     expr: 'increase(gpuwarden_dropped_total[10m]) > 0',
     forSeconds: 0,
-    summary: 'gpuwarden on {{ $labels.instance }} loses data: {{ $labels.sink }} cannot keep up',
-    description: 'A full or slow disk, or a receiver that does not take what is pushed. The log of gpuwarden says which.',
+    summary: 'gpuwarden on {{ $labels.instance }} drops data: {{ $labels.sink }} cannot keep up',
+    description: 'The disk is full or slow, or a push receiver refuses data. The log of gpuwarden says which.',
     test: {
       fires: [[agent('gpuwarden_dropped_total', 'sink="store"'), '0x10 5x60']],
       quiet: [[agent('gpuwarden_dropped_total', 'sink="store"'), '5x60']],
