@@ -233,7 +233,7 @@ describe('gpuwarden alerts', () => {
     expect((await alerts('silence')).stdout).toContain(silenced.id)
     expect((await alerts('unsilence', silenced.id)).code).toBe(0)
     expect((await alerts('unsilence', silenced.id)).stderr).toContain(`no silence "${silenced.id}"`)
-    expect((await alerts('history')).stdout).toBe('No alerts are over yet.\n')
+    expect((await alerts('history')).stdout).toBe('No past alerts.\n')
     const tested = await alerts('test', 'email')
     expect([tested.code, tested.stderr]).toEqual([0, ''])
     expect(tested.stdout).toMatch(/^Sent by the agent at http.*\nemail: taken\n {2}127\.0\.0\.1:\d+ answered: 250 kept as 4711/)

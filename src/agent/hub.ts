@@ -99,7 +99,7 @@ export class Hub {
     const closed = await Promise.allSettled(this.#sinks.map(({ sink }) => sink.close?.()))
     closed.forEach((result, index) => {
       if (result.status === 'rejected')
-        this.#options.log.error({ err: result.reason, sink: this.#sinks[index]?.sink.name }, 'a sink could not be closed')
+        this.#options.log.error({ err: result.reason, sink: this.#sinks[index]?.sink.name }, 'cannot close a sink')
     })
   }
 

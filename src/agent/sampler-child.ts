@@ -74,7 +74,7 @@ class Pulse implements Beat {
 }
 
 async function open(name: string): Promise<void> {
-  if (start === null) throw new Error('the sampler was told to open a source before it was started')
+  if (start === null) throw new Error('the sampler got an "open" message before "start"')
   send({ type: 'begin', source: name })
   try {
     const kind = await loadSource(name)

@@ -145,7 +145,7 @@ describe('what the detectors have learned', () => {
     const saved = { version: 1, lastAt: AT, detectors: { counter: { count: 'many' } }, active: [finding(5)] }
     writeFileSync(join(dir, 'detectors.json'), JSON.stringify(saved))
     const { watching, state, logged, run } = watch(dir)
-    expect(logged).toEqual(['a detector cannot use what it had learned; it begins anew'])
+    expect(logged).toEqual(['a detector cannot use its saved state; it starts fresh'])
     watching.resume()
     expect(state.findings()).toEqual([])
     run()

@@ -83,7 +83,7 @@ export class Watching implements Sink {
       await this.#file.save(() => JSON.stringify(this.#engine.snapshot()))
       this.#hasSaveFailed = false
     } catch (error) {
-      if (!this.#hasSaveFailed) log.warn({ err: error, file: this.#file.path }, 'what the detectors have learned cannot be kept')
+      if (!this.#hasSaveFailed) log.warn({ err: error, file: this.#file.path }, 'the state of the detectors cannot be saved')
       this.#hasSaveFailed = true
     }
   }
@@ -95,7 +95,7 @@ export class Watching implements Sink {
       await logLane.patiently(() => this.save(), STUCK_AT_END_MS)
     } catch (error) {
       if (!(error instanceof DiskStuck)) throw error
-      this.#options.log.error({ err: error }, 'what the detectors have learned lately could not be written')
+      this.#options.log.error({ err: error }, 'the latest state of the detectors could not be saved')
     }
   }
 
@@ -128,8 +128,7 @@ export class Watching implements Sink {
   }
 
   #report({ detector, error, while: moment }: DetectorFailure): void {
-    const words =
-      moment === 'running' ? 'a detector failed and is switched off' : 'a detector cannot use what it had learned; it begins anew'
+    const words = moment === 'running' ? 'a detector failed and is switched off' : 'a detector cannot use its saved state; it starts fresh'
     this.#options.log.error({ err: error, detector }, words)
   }
 
@@ -139,7 +138,7 @@ export class Watching implements Sink {
       text = readFileSync(file, 'utf8')
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        this.#options.log.warn({ err: error, file }, 'what the detectors had learned cannot be read; they begin anew')
+        this.#options.log.warn({ err: error, file }, 'the saved state of the detectors cannot be read; they start fresh')
       return
     }
     try {

@@ -6,7 +6,7 @@ import type { Route } from './routes.ts'
 import { RULE_NAMES, RULES, type RuleChoice, type RuleName, type RuleSettings } from './rules.ts'
 import { WEEKDAYS, type WeeklyWindow } from './time-window.ts'
 
-const names = z.array(z.string().min(1, 'has to be a name'))
+const names = z.array(z.string().min(1, 'must be a name'))
 const gpus = z.array(
   z.union([z.string().min(1), z.number().int().min(0)], 'expected the index, label or identity of a GPU').transform(String),
 )
@@ -31,7 +31,7 @@ const maintenance = z
       from !== undefined && to !== undefined
         ? start === undefined && end === undefined
         : start !== undefined && end !== undefined && from === undefined && to === undefined && on === undefined,
-    'expected either from and to (with days, if you like), or start and end',
+    'expected either from and to (days are optional), or start and end',
   )
 const ruleFields = {
   for_seconds: z.number().min(0).optional(),
@@ -45,7 +45,7 @@ const levelRule = z.union([
     .strictObject({ ...ruleFields, threshold: z.number().min(0).optional(), clear: z.number().min(0).optional() })
     .refine(({ threshold, clear }) => threshold === undefined || clear === undefined || clear <= threshold, {
       path: ['clear'],
-      message: 'has to be at or below threshold',
+      message: 'must be at or below threshold',
     }),
 ])
 const web = z

@@ -50,7 +50,7 @@ async function list({ config, options }: Request): Promise<number> {
 
 async function history({ config, options }: Request): Promise<number> {
   const answer = await agentOf(config).get<{ at: number; alerts: readonly PastAlert[] }>('/api/v1/alerts/history')
-  return print(options, answer, () => (answer.alerts.length === 0 ? ['No alerts are over yet.'] : pastTable(answer.alerts, answer.at)))
+  return print(options, answer, () => (answer.alerts.length === 0 ? ['No past alerts.'] : pastTable(answer.alerts, answer.at)))
 }
 
 /** Without matchers it shows the silences in force. */
@@ -71,11 +71,11 @@ async function silence({ config, options, what }: Request): Promise<number> {
 async function unsilence({ config, options, what }: Request): Promise<number> {
   const id = only(what, 'unsilence', 'the id of a silence')
   const ended = await agentOf(config).delete<{ id: string }>(`/api/v1/silences/${encodeURIComponent(id)}`)
-  return print(options, ended, () => [`The silence ${printable(ended.id)} is over.`])
+  return print(options, ended, () => [`Silence ${printable(ended.id)} ended.`])
 }
 
 async function acknowledge({ config, options, what }: Request): Promise<number> {
-  const given = only(what, 'ack', 'the fingerprint of an alert, or how it begins')
+  const given = only(what, 'ack', 'the fingerprint of an alert, or its first characters')
   const lasting = ending(options)
   const agent = agentOf(config)
   const view = await agent.post<AlertView>(await pathOfAck(agent, given), { ...lasting, by: userName() })
@@ -84,7 +84,7 @@ async function acknowledge({ config, options, what }: Request): Promise<number> 
 }
 
 async function unacknowledge({ config, options, what }: Request): Promise<number> {
-  const given = only(what, 'unack', 'the fingerprint of an alert, or how it begins')
+  const given = only(what, 'unack', 'the fingerprint of an alert, or its first characters')
   const agent = agentOf(config)
   const view = await agent.delete<AlertView>(await pathOfAck(agent, given))
   return print(options, view, () => [`No longer acknowledged: ${printable(view.finding.message)}`])
@@ -155,7 +155,7 @@ function ending({ for: given }: Options): { seconds?: number } {
 function only(what: readonly string[], action: string, expected: string): string {
   const [one] = what
   if (one !== undefined && what.length === 1) return one
-  throw new Failure(`alerts ${action}: expected ${expected}`, { exitCode: EXIT.usage, hint: 'gpuwarden alerts list shows them.' })
+  throw new Failure(`alerts ${action}: expected ${expected}`, { exitCode: EXIT.usage, hint: '"gpuwarden alerts list" shows them.' })
 }
 
 function userName(): string {

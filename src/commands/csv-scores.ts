@@ -10,7 +10,7 @@ export interface CsvScores {
   readonly scores: readonly number[]
   /** Rows without a number in the value column; they score 0. */
   readonly withoutValue: number
-  /** Rows whose time could not be read; they are taken to follow the row before. */
+  /** Rows whose time could not be read; each is taken to follow the row before. */
   readonly withoutTime: number
 }
 

@@ -1,4 +1,4 @@
-/** `gpuwarden report`: what a recording, or one run of it, looked like: text, JSON or one HTML file. */
+/** `gpuwarden report`: report on a recording or one run: text, JSON or a single HTML file. */
 import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

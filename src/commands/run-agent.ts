@@ -44,7 +44,7 @@ export async function openWatcher(config: Config): Promise<Watcher> {
   }
   if (url === null) {
     await agent.stop('the server is off')
-    throw new Failure('server.enabled is false, and without the server nothing can be told of a run', { exitCode: EXIT.usage })
+    throw new Failure('server.enabled is false, and a run needs the server', { exitCode: EXIT.usage })
   }
   const own = agent
   return {

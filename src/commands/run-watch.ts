@@ -98,7 +98,7 @@ export class RunWatch {
     const { reason } = spool.append([JSON.stringify({ end })])
     spool.close()
     return [
-      `The agent at ${link.url} stopped answering (${told.message}): figures of the GPUs end there, and what was told of steps is not known here.`,
+      `The agent at ${link.url} stopped answering (${told.message}): figures of the GPUs end there, and reported steps are not known here.`,
       reason === null
         ? `How the run ended is kept in ${spool.path}; gpuwarden import delivers it.`
         : `How the run ended is not kept: ${reason}`,

@@ -56,7 +56,7 @@ function install(place: Place, options: Record<string, unknown>, config: Config)
 
 function uninstall(place: Place): number {
   const path = uninstallUnit(place)
-  process.stdout.write(path === null ? 'There is no such service.\n' : `Removed ${path}; configuration and logs are left where they are.\n`)
+  process.stdout.write(path === null ? 'The service is not installed.\n' : `Removed ${path}; configuration and logs are kept.\n`)
   return EXIT.ok
 }
 

@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
     name: 'hw.gpu.io',
     unit: 'By',
     form: 'counter',
-    description: 'Bytes received and transmitted by the GPU over PCIe, summed up from the rates that it reports.',
+    description: 'Bytes received and transmitted by the GPU over PCIe, integrated from the rates it reports.',
     values: [
       { extra: direction('transmit'), of: (sample, _info, io) => io.bytes(sample.gpu, 'transmit') },
       { extra: direction('receive'), of: (sample, _info, io) => io.bytes(sample.gpu, 'receive') },
@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
     name: 'hw.fan.speed_ratio',
     unit: '1',
     form: 'gauge',
-    description: 'Fan speed as a fraction of the highest.',
+    description: 'Fan speed as a fraction of the maximum.',
     values: [{ of: (sample) => sample.fanRatio }],
   },
 ]

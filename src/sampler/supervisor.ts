@@ -155,7 +155,7 @@ export class Supervisor {
       case 'absent':
         this.#release(record)
         if (record.restarts === 0) this.#records.delete(record.source)
-        else this.#retry(record, 'failed', `the ${record.source} driver no longer shows any GPU`)
+        else this.#retry(record, 'failed', `the ${record.source} driver no longer lists any GPU`)
         this.#answer(record, 'absent', null)
         this.#publishHealth()
         break

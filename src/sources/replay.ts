@@ -16,8 +16,7 @@ export const replay: SourceKind = {
   async open(env) {
     const { replayPath, speed = 1 } = env.options
     if (replayPath === undefined) return null
-    if (!(speed > 0))
-      throw new Error(`speed of a replay must be a number above 0, or Infinity for as fast as it goes; got ${String(speed)}`)
+    if (!(speed > 0)) throw new Error(`speed of a replay must be a number above 0, or Infinity for no limit; got ${String(speed)}`)
     const source = new ReplaySource(await openRecording(replayPath, vendorOfModel), speed, env)
     await source.start()
     return source

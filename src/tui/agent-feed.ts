@@ -129,13 +129,13 @@ export class AgentFeed implements Feed {
       this.#lost(reason)
     }
     answer.once('error', (error) => lost(error.message))
-    answer.once('close', () => lost('the connection was closed'))
+    answer.once('close', () => lost('connection closed'))
     this.#heard()
   }
 
   #heard(): void {
     if (this.#silence) clearTimeout(this.#silence)
-    this.#silence = setTimeout(() => this.#answer?.destroy(new Error(`silent for ${SILENCE_MS / 1000} s`)), SILENCE_MS)
+    this.#silence = setTimeout(() => this.#answer?.destroy(new Error(`no data for ${SILENCE_MS / 1000} s`)), SILENCE_MS)
   }
 
   #take({ id, event, data }: ServerEvent): void {

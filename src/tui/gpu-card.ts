@@ -10,6 +10,7 @@ import {
   printable,
   shortModel,
 } from '../core/format.ts'
+import { ledgerLabel } from '../core/memory/oom-report.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
 import { graphRows } from './graph.ts'
@@ -29,7 +30,7 @@ import {
   troubleOf,
 } from './words.ts'
 
-/** Header, utilisation, memory, activity. */
+/** Header, utilization, memory, activity. */
 export const CARD_ROWS = 4
 const FIGURES_WIDTH = 52
 const LEAST_GRAPH = 14
@@ -149,7 +150,7 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
       spans: [
         { text: `mem clock ${formatMegahertz(sample.memoryClockHertz)}`, style: TONE.muted },
         { text: `mem temp ${formatWhole(sample.memoryTemperatureCelsius, '°C')}`, style: TONE.muted },
-        { text: `busy memory ${formatPercent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
+        { text: `mem busy ${formatPercent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
       ],
     },
   ]
@@ -164,12 +165,9 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
   if (hasErrors) lines.splice(2, 0, errors)
   for (const { name, bytes, explanation } of gpu.ledger ?? [])
     lines.push({
-      spans: [
-        { text: `${padEnd(name.replaceAll('_', ' '), 22)} ${padStart(shortBytes(bytes), 6)}` },
-        { text: explanation, style: TONE.muted },
-      ],
+      spans: [{ text: `${padEnd(ledgerLabel(name), 22)} ${padStart(shortBytes(bytes), 6)}` }, { text: explanation, style: TONE.muted }],
     })
-  // Where all is well it is the last thing that anybody looks for.
+  // With no errors it is what people look for last.
   if (!hasErrors) lines.push(errors)
   return lines.slice(0, room)
 }

@@ -1,4 +1,4 @@
-/** The lines of a card below utilisation and memory: what its parts do, its links, its memory errors. */
+/** The lines of a card below utilization and memory: what its parts do, its links, its memory errors. */
 import { formatPercent, NOT_AVAILABLE } from '../core/format.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { BOLD, TONE } from './grid.ts'

@@ -15,8 +15,8 @@ import { cut, padEnd, wrap } from './text-width.ts'
 import { severityTone } from './words.ts'
 
 export const SIGNALS = [
-  { name: 'SIGINT', words: 'interrupt, as Ctrl-C' },
-  { name: 'SIGTERM', words: 'ask to end' },
+  { name: 'SIGINT', words: 'interrupt, like Ctrl-C' },
+  { name: 'SIGTERM', words: 'ask it to exit' },
   { name: 'SIGKILL', words: 'end at once, nothing is saved' },
 ] as const
 
@@ -95,7 +95,7 @@ function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, of
   const wide = Math.min(100, painter.grid.width - 4)
   if (!finding) {
     const inner = box(painter, 'Finding', wide, 1)
-    painter.grid.put(inner.x, inner.y, 'it is over', TONE.muted)
+    painter.grid.put(inner.x, inner.y, 'it is resolved', TONE.muted)
     return
   }
   const lines: Span[][] = [

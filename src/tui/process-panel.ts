@@ -88,7 +88,7 @@ function title(
 }
 
 function noneText(data: ScreenData): string {
-  return data.gpus.some((gpu) => gpu.view.sample?.processes === null) ? 'the process list cannot be read' : 'nobody uses the GPUs'
+  return data.gpus.some((gpu) => gpu.view.sample?.processes === null) ? 'the process list cannot be read' : 'no process uses the GPUs'
 }
 
 function drawHeader(painter: Painter, view: View, columns: readonly Column[], x: number, y: number, width: number): void {

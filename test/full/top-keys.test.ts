@@ -290,12 +290,12 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     await pane.quit()
   })
 
-  it('r: the history begins anew', async () => {
+  it('r: history reset', async () => {
     const pane = await opened('')
     const graph = () => pane.screen().split('\n').slice(1, 8).join('').match(BRAILLE)?.length ?? 0
     await until('there is a past to see', () => graph() >= 8)
     pane.keys('r')
-    await pane.shows('the history begins anew')
+    await pane.shows('history reset')
     expect(graph()).toBeLessThan(8)
     await pane.quit()
   })

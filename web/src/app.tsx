@@ -18,7 +18,7 @@ export function App() {
   return (
     <div class="shell">
       <button type="button" class="skip" onClick={skip}>
-        Skip to the content
+        Skip to content
       </button>
       <TopBar />
       <Banners />

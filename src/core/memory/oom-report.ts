@@ -113,7 +113,7 @@ const LABELS: Readonly<Record<string, string>> = {
   torch_allocated: 'Tensors',
   torch_rounding: 'Rounding',
   torch_pending_free: 'Freed, still awaited',
-  torch_inactive_split: 'Unusable pieces',
+  torch_inactive_split: 'Fragmented',
   torch_releasable_cache: 'Cache that can be given back',
   non_torch: 'Context and libraries',
   outside_torch: 'Outside PyTorch',

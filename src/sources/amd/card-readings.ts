@@ -44,7 +44,7 @@ export function readFacts(place: CardPlace, files: CardFiles, reader: CardReader
 }
 
 function unknownTable(format: number, content: number): string {
-  return `gpu_metrics ${format}.${content} does not tell throttling in bits that are the same on every chip`
+  return `gpu_metrics ${format}.${content} has throttling bits that differ between chips`
 }
 
 const NO_SENSOR = 'the driver shows no such sensor (hwmon) for this card'

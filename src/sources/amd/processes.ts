@@ -33,8 +33,8 @@ interface Known {
   hidden: boolean
 }
 
-const IN_CONTAINER = 'inside a container only its own processes are seen: run it with --pid=host'
-const HIDDEN = "other users' processes are listed only where they compute (kfd): run as root to see all"
+const IN_CONTAINER = 'inside a container only its own processes are visible: run it with --pid=host'
+const HIDDEN = "other users' processes are listed only if they use compute (kfd): run as root to see all"
 
 export class ProcessList {
   readonly #proc: string

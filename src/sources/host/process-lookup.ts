@@ -22,7 +22,7 @@ const MAX_DESCRIPTORS = 4096
 const INITIAL_PID_NAMESPACE = 'pid:[4026531836]'
 
 const FOREIGN_PIDS =
-  "GPU processes cannot be looked up: the driver gives the host's process numbers and this container has its own. Run the container with --pid=host."
+  'GPU processes cannot be looked up: the driver reports PIDs of the host, and this container has its own. Run the container with --pid=host.'
 
 interface StaticPart extends Membership {
   readonly uid: Reading

@@ -5,7 +5,7 @@ import { unknownGpu } from './info.ts'
 import type { PciCard } from './pci-cards.ts'
 import { silentSample } from './sample.ts'
 
-const REASON = 'the card is asleep and was left alone'
+const REASON = 'the card is asleep and was not woken'
 
 /** Stands in until a card is awake; `wake` then gives the real source, or null when the driver knows of no GPU. */
 export class AsleepSource implements Source {

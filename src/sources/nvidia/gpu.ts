@@ -82,7 +82,7 @@ export class Gpu {
 
   read(tick: SourceTick, samples: Sample[]): void {
     const { device } = this
-    if (this.#env.asleep()) this.#silence(tick, 'suspended', 'the card is asleep and was left alone', samples)
+    if (this.#env.asleep()) this.#silence(tick, 'suspended', 'the card is asleep and was not woken', samples)
     else if (device.fault !== null && !this.#probe(tick, samples)) this.#sayFault(tick, device.fault, samples)
     else this.#readAwake(tick, samples)
   }
@@ -172,9 +172,7 @@ export class Gpu {
     this.#probedMs = tick.monotonicMs
     this.#sayFault(tick, code, samples)
     this.#told = true
-    samples.push(
-      this.#event(tick, 'lost', `${codeInWords(code)}: it is left alone and looked at again every ${PROBE_INTERVAL_MS / 1000} s`),
-    )
+    samples.push(this.#event(tick, 'lost', `${codeInWords(code)}: skipped, and tried again every ${PROBE_INTERVAL_MS / 1000} s`))
   }
 
   #sayFault(tick: SourceTick, code: number, samples: Sample[]): void {

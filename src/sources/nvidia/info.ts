@@ -113,7 +113,7 @@ export function readInfo(device: Device, base: GpuInfo, memory: MemoryReader): G
 function architectureOf(device: Device, number: Reading): string | null {
   if (number === null) return null
   const name = ARCHITECTURES.get(number)
-  if (name === undefined) device.explain('architecture', `architecture ${number} is newer than this program`)
+  if (name === undefined) device.explain('architecture', `architecture ${number} is newer than gpuwarden`)
   return name ?? null
 }
 
@@ -157,7 +157,7 @@ function explainMargins(device: Device, info: GpuInfo): void {
   for (const [position, [, field]] of asked.entries()) {
     const offset = position * FIELD_VALUE_BYTES
     const margin = fieldReturn(fields, offset) === CODE.ok ? decodeFieldValue(fields, offset) : null
-    if (margin !== null) device.explain(field, `this GPU tells only a margin to its limit (T.Limit ${margin} °C), not a temperature`)
+    if (margin !== null) device.explain(field, `this GPU reports only the margin to its limit (T.Limit ${margin} °C), not a temperature`)
   }
 }
 

@@ -195,7 +195,7 @@ describe.skipIf(whyNoBrowser !== '')(`on the web UI${whyNoBrowser}`, () => {
     await until('it says so of any other', async () => (await page.innerText('main')).includes('#/constructor'))
     await page.locator('main').getByRole('link', { name: 'Memory' }).click()
     await until('the page is there', async () => (await page.locator('main h1').innerText()).startsWith('Memory'))
-    await page.getByRole('button', { name: 'Skip to the content' }).focus()
+    await page.getByRole('button', { name: 'Skip to content' }).focus()
     await page.keyboard.press('Enter')
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('main')
     expect(page.url()).toMatch(/#\/memory/)

@@ -115,11 +115,11 @@ function ActiveFindings() {
   const { state } = link.value
   return (
     <Panel title="Findings" aside={<a href="#/alerts">Alerts</a>}>
-      {list.length > 0 && state === 'lost' && <p class="small tone-critical">As of when the agent was last heard:</p>}
+      {list.length > 0 && state === 'lost' && <p class="small tone-critical">As of the last contact with the agent:</p>}
       {list.length === 0 && state !== 'live' ? (
-        <Empty title="Not known">What is wrong can be told as soon as the agent answers.</Empty>
+        <Empty title="Not known">Findings appear as soon as the agent answers.</Empty>
       ) : list.length === 0 ? (
-        <Empty title="Nothing is wrong">Leaks, coming OOMs, intruders, heat and stalled trainings appear here.</Empty>
+        <Empty title="No findings">Leaks, OOM forecasts, intruders, heat and stalled runs appear here.</Empty>
       ) : (
         <ul class="list">
           {list.slice(0, MOST_FINDINGS).map((finding) => (

@@ -15,8 +15,8 @@ export function FindingItem({ finding, isShort = false }: { readonly finding: Fi
       <div class="body">
         <span>{finding.message}</span>
         <span class="tiny faint">
-          {finding.detector} · since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · {formatPercent(finding.confidence)}{' '}
-          sure
+          {finding.detector} · since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · confidence{' '}
+          {formatPercent(finding.confidence)}
           {finding.provenance === 'simulated' ? ' · SIMULATED' : ''}
           <SubjectLinks finding={finding} />
         </span>

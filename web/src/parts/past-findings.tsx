@@ -10,7 +10,7 @@ export function PastFindings({ list }: { readonly list: readonly Finding[] }) {
   const at = now.peek()
   return (
     <details class="small">
-      <summary>Over ({list.length})</summary>
+      <summary>Resolved ({list.length})</summary>
       <ul class="past-findings">
         {list.slice(0, MOST).map((finding) => (
           <li key={`${finding.fingerprint}${finding.since}`}>

@@ -76,7 +76,7 @@ function Link() {
     return (
       <span
         class={`linkstate ${oldest === null ? '' : oldest < LIVE_MS ? 'live' : 'old'}`}
-        title={oldest === null ? 'No reading has come yet' : 'Age of the oldest reading shown'}
+        title={oldest === null ? 'No readings yet' : 'Age of the oldest reading shown'}
       >
         <i /> {oldest === null ? 'waiting' : oldest < LIVE_MS ? 'live' : `${formatAge(oldest)} old`}
       </span>

@@ -65,7 +65,7 @@ function byId(id: string): HTMLElement {
 
 for (const time of document.querySelectorAll<HTMLElement>('time[data-from]'))
   time.textContent = timeText(Number(time.dataset.from), time.dataset.to === undefined ? null : Number(time.dataset.to), 'local')
-byId('zone').textContent = `Times are those of your zone, ${zoneName(data.to)}.`
+byId('zone').textContent = `Times are in your time zone, ${zoneName(data.to)}.`
 for (const row of document.querySelectorAll<HTMLElement>('tr[data-at]'))
   row.addEventListener('click', () => {
     const at = Number(row.dataset.at)

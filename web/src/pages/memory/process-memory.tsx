@@ -68,7 +68,7 @@ export function ProcessMemoryPanel({ cell, range, track }: PanelProps) {
 function Rows({ rows }: { readonly rows: readonly ProcessRow[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section class="scroll-x tall" aria-label="Processes of this span of time" tabIndex={0}>
+    <section class="scroll-x tall" aria-label="Processes in this time range" tabIndex={0}>
       <table>
         <thead>
           <tr>

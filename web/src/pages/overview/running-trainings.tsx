@@ -22,7 +22,7 @@ export function RunningTrainings() {
   const rows = trainingRows(allRuns(), listed, findings.value, untracked(present))
   return (
     <Panel title="Running trainings" aside={<a href="#/training">All runs</a>}>
-      {rows.length > 0 && link.value.state === 'lost' && <p class="small tone-critical">As of when the agent was last heard:</p>}
+      {rows.length > 0 && link.value.state === 'lost' && <p class="small tone-critical">As of the last contact with the agent:</p>}
       {rows.length === 0 ? (
         <Empty title="No training is running">
           Start one with <code>gpuwarden run -- python train.py</code>, or report steps from your code with the SDK.

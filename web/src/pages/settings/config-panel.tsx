@@ -24,7 +24,7 @@ export function ConfigPanel() {
               File: <code class="anywhere">{answer.file}</code>
             </>
           )}{' '}
-          Flags count before variables of the environment, these before the file, and the file before what is usual.
+          Flags override environment variables, variables override the file, and the file overrides the defaults.
         </p>
       )}
       {answer?.warnings.map((warning) => (
@@ -54,7 +54,7 @@ export function ConfigPanel() {
       {answer === null ? (
         fault === null && <Empty title="Asking the agent…" />
       ) : rows.length === 0 ? (
-        <Empty title={all.length > 0 && changed === 0 && q === '' ? 'Everything is as it comes' : 'No setting fits'}>
+        <Empty title={all.length > 0 && changed === 0 && q === '' ? 'All settings have their defaults' : 'No setting matches'}>
           <button type="button" onClick={() => setQuery({ q: null, only: null })}>
             Show all
           </button>

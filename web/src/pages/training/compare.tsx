@@ -148,7 +148,7 @@ function CompareChart({ list, metric, axis, smoothing, isLog, isLoading }: Chart
       height={360}
       onZoom={(from, to) => setQuery({ s0: String(Math.floor(from)), s1: String(Math.ceil(to)) })}
       onReset={() => setQuery({ s0: null, s1: null })}
-      empty={isLoading ? 'Loading…' : 'None of these runs tells this figure.'}
+      empty={isLoading ? 'Loading…' : 'None of these runs reports this figure.'}
     />
   )
 }

@@ -9,16 +9,16 @@ const NAMES: Readonly<Record<string, string>> = {
   learningRate: 'Learning rate',
   gradientNorm: 'Gradient norm',
   throughputPerSecond: 'Samples per second',
-  stepSeconds: 'Time of a step',
+  stepSeconds: 'Step time',
   epoch: 'Epoch',
   memoryAllocatedBytes: 'Allocated memory',
   memoryReservedBytes: 'Reserved memory',
   memoryActiveBytes: 'Active memory',
-  memoryInactiveSplitBytes: 'Memory in unusable pieces',
+  memoryInactiveSplitBytes: 'Fragmented memory',
   memoryPeakAllocatedBytes: 'Peak of allocated memory',
   memoryPeakReservedBytes: 'Peak of reserved memory',
-  allocRetries: 'Times the cache had to be emptied',
-  oomCount: 'Times memory ran out',
+  allocRetries: 'Allocation retries',
+  oomCount: 'Out-of-memory errors',
 }
 
 export function metricName(field: string): string {

@@ -57,7 +57,7 @@ export function RanksPanel({
           <thead>
             <tr>
               <th class="number">Rank</th>
-              <th>Time of a step</th>
+              <th>Step time</th>
               <th class="number">Against the others</th>
               <th class="number">Step</th>
               <th class="number">Behind</th>

@@ -77,7 +77,7 @@ function NoRuns() {
   return (
     <Panel>
       <div class="empty">
-        <strong>No training has been watched yet</strong>
+        <strong>No training runs yet</strong>
         <p class="small">Start one with</p>
         <pre>gpuwarden run -- python train.py</pre>
         <p class="small">or add the callback of the SDK to the training code: two lines, and loss, step time and memory appear here.</p>
