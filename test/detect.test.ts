@@ -215,7 +215,7 @@ describe('detect on what is no good recording', () => {
         series(10, () => ({ memory_used_mb: null })),
       ),
     )
-    expect(nulls.stderr).toMatch(/nothing could be said of memory/)
+    expect(nulls.stderr).toMatch(/memory detectors had nothing to work with/)
     const torn = await detect(file('gpu_metrics_a.jsonl', `${series(5)}not json\n{"timestamp":"2026-11-`))
     expect(torn.stderr).toMatch(/2 of 7 lines skipped/)
     expect(torn.stderr).toMatch(/1 not_json, 1 torn/)

@@ -186,7 +186,7 @@ describe('what the detectors have learned', () => {
     watching.resume()
     await watching.save()
     await watching.save()
-    expect(logged.filter((message) => /cannot be kept/.test(message))).toHaveLength(1)
+    expect(logged.filter((message) => /cannot be saved/.test(message))).toHaveLength(1)
   })
 })
 

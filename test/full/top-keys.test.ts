@@ -270,7 +270,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     pane.keys('a')
     await pane.shows(/┌─ [1-9]\d* findings?/)
     pane.keys('A')
-    await pane.shows('only an agent alerts')
+    await pane.shows('alerts need a running agent')
     pane.keys('Enter')
     await pane.shows(/─ Finding ─.*confidence \d+%/s)
     pane.keys('Escape')

@@ -37,6 +37,6 @@ describe('whyNoForecast', () => {
   })
 
   it('says when a run is followed instead', () => {
-    expect(whyNoForecast(course([GIB, GIB, GIB, GIB], { hasAllocator: true })).text).toContain('not what its cache keeps')
+    expect(whyNoForecast(course([GIB, GIB, GIB, GIB], { hasAllocator: true })).text).toContain('not its cache')
   })
 })
