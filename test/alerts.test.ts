@@ -268,7 +268,7 @@ describe('gpuwarden alerts', () => {
     const unreachable = await run(['alerts', 'test', '--port', '1'], mailVariables(port))
     expect([unreachable.code, unreachable.stdout]).toEqual([1, expect.stringMatching(/email: REFUSED\n.*cannot be reached.*ECONNREFUSED/)])
     const none = await run(['alerts', 'test', '--port', '1'])
-    expect([none.code, none.stdout]).toEqual([1, expect.stringMatching(/webpush: left out\n.*\nNobody would be told of an alert/)])
+    expect([none.code, none.stdout]).toEqual([1, expect.stringMatching(/webpush: left out\n.*\nNo channel would deliver an alert/)])
     const unknown = await run(['alerts', 'test', 'pigeon', '--port', '1'])
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('there is no channel "pigeon"')])
   })

@@ -165,7 +165,7 @@ describe('detect --scores', () => {
     [['--csv', file('a.csv', ''), '--time', 't', '--value', 'v', '--scores'], 3, /is empty/],
     [['--csv', file('a.csv', 't,v\n'), '--time', 't', '--value', 'v', '--scores'], 0, /no rows/],
     [['--csv', file('a.csv', 't,v\n1,2\n'), '--scores'], 2, /--time COLUMN and --value COLUMN/],
-    [['--scores'], 2, /--scores goes with --csv/],
+    [['--scores'], 2, /--scores needs --csv/],
   ] as [string[], number, RegExp][])('%j ends with code %i', async (args, code, message) => {
     const result = await run(['detect', ...args])
     expect(result.stderr).toMatch(message)

@@ -17,7 +17,6 @@ export interface AlertingOptions {
   readonly logDir: string | null
   readonly state: AgentState
   readonly history: History
-  /** Those that run. */
   readonly detectors: readonly DetectorDeclaration[]
   readonly log: Log
   readonly env?: NodeJS.ProcessEnv

@@ -25,7 +25,7 @@ export interface SourceReport {
 export interface HubOptions {
   readonly state: State
   readonly log: Log
-  /** Told whenever the set of processes on the GPUs changes. */
+  /** Called whenever the set of processes on the GPUs changes. */
   readonly onProcesses: (pids: readonly number[]) => void
 }
 
@@ -130,7 +130,7 @@ export class Hub {
     this.receiveSteps(steps, provenance)
   }
 
-  /** Steps, events and the host's figures do not tell what they are of; the GPUs that they were recorded with do. */
+  /** Steps, events and host figures do not say whether they are simulated; the GPUs recorded with them do. */
   #provenanceOf({ source, provenance }: SourceReport, gpu: GpuSample | undefined): Provenance {
     if (provenance !== 'replay') return provenance
     if (gpu && this.#options.state.isSimulated(gpu.gpu)) this.#simulated.add(source)
@@ -138,7 +138,7 @@ export class Hub {
     return this.#simulated.has(source) ? 'simulated' : provenance
   }
 
-  /** Tells who looks processes up which ones are on the GPUs now, when that changed. */
+  /** Passes the processes now on the GPUs to the host source, when they changed. */
   #follow(source: string, gpus: readonly GpuSample[]): void {
     const before = this.#pids.get(source)
     if (before && isSame(before, gpus)) return

@@ -32,7 +32,6 @@ export interface KnownCardsOptions {
 
 export class KnownCards {
   readonly #options: KnownCardsOptions
-  /** By identity. */
   readonly #cards: Map<string, Card>
   /** By source: what it calls a card, and who that is. */
   readonly #renamed = new Map<string, ReadonlyMap<string, string>>()

@@ -14,7 +14,6 @@ export interface OpenLog {
 }
 
 export interface LogOptions {
-  /** null: no file. */
   readonly dir: string | null
   /** False: the folder does not answer. It is written to when it does. */
   readonly answers?: boolean

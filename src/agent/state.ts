@@ -20,7 +20,6 @@ export interface StateOptions {
   readonly health: () => readonly SourceHealth[]
   readonly sinks: () => readonly SinkHealth[]
   readonly self: () => SelfUsage
-  /** Which GPUs to show, by index; null for all. */
   readonly devices: ReadonlySet<number> | null
 }
 

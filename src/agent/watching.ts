@@ -28,20 +28,18 @@ export interface WatchingOptions {
 const SAVE_EVERY_MS = 60_000
 /** A source that is silent says nothing: somebody has to look. Often enough for findings that take a minute. */
 const LOOK_EVERY_MS = 15_000
-/** After a trouble began or ended: a kill must not make the detectors say again what was over, or forget what was not. */
+/** After a finding began or ended: a kill must not make the detectors repeat what was over, or forget what was not. */
 const SAVE_SOON_MS = 1000
 
-/** A sink of the hub, to be added last: everybody is to have seen a sample before what is concluded from it. */
+/** A sink of the hub, added last: every sink sees a sample before the findings from it. */
 export class Watching implements Sink {
   readonly name = 'detectors'
-  /** The detectors that run. */
   readonly running: readonly DetectorKind[]
   readonly #options: WatchingOptions
   readonly #file: KeptFile | null
   readonly #timers: readonly NodeJS.Timeout[]
   #engine: Engine
   #known: readonly Finding[] = []
-  /** Fingerprints of what holds. */
   readonly #active = new Set<string>()
   #soon: NodeJS.Timeout | null = null
   /** An agent that never got to watch must not write over what another one keeps. */
@@ -64,7 +62,7 @@ export class Watching implements Sink {
     ]
   }
 
-  /** Says again what held before the restart, and what has ended with it. Before the first sample. */
+  /** Repeats what was active before the restart, and resolves what ended with it. Before the first sample. */
   resume(): void {
     this.#isWatching = true
     for (const finding of this.#known) this.#tell(finding)

@@ -1,4 +1,3 @@
-/** `gpuwarden accuracy`: how often the forecasts on this machine came true. */
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'

@@ -1,4 +1,4 @@
-/** `gpuwarden alerts`: what the running agent alerts of, and what people do about it. */
+/** `gpuwarden alerts`: the alerts of the running agent, and what people do about them. */
 import { userInfo } from 'node:os'
 import type { Config } from '../agent/config.ts'
 import type { PastAlert } from '../alerts/past-alerts.ts'
@@ -16,7 +16,6 @@ type Options = Readonly<Record<string, unknown>>
 interface Request {
   readonly config: Config
   readonly options: Options
-  /** What stands after the action. */
   readonly what: readonly string[]
 }
 

@@ -32,7 +32,7 @@ export interface DetectionOptions {
 export interface Detection {
   readonly stats: RecordingStats
   readonly gpuSamples: number
-  /** GPU samples that tell how much memory is in use, and of how much. */
+  /** GPU samples with memory in use and in total. */
   readonly memorySamples: number
   readonly steps: number
   readonly findings: number
@@ -96,7 +96,7 @@ const NO_EVENTS: readonly GpuEvent[] = []
 class Moments {
   readonly #infos = new Map<number, ProcessInfo>()
   devices: readonly GpuInfo[] = []
-  /** Of the GPUs of the last moment: steps do not tell theirs. */
+  /** Of the GPUs of the last moment: steps do not say theirs. */
   provenance: Provenance = 'replay'
   #seq = 0
 

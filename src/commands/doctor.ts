@@ -1,4 +1,3 @@
-/** `gpuwarden doctor`: what is missing and how to get it. */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../agent/config.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'

@@ -8,14 +8,12 @@ import { makeFolderSync } from '../core/make-folder.ts'
 const PACKAGE = new URL('../../', import.meta.url)
 
 export interface Copy {
-  /** Folder of the package. */
   readonly from: string
   readonly ending: string
   readonly to: string
   readonly change?: (text: string) => string
 }
 
-/** Gives the paths that were written. */
 export function copyFiles({ from, ending, to, change = (text) => text }: Copy): readonly string[] {
   const source = fileURLToPath(new URL(from, PACKAGE))
   const target = resolve(to)

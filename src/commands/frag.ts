@@ -1,4 +1,3 @@
-/** `gpuwarden frag`: where the memory of each GPU is, and what runs lose to fragmentation. */
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { FragmentationBook } from '../report/fragmentation-report.ts'

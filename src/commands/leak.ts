@@ -1,4 +1,3 @@
-/** `gpuwarden leak`: whether memory leaks, per GPU, process and run. */
 import type { Config } from '../agent/config.ts'
 import { EXIT } from '../core/failure.ts'
 import { formatBytes, formatClock, formatDuration, printable } from '../core/format.ts'

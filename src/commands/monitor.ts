@@ -1,4 +1,3 @@
-/** `gpuwarden monitor`: the agent, until Ctrl-C, SIGTERM or --duration. */
 import { Agent, type Started } from '../agent/app.ts'
 import type { Config } from '../agent/config.ts'
 import { unansweredFolders } from '../agent/folders.ts'

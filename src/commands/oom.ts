@@ -1,4 +1,3 @@
-/** `gpuwarden oom`: how near memory is to its end; once, or as it comes. */
 import type { Config } from '../agent/config.ts'
 import { EXIT } from '../core/failure.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'

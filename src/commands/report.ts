@@ -1,4 +1,3 @@
-/** `gpuwarden report`: report on a recording or one run: text, JSON or a single HTML file. */
 import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What `gpuwarden run` knows of its command: tells the agent of the run, follows it, and sums it up. */
+/** What `gpuwarden run` knows of its command: reports the run to the agent, follows it, and sums it up. */
 
 import { numberOf } from '../core/json-text.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
@@ -83,7 +83,7 @@ export class RunWatch {
     return { summary: this.#summary(ending, record, end, price, notes), record }
   }
 
-  /** What the reader of the summary has to know when the agent could not be told. */
+  /** What the summary must say when the agent could not be reached. */
   async #tell(path: string, end: End): Promise<string[]> {
     const { link } = this.#watcher
     let told = await link.tryPost(`${path}/end`, end, 10_000)
@@ -152,7 +152,7 @@ export class RunWatch {
     )
   }
 
-  /** Those its processes were on; where that cannot be told, all, and said so. */
+  /** Those its processes were on; all of them where that is not known, and the summary says so. */
   #shownGpus(notes: string[]): readonly FollowedGpu[] {
     const all = [...this.#follower.gpus.values()].filter(({ info }) => info.mig === null || this.#uses.has(info.id))
     const own = all.filter(({ isOwn }) => isOwn)

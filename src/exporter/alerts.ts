@@ -4,7 +4,6 @@ import { Labels, NO_LABELS } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { seconds } from './units.ts'
 
-/** What the alerts say of themselves, as far as it is counted here. */
 export interface AlertFigures {
   /** By state. `silenced` and `acknowledged` are firing, too. */
   readonly alerts: Readonly<Record<string, number>>

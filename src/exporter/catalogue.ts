@@ -15,7 +15,6 @@ import { TRAINING_METRICS } from './training.ts'
 
 export interface CatalogueEntry {
   readonly title: string
-  /** Labels that all its metrics carry. */
   readonly labels: readonly string[]
   readonly metrics: readonly Family[]
 }

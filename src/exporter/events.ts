@@ -13,7 +13,6 @@ function infoOf(gpus: readonly GpuSubject[], id: string | null): GpuInfo | undef
   return gpus.find((gpu) => gpu.info.id === id)?.info
 }
 
-/** Figures by their labels. */
 type Figures = Map<string, { readonly labels: Labels; readonly value: number }>
 
 /** The latest time of each XID on each GPU, in seconds. */

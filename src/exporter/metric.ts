@@ -1,5 +1,3 @@
-/** What a metric table is made of. */
-
 import type { GpuView } from '../core/kinds.ts'
 import type { MetricType } from '../core/metric-family.ts'
 import type { GpuEvent, GpuInfo, GpuReadings, Reading } from '../core/model.ts'
@@ -28,7 +26,6 @@ export interface Metric<Context> extends Family {
   collect(context: Context, emit: Emit): void
 }
 
-/** A GPU at the moment of a scrape. */
 export interface GpuSubject {
   readonly info: GpuInfo
   readonly view: GpuView
@@ -45,7 +42,7 @@ export interface GpuSeries {
   readonly value: (gpu: GpuSubject) => Reading
 }
 
-/** A family with the same series for every GPU, so that all but the values can be prepared. */
+/** A family with the same series forevery GPU, so that all but the values can be prepared. */
 export interface GpuMetric extends Family {
   readonly series: readonly GpuSeries[]
 }
@@ -88,7 +85,7 @@ export function gpuCounter(name: string, unit: string, help: string, value: Valu
   return { ...describe('counter', name, unit, help, []), series: [{ value }] }
 }
 
-/** Several series for each GPU, told apart by `labels`. */
+/** Several series for each GPU, distinguished by `labels`. */
 export function gpuGauges(name: string, unit: string, help: string, labels: readonly string[], series: readonly GpuSeries[]): GpuMetric {
   return { ...describe('gauge', name, unit, help, labels), series }
 }

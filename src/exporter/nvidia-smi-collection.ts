@@ -9,7 +9,6 @@ import type { XidCounts } from './xid-counts.ts'
 
 export interface CollectionContext {
   readonly state: AgentState
-  /** Those of this set. */
   readonly gpus: readonly GpuSubject[]
   readonly xids: XidCounts
 }

@@ -1,4 +1,4 @@
-/** MIG instances under that exporter's names: identity per instance, figures per GPU instance, labelled with the parent's UUID. */
+/** MIG instances under that exporter's names: identity per instance, figures per GPU instance, labeled with the parent's UUID. */
 import type { GpuReadings, Reading } from '../core/model.ts'
 import { Labels, provenanceLabels } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'

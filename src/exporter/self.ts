@@ -7,7 +7,6 @@ import { seconds } from './units.ts'
 
 export interface SelfContext {
   readonly state: AgentState
-  /** Training runs and ranks forgotten to stay within bounds. */
   readonly trainingEvicted: number
   /** Milliseconds since this page was begun. */
   elapsedMs(): number

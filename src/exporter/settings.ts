@@ -1,4 +1,3 @@
-/** What can be configured about /metrics. */
 import { z } from 'zod'
 import { type Settings, setting } from '../core/setting.ts'
 import type { MetricSet } from './exporter.ts'

@@ -10,7 +10,7 @@ const MAX_RANKS = 64
 const MAX_NAMES = 16
 const MAX_COUNTED = 1024
 const ENDED_KEPT_MS = 10 * 60_000
-/** A run that fell silent without saying goodbye is not shown for ever. */
+/** A run that fell silent without an end is not shown forever. */
 const SILENT_KEPT_MS = 60 * 60_000
 
 export const STEP_SECONDS_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -57,7 +57,6 @@ export class TrainingMetrics {
     this.#now = now
   }
 
-  /** Runs and ranks forgotten because there were too many. */
   get evicted(): number {
     return this.#evicted
   }
@@ -78,7 +77,6 @@ export class TrainingMetrics {
     this.#countEnd(run)
   }
 
-  /** How many runs ended since the start, by outcome. */
   ends(): ReadonlyMap<string, number> {
     return this.#ended
   }

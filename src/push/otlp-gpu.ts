@@ -128,7 +128,7 @@ function identity(info: GpuInfo): Attribute[] {
   return all.flatMap(([key, value]) => (value === null ? [] : [text(key, value)]))
 }
 
-/** Only GPUs with fresh readings; a value that the device cannot tell is no point. */
+/** Only GPUs with fresh readings; an unknown value is no point. */
 export function gpuMetrics(state: AgentState, io: GpuIo, time: PointTime): OtlpMetric[] {
   const gpus = state.gpus().filter(({ live, sample }: GpuView) => live && sample !== null && sample.state !== 'lost')
   const known = gpus.map(({ info, sample }) => ({ info, sample, attributes: identity(info) }))
@@ -166,7 +166,7 @@ interface Traffic {
 const LONGEST_GAP_MS = 10_000
 const MOST_GPUS = 256
 
-/** Bytes from rates: the driver tells only how fast data flows. */
+/** Bytes from rates: the driver reports only rates. */
 export class GpuIo {
   readonly #traffic = new Map<string, Traffic>()
 

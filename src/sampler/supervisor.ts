@@ -233,7 +233,7 @@ export class Supervisor {
       if (!record) continue
       takeOut(record)
       if (source !== failure.culprit) continue
-      // A crash may be the driver's doing, or that of whoever ended the process: its signal tells.
+      // A crash may come from the driver or from whoever ended the process: its signal says which.
       const what = failure.kind === 'crashed' ? `the ${source} source crashed` : `the ${source} driver is not responding`
       this.#retry(record, failure.kind, `${what}: ${failure.detail}`, failure.since)
       this.#answer(record, 'failed', record.message)

@@ -63,7 +63,6 @@ export function installUnit(place: Place, options: UnitOptions, start: boolean):
   return path
 }
 
-/** null: there was none. */
 export function uninstallUnit(place: Place): string | null {
   const path = unitPath(place)
   if (!existsSync(path)) return null

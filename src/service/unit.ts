@@ -11,12 +11,10 @@ export interface UnitOptions {
   readonly runAs: string | null
   /** null: the places where gpuwarden looks by itself. */
   readonly config: string | null
-  /** What the drivers of the vendors need. */
   readonly drivers: readonly DriverNeeds[]
 }
 
 export interface DriverNeeds {
-  /** Units that have to be started before. */
   readonly after: readonly string[]
   /** As DeviceAllow= takes them. */
   readonly devices: readonly string[]

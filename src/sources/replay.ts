@@ -8,7 +8,7 @@ import { vendorOfModel } from './vendors.ts'
 const MOMENTS_PER_READ = 200
 /** Above this there is no pace to keep; a number and not Infinity alone, because JSON between processes has no Infinity. */
 const UNLIMITED_SPEED = 1e6
-/** Behind by more than this (a suspended machine), the pace starts anew instead of catching up. */
+/** Behind by more than this (a suspended machine), the pace restarts instead of catching up. */
 const CATCH_UP_MS = 1000
 
 export const replay: SourceKind = {

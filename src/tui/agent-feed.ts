@@ -45,7 +45,7 @@ export class AgentFeed implements Feed {
     this.alerts = new AgentAlerts(this.#agent, options.state)
   }
 
-  /** Rejects when the agent refuses at the very beginning; later troubles are shown and tried again. */
+  /** Rejects when the agent refuses at the start; later problems are shown, and it tries again. */
   async start(): Promise<void> {
     this.#waiting = []
     try {

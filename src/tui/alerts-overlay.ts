@@ -1,4 +1,3 @@
-/** All alerts with their state, and the question before one is silenced. */
 import { printable } from '../core/format.ts'
 import { openAlertsInWords } from '../core/known/alerts.ts'
 import { findingsInWords } from '../core/known/findings.ts'

@@ -2,7 +2,6 @@
 import type { SourceHealth } from '../core/model.ts'
 
 export interface ReplayControls {
-  /** Pause and go on. */
   toggle(): void
   seek(deltaMs: number): void
   faster(): void

@@ -1,4 +1,3 @@
-/** What the detectors have found, worst first. */
 import { printable } from '../core/format.ts'
 import { openAlertsInWords } from '../core/known/alerts.ts'
 import type { Finding } from '../core/model.ts'

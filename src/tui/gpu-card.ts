@@ -30,7 +30,6 @@ import {
   troubleOf,
 } from './words.ts'
 
-/** Header, utilization, memory, activity. */
 export const CARD_ROWS = 4
 const FIGURES_WIDTH = 52
 const LEAST_GRAPH = 14

@@ -42,7 +42,6 @@ export function links(sample: GpuSample, info: GpuInfo): Span[] {
   ]
 }
 
-/** Memory errors and what they ask for. */
 export function memoryErrors(sample: GpuSample): Span[] {
   const { eccUncorrectedVolatileCount: uncorrected, eccCorrectedVolatileCount: corrected } = sample
   return [

@@ -1,4 +1,4 @@
-/** Bars and history graphs out of characters. A gap (NaN) is drawn as nothing, never as zero. */
+/** Bars and history graphs from characters. A gap (NaN) is drawn as nothing, never as zero. */
 
 /** Dots of one braille cell, from the bottom up, left and right column. */
 const LEFT = [0x40, 0x44, 0x46, 0x47] as const
@@ -31,7 +31,7 @@ export function graphRows(values: ArrayLike<number>, width: number, height: numb
   return rows
 }
 
-/** How many dots a value reaches; a real zero shows one, so that it can be told from a gap. */
+/** How many dots a value reaches; a real zero shows one, to differ from a gap. */
 function dots(value: number, height: number): number {
   if (Number.isNaN(value)) return -1e6
   return Math.max(1, Math.round(Math.min(1, Math.max(0, value)) * height * DOTS))

@@ -1,4 +1,3 @@
-/** Every key, for the help and the documentation. */
 export const HELP: readonly (readonly [string, string])[] = [
   ['q F10 Ctrl-C', 'quit'],
   ['? h', 'this help'],

@@ -58,7 +58,6 @@ export class Painter {
     return column - x
   }
 
-  /** The same, ending at column `right`; gives where it begins. */
   spansRight(right: number, y: number, room: number, spans: readonly Span[], gap = '  '): number {
     const kept: Span[] = []
     let width = 0

@@ -1,4 +1,3 @@
-/** The table of processes. */
 import { formatPercent } from '../core/format.ts'
 import { BOLD, type Rect, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'

@@ -1,4 +1,3 @@
-/** Keys while something lies over the screen. Pure. */
 import { alertRows, chosenAlert } from './alert-rows.ts'
 import { SILENCE_CHOICES } from './alerts-overlay.ts'
 import type { Outcome, Surroundings } from './outcome.ts'

@@ -16,7 +16,7 @@ export interface ReplayOptions {
 const SPEEDS = [0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1000]
 /** Moments between two looks at the keyboard while seeking. */
 const BATCH = 200
-/** Behind by more than this, the pace starts anew instead of catching up. */
+/** Behind by more than this, the pace restarts instead of catching up. */
 const CATCH_UP_MS = 1000
 
 /**
@@ -127,7 +127,6 @@ export class ReplayPlayer implements Feed, ReplayControls {
     return result === undefined || result.done ? null : result.value
   }
 
-  /** One moment on. */
   async #step(): Promise<void> {
     const item = this.#next
     if (!item) return

@@ -7,7 +7,6 @@ export interface GpuData {
   readonly view: GpuView
   readonly utilization: ArrayLike<number>
   readonly memory: ArrayLike<number>
-  /** See graphRows. */
   readonly phase: number
   readonly stepMs: number
   /** The finding that says when its memory is full; null when none does. */
@@ -82,7 +81,6 @@ export interface ScreenData {
 export const PANELS = ['gpus', 'host', 'training', 'processes', 'findings'] as const
 export type Panel = (typeof PANELS)[number]
 
-/** Panels that take the keyboard. */
 export const FOCUSABLE: readonly Panel[] = ['gpus', 'processes', 'training', 'findings']
 
 export const SORTS = [

@@ -1,5 +1,3 @@
-/** The terminal UI at work: takes keys, draws frames, and does what was asked for. */
-
 import { identify, localFacts, mayInterfere, signal } from '../core/process-control.ts'
 import type { AlertDesk, Feed } from './feed.ts'
 import type { Key } from './keys.ts'
@@ -22,7 +20,6 @@ export interface TopScreenOptions {
   readonly theme: ThemeName
   readonly depth: ColourDepth
   readonly ascii: boolean
-  /** Where `s` saves to. */
   readonly folder: string
 }
 

@@ -1,4 +1,4 @@
-/** Figures and states in as few columns as people can still read. N/A where the device cannot tell. */
+/** Figures and states in few columns. N/A where the device does not report. */
 import { formatBytes } from '../core/format.ts'
 import type { GpuInfo, GpuSample, Reading, Severity } from '../core/model.ts'
 import { type Style, TONE } from './grid.ts'
@@ -35,7 +35,7 @@ export function memoryTone(ratio: Reading): Style {
   return ratio >= 0.97 ? TONE.critical : ratio >= 0.9 ? TONE.warning : TONE.memory
 }
 
-/** What holds at this moment, where the card tells it apart from what was set. */
+/** The enforced limit where the card reports it, else the configured one. */
 export function powerCap(info: GpuInfo): Reading {
   return info.powerLimitEnforcedWatts ?? info.powerLimitWatts
 }
@@ -56,7 +56,6 @@ export function severityTone(severity: Severity): Style {
   return severity === 'critical' ? TONE.critical : severity === 'warning' ? TONE.warning : TONE.good
 }
 
-/** Says the same without colour. */
 export function severitySign(severity: Severity): string {
   return severity === 'critical' ? '!!' : severity === 'warning' ? '! ' : 'i '
 }

@@ -54,10 +54,9 @@ export interface RunsAnswer {
   readonly runs: readonly RunListed[]
 }
 
-/** One run in full. */
 export interface RunAnswer extends RunListed {
   readonly message?: string | null
-  /** Nobody told the end: its process is gone, or it was silent for too long. */
+  /** The end was not reported: its process is gone, or it was silent for too long. */
   readonly endIsPresumed?: boolean
   readonly correlationId?: string | null
   /** What the SDK wrote down when memory ran out. */
@@ -117,7 +116,6 @@ export interface ConfigAnswer {
   readonly warnings: readonly string[]
   readonly settings: readonly {
     readonly key: string
-    /** Secrets are masked. */
     readonly value: unknown
     readonly from: string
     readonly variable: string

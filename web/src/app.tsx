@@ -1,4 +1,3 @@
-/** The frame around every page, and which page is shown. */
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { session } from './api.ts'

@@ -27,7 +27,7 @@ export async function subscribe(): Promise<void> {
   try {
     await ask('/api/v1/push/subscriptions', {}, { method: 'POST', body: subscription.toJSON() })
   } catch (error) {
-    // The agent does not know of it: then the browser must not believe that it will be told.
+    // The agent does not know of it: then the browser must not expect notifications.
     await subscription.unsubscribe()
     throw error
   }

@@ -1,4 +1,4 @@
-/** Figures and states as people read them. N/A where the device cannot tell. */
+/** Figures and states as people read them. N/A where the device does not report. */
 import type { GpuInfo, GpuSample, ProcessView, Reading, Severity } from '../../src/core/model.ts'
 
 export {
@@ -19,7 +19,7 @@ export {
   shortModel,
 } from '../../src/core/format.ts'
 
-/** What a figure means for the person: colour and sign follow from it. */
+/** What a figure means for the person: color and sign follow from it. */
 export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'
 
 const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
@@ -107,7 +107,7 @@ export function troubleOf(sample: GpuSample): string | null {
   return `${STATES[sample.state]}${sample.stateReason === null ? '' : `: ${sample.stateReason}`}`
 }
 
-/** Who uses a GPU, most memory first: `ada, carl`; null when nobody does, or nobody can tell. */
+/** Who uses a GPU, most memory first: `ada, carl`; null when nobody does, or it is not known. */
 export function ownersOf(processes: readonly ProcessView[]): string | null {
   const bytes = new Map<string, number>()
   for (const { info, memoryUsedBytes } of processes) {

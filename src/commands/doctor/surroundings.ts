@@ -1,4 +1,3 @@
-/** Node, the native library, the port, the disk, the configuration. */
 import { execFile } from 'node:child_process'
 import { accessSync, constants, statfsSync } from 'node:fs'
 import { createServer } from 'node:net'

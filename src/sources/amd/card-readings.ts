@@ -1,4 +1,3 @@
-/** Which file gives which reading. */
 import type { GpuReadings, Reading } from '../../core/model.ts'
 import type { CardFiles } from './card-files.ts'
 import { type AwakeFacts, readLinkMaximum } from './card-info.ts'
@@ -8,7 +7,7 @@ import type { Attribute } from './files.ts'
 import { parseClockLevels, parseErrorCounts, parsePcieGeneration, parsePcieWidth } from './parse.ts'
 import { isApuTable, parseClockEventReasons, parseMetricsHeader } from './throttle.ts'
 
-/** Dear to read, or slow to change. */
+/** Expensive to read, or slow to change. */
 export type SlowReadings = Pick<
   GpuReadings,
   'pcieGeneration' | 'pcieWidth' | 'pcieReplayCount' | 'eccCorrectedVolatileCount' | 'eccUncorrectedVolatileCount'

@@ -47,7 +47,7 @@ export class Attribute {
     } catch (error) {
       this.code = errorCode(error)
       this.close()
-      // After the driver was loaded anew the old descriptor is dead but the path may be alive.
+      // After a reload of the driver the old descriptor is dead but the path may be alive.
       if (kept && this.code === 'ENODEV') return this.#fill(monotonicMs)
       this.#retryAt = monotonicMs + RETRY_MS
       return null

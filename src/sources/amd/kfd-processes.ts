@@ -1,4 +1,4 @@
-/** The processes that the compute driver lists, with the memory each holds on a card. Readable for everyone. */
+/** The processes that the compute driver lists, with the memory each holds on a card. Readable foreveryone. */
 import { join } from 'node:path'
 import type { Reading } from '../../core/model.ts'
 import { tryList } from '../../core/system-file.ts'
@@ -21,7 +21,6 @@ export class KfdProcesses {
     this.#folder = join(root, 'sys/class/kfd/kfd/proc')
   }
 
-  /** Looks up who is there now. */
   list(): number[] {
     const pids = (tryList(this.#folder) ?? []).map(Number).filter((pid) => Number.isInteger(pid) && pid > 0)
     const before = this.#files
@@ -30,7 +29,7 @@ export class KfdProcesses {
     return [...this.#files.keys()]
   }
 
-  /** Bytes by PID on the card with these numbers. Every process has a file for every card: one that holds nothing is asked only when `all`. */
+  /** Bytes by PID on the card with these numbers. Every process has a file forevery card: one that holds nothing is asked only when `all`. */
   read(ids: readonly string[], nowMs: number, all: boolean): Map<number, Reading> {
     const held = new Map<number, Reading>()
     for (const [pid, files] of this.#files)

@@ -10,7 +10,7 @@ import { KfdProcesses } from './kfd-processes.ts'
 import { type CardUse, joinUses, keyOf, OpenFile } from './process-use.ts'
 
 const SCAN_INTERVAL_MS = 2000
-/** Looking at all descriptors of a process is dear: one without a GPU is looked at again when its known age has doubled, at most this late. */
+/** Listing a process's descriptors is expensive: one without a GPU is listed again when its known age has doubled, at most this late. */
 const LOOK_AGAIN_MS = 30_000
 const MAX_PIDS = 4096
 const MAX_DESCRIPTORS = 4096

@@ -1,4 +1,4 @@
-/** The binary `gpu_metrics` table: only what no other file tells. Layouts are in the kernel's kgd_pp_interface.h. */
+/** The binary `gpu_metrics` table: only what no other file has. Layouts are in the kernel's kgd_pp_interface.h. */
 import type { Reading } from '../../core/model.ts'
 
 /** NVML's bits, onto which the throttlers are mapped. */
@@ -32,13 +32,13 @@ export function isApuTable(header: MetricsHeader): boolean {
   return header.format === 2 || header.format === 3
 }
 
-/** Why clocks are held down, as NVML's mask; null in a table that does not tell it in chip-independent bits. */
+/** Why clocks are limited, as NVML's mask; null in a table without chip-independent bits. */
 export function parseClockEventReasons(table: Buffer): Reading {
   const header = parseMetricsHeader(table)
   if (header?.format !== 1 || header.content !== 3 || table.length < SIZE || table.readUInt16LE(0) !== SIZE) return null
   const low = table.readUInt32LE(THROTTLERS_OFFSET)
   const high = table.readUInt32LE(THROTTLERS_OFFSET + 4)
-  // All ones is the driver's filler for "not told".
+  // All ones is the driver's filler for "unknown".
   if (low === 0xffffffff && high === 0xffffffff) return null
   let reasons = 0
   if (low & POWER_BITS) reasons |= SW_POWER_CAP

@@ -1,4 +1,3 @@
-/** The steps of the simulated trainings. */
 import type { TrainingStep } from '../../core/model.ts'
 import { jobMemory } from './job-memory.ts'
 import { type GpuPlan, type Job, jobsBetween, momentOf, speedAt, trainedSeconds } from './jobs.ts'

@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync, statfsSync } from 'node:fs'
 import { errorCode } from '../../core/system-file.ts'
 import { smallBuffer as buffer, tryReadSmallFile } from '../small-file.ts'
 
-/** The kernel writes such a file anew for every reading from its beginning, so it need not be opened every time. */
+/** The kernel writes such a file anew forevery reading from its beginning, so it need not be opened every time. */
 export class KeptFile {
   readonly #path: string
   readonly #isKept: boolean

@@ -1,4 +1,4 @@
-/** While every card sleeps the driver is not touched: initialising NVML would wake a laptop's GPU and keep it awake. */
+/** While every card sleeps the driver is not touched: initializing NVML would wake a laptop's GPU and keep it awake. */
 import type { Source, SourceTick } from '../../core/kinds.ts'
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import { unknownGpu } from './info.ts'

@@ -1,4 +1,4 @@
-/** The source over an initialised NVML: its rows, its events, its list of devices. */
+/** The source over an initialized NVML: its rows, its events, its list of devices. */
 import type { Source, SourceEnv, SourceTick } from '../../core/kinds.ts'
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'
@@ -41,7 +41,7 @@ export class NvidiaSource implements Source {
   #reads = 0
   #open = true
 
-  /** NVML is initialised; `count` is what it says there are. */
+  /** NVML is initialized; `count` is its number of GPUs. */
   constructor(env: SourceEnv, nvml: Nvml, count: number, cards: readonly PciCard[]) {
     this.#env = env
     this.#nvml = nvml

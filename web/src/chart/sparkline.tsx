@@ -13,7 +13,7 @@ export function Sparkline({ cell }: { readonly cell: GpuCell }) {
   return <canvas ref={canvas} class="sparkline" role="img" aria-label="Utilization and memory of the last five minutes" />
 }
 
-/** Draws only what is seen, and only when it moves by a pixel: with 64 GPUs the pictures would be the dearest part of the page. */
+/** Draws only what is visible, and only when it moves by a pixel: with 64 GPUs it would be the most expensive part of the page. */
 function follow(canvas: HTMLCanvasElement, cell: GpuCell): () => void {
   let isSeen = false
   let drawn: { readonly at: number; readonly points: number } | null = null

@@ -1,4 +1,4 @@
-/** Who is told of what: alerts that are open, silences, what was, the channels, and this browser's notifications. */
+/** Open alerts, silences, past alerts, the channels, and this browser's notifications. */
 import '../style/alerts.css'
 import { openAlertsInWords } from '../../../src/core/known/alerts.ts'
 import { findingsInWords } from '../../../src/core/known/findings.ts'

@@ -1,4 +1,3 @@
-/** One GPU: what it is, how it is, and its charts. */
 import { isAboutGpu } from '../../../src/core/known/about-gpu.ts'
 import '../style/gpu.css'
 import type { GpuInfo, GpuSample, Reading } from '../../../src/core/model.ts'

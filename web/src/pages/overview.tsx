@@ -1,4 +1,3 @@
-/** The whole machine on one page. */
 import '../style/overview.css'
 import { findings, gpus, health, link } from '../live/store.ts'
 import { place, setQuery } from '../location.ts'

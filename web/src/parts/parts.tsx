@@ -49,7 +49,7 @@ export function Fact({
 
 export interface MeterPart {
   readonly ratio: number
-  /** A class that gives the colour: `fill-1` … `fill-8`, `fill-warning`, `fill-critical`. */
+  /** A class that gives the color: `fill-1` … `fill-8`, `fill-warning`, `fill-critical`. */
   readonly fill: string
   readonly label?: string
 }

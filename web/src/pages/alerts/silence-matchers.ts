@@ -3,7 +3,6 @@ import type { AlertView } from '../../answers.ts'
 
 export interface Suggestion {
   readonly words: string
-  /** One matcher a line. */
   readonly matchers: string
 }
 

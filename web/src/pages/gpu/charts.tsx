@@ -1,4 +1,3 @@
-/** The charts of one GPU, with one crosshair and one span of time. */
 import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { GpuField, Reading } from '../../../../src/core/model.ts'
@@ -190,7 +189,7 @@ function limit(value: Reading, label: string, tone: 'critical' | 'warning' = 'cr
   return value === null ? [] : [{ value, label, tone }]
 }
 
-/** Lines for what this card tells; a field that it never tells has none. */
+/** Lines for what this card reports. */
 function known(track: Track, wanted: readonly (readonly [GpuField, string, boolean?])[]): readonly ChartSeries[] {
   return wanted.flatMap(([field, label, area], color) => {
     const values = track.columns[field] ?? []

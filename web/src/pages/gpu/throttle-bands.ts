@@ -1,4 +1,4 @@
-/** When clocks were held back, and why: stretches of the time axis. */
+/** When clocks were limited, and why: bands of the time axis. */
 import type { Reading } from '../../../../src/core/model.ts'
 import type { ChartBand } from '../../chart/time-chart.tsx'
 import { clockReasons } from '../../words.ts'

@@ -78,7 +78,7 @@ function pidOf({ run }: Allocator, processes: readonly GpuProcess[], taken: Read
 export interface Reserve {
   readonly reservedBytes: number
   readonly parts: readonly { readonly name: LedgerName; readonly bytes: number; readonly explanation: string }[]
-  /** What is held in unusable pieces ÷ reserved; null when the allocator does not tell. */
+  /** Fragmented ÷ reserved; null when the allocator does not report it. */
   readonly fragmentedRatio: Reading
 }
 

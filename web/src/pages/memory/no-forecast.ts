@@ -1,4 +1,3 @@
-/** Why there is no forecast, in words. */
 import type { Reading } from '../../../../src/core/model.ts'
 import { formatBytes, formatDuration } from '../../words.ts'
 
@@ -7,14 +6,14 @@ export interface Course {
   readonly used: readonly Reading[]
   readonly totalBytes: Reading
   readonly isLive: boolean
-  /** A run tells what its allocator needs: its figures are followed instead of the device's. */
+  /** A run reports what its allocator needs: its figures are used instead of the device's. */
   readonly hasAllocator: boolean
 }
 
 export interface Reason {
   readonly title: string
   readonly text: string
-  /** False: it is not that nothing threatens, only that nothing can be told. */
+  /** False: a forecast was not possible. */
   readonly isJudged: boolean
 }
 

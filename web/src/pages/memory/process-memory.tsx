@@ -1,4 +1,3 @@
-/** Who had how much of this GPU's memory, over time. */
 import type { ReadonlySignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { ProcessHistoryAnswer } from '../../answers.ts'
@@ -32,7 +31,7 @@ export function ProcessMemoryPanel({ cell, range, track }: PanelProps) {
     range.kind === 'last' ? REFRESH_MS : null,
   )
   const { answer, fault } = polled.value
-  // Read with each answer: a stack that moved every second would only tell when the device was read.
+  // Read with each answer: a stack that moved every second would only show when the device was read.
   const stack = useMemo(() => {
     const { at, columns } = track.peek()
     return answer && processStack(answer, { at, used: columns.memoryUsedBytes ?? [] })

@@ -168,7 +168,7 @@ interface AgainstProps {
   readonly limitName: string
 }
 
-/** A reading against the limit that the card itself tells. */
+/** A reading against the card's own limit. */
 function Against({ label, value, limit, unit, tone, limitName }: AgainstProps) {
   const figure = value === null ? NOT_AVAILABLE : `${Math.round(value)}`
   const of = limit === null ? ` ${unit}` : ` / ${Math.round(limit)} ${unit}`
@@ -196,7 +196,7 @@ function Against({ label, value, limit, unit, tone, limitName }: AgainstProps) {
   )
 }
 
-/** What holds the clocks back, in words. */
+/** What limits the clocks, in words. */
 export function Clocks({ sample }: { readonly sample: GpuSample | null }) {
   if (!sample || sample.clockEventReasons === null) return <span class="faint">{NOT_AVAILABLE}</span>
   const reasons = clockReasons(sample.clockEventReasons)

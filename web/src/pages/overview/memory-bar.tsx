@@ -1,4 +1,3 @@
-/** Who holds a GPU's memory, and when it will be full. */
 import { forecastOf } from '../../../../src/core/known/about-gpu.ts'
 import type { GpuSample, ProcessView } from '../../../../src/core/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'

@@ -1,4 +1,3 @@
-/** The whole machine in one line. */
 import type { ComponentChildren } from 'preact'
 import { countBySeverity } from '../../../../src/core/known/findings.ts'
 import type { Reading } from '../../../../src/core/model.ts'

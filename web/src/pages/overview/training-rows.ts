@@ -1,4 +1,3 @@
-/** The trainings that run now, as rows. */
 import { compareRuns, isRunning, type KnownRun, runName } from '../../../../src/core/known/runs.ts'
 import type { Finding, Reading } from '../../../../src/core/model.ts'
 import { numberOf, type RunListed } from '../../answers.ts'

@@ -1,10 +1,10 @@
-/** The lines that make a process welcome, for the configuration file. */
+/** The allow-list entries for a process, for the configuration file. */
 import type { ProcessInfo } from '../../../../src/core/model.ts'
 
 export interface AllowEntry {
   readonly name: 'user' | 'command' | 'container' | 'claim'
   readonly label: string
-  /** What it means, and what it means for everybody else. */
+  /** What it means, and what it means foreverybody else. */
   readonly meaning: string
   readonly yaml: string
 }
@@ -60,7 +60,7 @@ function quoted(text: string): string {
   return JSON.stringify(text)
 }
 
-/** From the settings as the agent tells them. */
+/** From the settings as the agent reports them. */
 export function policyOf(settings: readonly { readonly key: string; readonly value: unknown }[]): Policy {
   const lists = settings
     .filter(({ key }) => key.startsWith('policy.'))

@@ -1,4 +1,4 @@
-/** All that is known of one process: who it is, what it held over time, what was found, and how to make it welcome. */
+/** Details of one process: who it is, its memory over time, its findings, and how to allow-list it. */
 import type { ConfigAnswer, ProcessHistoryAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'

@@ -5,7 +5,6 @@ import { severityTone, type Tone } from '../../words.ts'
 export interface ProcessMark {
   readonly label: string
   readonly tone: Tone
-  /** The finding in its own words. */
   readonly words: string
 }
 

@@ -1,4 +1,3 @@
-/** The configuration in force, and where each value came from. */
 import type { ConfigAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { place, setQuery } from '../../location.ts'

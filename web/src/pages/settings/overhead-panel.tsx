@@ -1,4 +1,4 @@
-/** What watching costs, and whether all parts of the agent are well. */
+/** What watching costs, and whether all parts of the agent are ok. */
 import { useRef } from 'preact/hooks'
 import type { HealthAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
@@ -9,7 +9,7 @@ import { costsOf, totalOf } from './overhead.ts'
 import { roomFacts } from './room-facts.ts'
 
 const EVERY_MS = 5000
-/** Long enough for a sampler to have told its counter more than once. */
+/** Long enough for a sampler to have sent its counter more than once. */
 const WINDOW_MS = 60_000
 
 export function OverheadPanel() {

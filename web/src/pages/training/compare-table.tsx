@@ -1,4 +1,3 @@
-/** The final figures of runs that are compared. */
 import { numberOf } from '../../answers.ts'
 import { now } from '../../live/agent-clock.ts'
 import { setQuery } from '../../location.ts'

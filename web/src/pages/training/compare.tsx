@@ -115,7 +115,7 @@ function CompareChart({ list, metric, axis, smoothing, isLog, isLoading }: Chart
   const drawn = useMemo(() => {
     const told = list.flatMap((one, color) => (columnOf(one.curve, metric) ? [{ one, color, line: lineOf(one.curve, metric, axis) }] : []))
     const names = told.map(({ one }) => shortened(nameOf(one)))
-    // Two runs of the same name are told apart by their ids.
+    // Two runs of the same name are distinguished by their ids.
     const label = (index: number) => {
       const name = names[index] ?? ''
       return names.filter((other) => other === name).length > 1 ? `${name} (${told[index]?.one.id})` : name

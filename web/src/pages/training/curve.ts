@@ -5,7 +5,6 @@ import { numberOf, type StepsAnswer } from '../../answers.ts'
 
 export interface RunCurve {
   readonly steps: readonly number[]
-  /** Epoch milliseconds. */
   readonly at: readonly number[]
   readonly columns: ReadonlyMap<string, readonly Reading[]>
   /** 1: every step; n: every n-th. */

@@ -1,4 +1,3 @@
-/** The GPU of a run, over the same time and under the same crosshair. */
 import type { GpuField, Reading } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf, useHistory } from '../../history.ts'

@@ -1,4 +1,3 @@
-/** What can be compared, in words and with its unit. */
 import { CUSTOM, PHASE } from '../../../../src/core/curve-fields.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import { formatBytes, formatFigure, formatSeconds } from '../../words.ts'
@@ -31,7 +30,7 @@ export function metricFormat(field: string): (value: Reading) => string {
   return field === 'stepSeconds' || field.startsWith(PHASE) ? formatSeconds : formatFigure
 }
 
-/** Those that at least one of the runs tells: the usual ones first, then by name. */
+/** Those that at least one run reports: the usual ones first, then by name. */
 export function metricsOf(curves: readonly RunCurve[]): readonly string[] {
   const told = new Set(curves.flatMap((curve) => [...curve.columns.keys()].filter((field) => columnOf(curve, field))))
   const usual = Object.keys(NAMES).filter((field) => told.has(field))

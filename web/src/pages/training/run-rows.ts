@@ -1,4 +1,4 @@
-/** Training runs as rows of a list: what the agent keeps of them, brought up to date with what the stream tells. */
+/** Training runs as rows: what the agent stores, updated from the stream. */
 import type { Reading, TrainingStep } from '../../../../src/core/model.ts'
 import { numberOf, type RunListed } from '../../answers.ts'
 
@@ -34,7 +34,7 @@ export function isRunning(state: RunState): boolean {
   return state === 'running' || state === 'silent'
 }
 
-/** Running ones first, then the latest; those that are only seen tell no beginning, and stand by name, where they stay. */
+/** Running ones first, then the latest; those that are not stored have no beginning, and are sorted by name. */
 export function runRows(
   listed: readonly RunListed[],
   latest: ReadonlyMap<string, TrainingStep>,
@@ -55,7 +55,7 @@ export function runRows(
 
 export function keptRow(run: RunListed, step: TrainingStep | undefined, now: number): RunRow {
   const told = (name: string) => numberOf(run.training?.[name])
-  // What came with the stream after the end belongs to a later life of the run, of which the list will tell.
+  // Steps after the end belong to a later life of the run, which the list will show.
   const isLater = step !== undefined && run.endedAt === null && step.at >= (told('lastStepAt') ?? 0)
   const lastStep = isLater ? step.step : told('lastStep')
   const lastStepAt = isLater ? step.at : told('lastStepAt')
