@@ -1,4 +1,3 @@
-/** The agent, put together from the rooms. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Where everything meets: takes what sources and detectors say, keeps the state, and publishes to the sinks. */
+/** Takes what sources and detectors report, keeps the state, and publishes to the sinks. */
 import type { HubEvent, Log, Sink, SinkHealth, Tick } from '../core/kinds.ts'
 import type {
   Finding,
@@ -77,10 +77,7 @@ export class Hub {
     if (steps.length > 0) this.#publish({ type: 'steps', steps, provenance })
   }
 
-  /**
-   * One report of a source, in the order of time. A replay at full speed reports many moments at once:
-   * they are published one by one, as they would have come.
-   */
+  /** One report of a source. A replay at full speed reports many moments at once: they are published one by one. */
   receive(report: SourceReport): void {
     const { samples, provenance } = report
     let from = 0

@@ -1,7 +1,4 @@
-/**
- * Which card is which, over a restart. A driver cannot always tell the identity of a card that is lost or asleep; its address, or else its
- * number, can be told even then. Whoever was seen there last keeps its name, so that one trouble is not two, and one card not two rows.
- */
+/** Keeps the identity of cards over a restart: a driver may not know it for a card that is lost or asleep, but knows its address. */
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { KeptFile } from '../core/kept-file.ts'

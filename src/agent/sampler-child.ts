@@ -1,7 +1,4 @@
-/**
- * Entry of the sampler process: the only one that loads native code. It may hang or crash; the agent replaces it.
- * It never decides when to end: it does so when told, or when the agent is gone.
- */
+/** Entry of the sampler process, the only one that loads native code. It ends when the agent says so, or is gone. */
 import { performance } from 'node:perf_hooks'
 import { resourceUsage } from 'node:process'
 import type { SourceEnv } from '../core/kinds.ts'

@@ -73,7 +73,7 @@ export class Watching implements Sink {
     for (const finding of this.#engine.accept(event)) this.#tell(finding)
   }
 
-  /** Whole or not at all; one after the other, and what they have learned by then. */
+  /** Whole or not at all, one write after the other. */
   async save(): Promise<void> {
     if (this.#file === null || !this.#isWatching) return
     const { log } = this.#options
@@ -143,7 +143,7 @@ export class Watching implements Sink {
       const ended = this.#engine.restore(JSON.parse(text))
       this.#known = [...ended, ...this.#engine.findings()]
     } catch (error) {
-      // Some of it may have been taken already.
+      // Part of it may have been loaded already.
       this.#engine = this.#create()
       this.#setAside(file, error)
     }

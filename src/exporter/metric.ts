@@ -42,7 +42,7 @@ export interface GpuSeries {
   readonly value: (gpu: GpuSubject) => Reading
 }
 
-/** A family with the same series forevery GPU, so that all but the values can be prepared. */
+/** A family with the same series for every GPU, so that all but the values can be prepared. */
 export interface GpuMetric extends Family {
   readonly series: readonly GpuSeries[]
 }

@@ -49,7 +49,7 @@ function infoLabels(info: GpuInfo): Labels {
 
 const INFO_LABELS = ['driver', 'cuda', 'pci_bus_id', 'architecture', 'serial', 'unified_memory', 'mig_profile', 'mig_parent']
 
-/** There forevery GPU, whether or not it answers. */
+/** There for every GPU, whether or not it answers. */
 const STANDING: readonly GpuMetric[] = [
   gpuGauges('gpu_info', '', 'What the GPU is; always 1.', INFO_LABELS, [{ labels: infoLabels, value: () => 1 }]),
   gpuGauge(

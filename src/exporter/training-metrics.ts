@@ -15,7 +15,7 @@ const SILENT_KEPT_MS = 60 * 60_000
 
 export const STEP_SECONDS_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** One rank of one run. A field that a step leaves null keeps the value of the step before. */
+/** One rank of one run. A field that a step leaves null keeps its previous value. */
 export interface RankEntry {
   readonly labels: Labels
   readonly latest: Record<StepFigure, Reading>

@@ -6,7 +6,7 @@ const SHORTEST_MATCH = 4
 const LONGEST_COPY = 64
 
 export function snappy(input: Uint8Array): Uint8Array {
-  // The worst case of the format: a tag forevery 60 bytes and the length in front.
+  // The worst case of the format: a tag for every 60 bytes and the length in front.
   const output = new Uint8Array(32 + input.length + Math.ceil(input.length / 6))
   let end = writeLength(output, input.length)
   const table = new Int32Array(1 << HASH_BITS)

@@ -1,7 +1,4 @@
-/**
- * Keeps sources alive. All run in one sampler process while they behave; one that hangs or crashes is moved to a process
- * of its own and started again with growing pauses, so that it cannot take the others with it.
- */
+/** Keeps sources alive. All share one sampler process; one that hangs or crashes gets its own, restarted with growing pauses. */
 import type { SourceOptions } from '../core/kinds.ts'
 import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'

@@ -6,10 +6,7 @@ const RIGHT = [0x80, 0xa0, 0xb0, 0xb8] as const
 const ASCII_LEVELS = ['_', '.', ':', '|'] as const
 const DOTS = 4
 
-/**
- * `values` 0–1, two to a column, the newest at the right edge; `height` rows from the top.
- * `phase` 1: the newest is alone in its column, so that pairs stay together while the graph moves.
- */
+/** `values` 0–1, two to a column, the newest at the right. `phase` 1: the newest is alone in its column, so pairs stay together. */
 export function graphRows(values: ArrayLike<number>, width: number, height: number, ascii: boolean, phase = 0): string[] {
   const rows: string[] = []
   const slots = width * 2

@@ -19,10 +19,7 @@ const BATCH = 200
 /** Behind by more than this, the pace restarts instead of catching up. */
 const CATCH_UP_MS = 1000
 
-/**
- * Detectors have memory: what they say of a moment depends on all before it. So going back means
- * reading from the beginning up to the wanted moment, as fast as it goes, which is exact.
- */
+/** Detectors have memory, so going back means reading from the beginning up to the wanted moment, which is exact. */
 export class ReplayPlayer implements Feed, ReplayControls {
   readonly isLocal = false
   readonly alerts = null

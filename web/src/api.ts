@@ -1,4 +1,4 @@
-/** Questions to the agent. Everything is of this very host: no other is ever asked. */
+/** Questions to the agent. Only the page's own host is ever asked. */
 import { signal } from '@preact/signals'
 
 /** The agent said no, in its own words. */

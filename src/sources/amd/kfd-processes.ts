@@ -1,4 +1,4 @@
-/** The processes that the compute driver lists, with the memory each holds on a card. Readable foreveryone. */
+/** The processes that the compute driver lists, with the memory each holds on a card. Readable for everyone. */
 import { join } from 'node:path'
 import type { Reading } from '../../core/model.ts'
 import { tryList } from '../../core/system-file.ts'
@@ -29,7 +29,7 @@ export class KfdProcesses {
     return [...this.#files.keys()]
   }
 
-  /** Bytes by PID on the card with these numbers. Every process has a file forevery card: one that holds nothing is asked only when `all`. */
+  /** Bytes by PID on the card with these numbers. Every process has a file for every card: one that holds nothing is asked only when `all`. */
   read(ids: readonly string[], nowMs: number, all: boolean): Map<number, Reading> {
     const held = new Map<number, Reading>()
     for (const [pid, files] of this.#files)

@@ -106,7 +106,7 @@ export class Events {
     }
   }
 
-  /** The driver and the kernel tell of the same XID: whoever comes second within five seconds is not heard. */
+  /** The driver and the kernel report the same XID: the second report within five seconds is ignored. */
   #add(event: GpuEvent, samples: Sample[]): void {
     if (event.event === 'xid') {
       if (this.#recent.some((one) => one.gpu === event.gpu && one.code === event.code && one.origin !== event.origin)) return

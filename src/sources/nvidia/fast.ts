@@ -1,4 +1,3 @@
-/** The readings that cost microseconds, taken every tick. */
 import type { GpuField } from '../../core/model.ts'
 import type { Device, Readings } from './device.ts'
 import { ALL_LINKS, FieldBatch } from './fields.ts'

@@ -1,4 +1,3 @@
-/** What is read once per GPU: identity, limits, thresholds. */
 import type { GpuInfo, MigInstance, Reading } from '../../core/model.ts'
 import { NO_FACTS } from '../../core/record.ts'
 import { CODE } from './codes.ts'
@@ -117,7 +116,6 @@ function architectureOf(device: Device, number: Reading): string | null {
   return name ?? null
 }
 
-/** `9.0` */
 function computeCapabilityOf(device: Device): string | null {
   const minor = Buffer.alloc(4)
   const terms = { symbols: ['nvmlDeviceGetCudaComputeCapability'], fields: ['computeCapability'], last: minor } as const
@@ -161,7 +159,6 @@ function explainMargins(device: Device, info: GpuInfo): void {
   }
 }
 
-/** What an instance is, from its handle. */
 export function readMigInstance(device: Device, parentId: string, name: string | null): MigInstance {
   const gpuInstanceId = uint32Reading(device, { symbols: ['nvmlDeviceGetGpuInstanceId'], fields: [] })()
   const computeInstanceId = uint32Reading(device, { symbols: ['nvmlDeviceGetComputeInstanceId'], fields: [] })()

@@ -1,4 +1,3 @@
-/** One of the driver's process lists, by the newest call that works. */
 import { CODE, isFinal, SYMBOL_MISSING } from './codes.ts'
 import type { Device } from './device.ts'
 import type { NvmlFunction } from './library.ts'

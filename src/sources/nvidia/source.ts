@@ -108,7 +108,7 @@ export class NvidiaSource implements Source {
     this.#events.register({ id: identity.id, handle: device.handle }, identity.pciBusId)
   }
 
-  /** NVML numbers cards by their address, so that a complete list of them tells which one this is. */
+  /** NVML numbers cards by their address, so a complete list shows which one this is. */
   #listedIdentity(index: number): Identity {
     const listed = listDriverCards(this.#env.root)
     const card = listed.length === this.#rows.length ? listed[index] : undefined
@@ -116,7 +116,7 @@ export class NvidiaSource implements Source {
     return { id: card?.uuid ?? pciBusId ?? `nvidia-${index}`, name: card?.name ?? null, pciBusId }
   }
 
-  /** A new array at once when a device came, went or was met; when only reasons were learnt, not before they have settled. */
+  /** A new array at once when a device came, went or was met; for new reasons alone, not before they have settled. */
   #publish(): void {
     let structure = 0
     let revision = 0

@@ -23,7 +23,7 @@ export interface ChartSeries {
   readonly stepped?: boolean
   /** In the background of another line: the raw figures behind the smoothed ones. */
   readonly faint?: boolean
-  /** The axis has moments of other lines too: this one goes on over them, and the legend tells its last figure. `usual`: not over much longer silence than usual. */
+  /** The axis has moments of other lines too: this one goes on over them, and the legend shows its last figure. `usual`: not over much longer silence than usual. */
   readonly spanned?: boolean | 'usual'
 }
 

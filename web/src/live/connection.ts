@@ -1,4 +1,4 @@
-/** Connects the page with the agent: asks foreverything, follows the stream, and starts over after every gap. */
+/** Connects the page with the agent: asks for everything, follows the stream, and starts over after every gap. */
 import { effect } from '@preact/signals'
 import type { StreamEvent } from '../../../src/core/kinds.ts'
 import { askAlerts, askPicture } from '../../../src/core/known/picture.ts'

@@ -6,7 +6,6 @@ import { placeHash } from '../place.ts'
 import { clockTime, formatAge, formatPercent, severityTone } from '../words.ts'
 import { Badge } from './parts.tsx'
 
-/** A finding in plain words, with what to do about it. */
 export function FindingItem({ finding, isShort = false }: { readonly finding: Finding; readonly isShort?: boolean }) {
   const at = present()
   return (

@@ -1,4 +1,3 @@
-/** The small pieces that all pages are made of. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Tone } from '../words.ts'
@@ -153,7 +152,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   )
 }
 
-/** The clipboard is only there on https and on this very machine; elsewhere the old way. */
+/** The clipboard API needs https or this machine; elsewhere the old way. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')

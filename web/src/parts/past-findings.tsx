@@ -4,7 +4,7 @@ import { clockTime } from '../words.ts'
 
 const MOST = 20
 
-/** Troubles that are over: from when to when, and what was said last. Nothing when there are none. */
+/** Resolved findings: from when to when, and their last message. */
 export function PastFindings({ list }: { readonly list: readonly Finding[] }) {
   if (list.length === 0) return null
   const at = now.peek()

@@ -1,4 +1,3 @@
-/** The bar at the top and the line at the bottom of every page. */
 import { computed } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isOpenAlert, openAlertsInWords } from '../../../src/core/known/alerts.ts'

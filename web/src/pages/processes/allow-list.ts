@@ -4,7 +4,7 @@ import type { ProcessInfo } from '../../../../src/core/model.ts'
 export interface AllowEntry {
   readonly name: 'user' | 'command' | 'container' | 'claim'
   readonly label: string
-  /** What it means, and what it means foreverybody else. */
+  /** What it means, and what it means for everybody else. */
   readonly meaning: string
   readonly yaml: string
 }

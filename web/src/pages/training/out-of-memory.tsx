@@ -1,4 +1,3 @@
-/** Why memory ran out: what the SDK wrote down, in words. */
 import type { LedgerName } from '../../../../src/core/memory/ledger.ts'
 import {
   type CodePlace,

@@ -1,4 +1,3 @@
-/** The ranks of a run side by side. */
 import type { Finding } from '../../../../src/core/model.ts'
 import type { RanksAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'

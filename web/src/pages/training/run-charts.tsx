@@ -1,4 +1,3 @@
-/** The course of a run. */
 import { useMemo } from 'preact/hooks'
 import { CUSTOM } from '../../../../src/core/curve-fields.ts'
 import type { Finding, Reading } from '../../../../src/core/model.ts'
@@ -141,7 +140,7 @@ function Smoothed({ curve, shared, field, title, smoothing, isLog, limits = [], 
   )
 }
 
-/** Told only every so many steps: the line goes on over the steps between. */
+/** Reported only every few steps: the line continues over the steps between. */
 function isSparse(values: readonly Reading[]): boolean {
   return values.filter((value) => value === null).length > values.length * 0.3
 }

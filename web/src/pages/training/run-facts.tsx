@@ -1,4 +1,3 @@
-/** What a run is and how far it came, in figures. */
 import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import { numberOf, type RunAnswer } from '../../answers.ts'

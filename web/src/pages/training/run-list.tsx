@@ -1,5 +1,3 @@
-/** All runs: those that run first. */
-
 import { now } from '../../live/agent-clock.ts'
 import { isReplay } from '../../live/store.ts'
 import { go, place, setQuery } from '../../location.ts'

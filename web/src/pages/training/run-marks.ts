@@ -1,4 +1,3 @@
-/** What was found about a run, as marks on its charts. */
 import type { Finding } from '../../../../src/core/model.ts'
 import type { ChartMark } from '../../chart/time-chart.tsx'
 import { severityTone } from '../../words.ts'

@@ -1,4 +1,3 @@
-/** One run: what it is, how far it came, and its course beside that of its GPU. */
 import { useState } from 'preact/hooks'
 import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import { isCauseKnown, readOomReport } from '../../../../src/core/memory/oom-report.ts'

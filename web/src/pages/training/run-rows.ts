@@ -122,7 +122,6 @@ export function filteredRows(rows: readonly RunRow[], text: string, state: State
 
 export const MOST_COMPARED = 6
 
-/** Ids in an address; each once. */
 export function parseRuns(text: string | undefined): readonly string[] {
   return [...new Set((text ?? '').split(',').filter((id) => id !== ''))].slice(0, MOST_COMPARED)
 }
