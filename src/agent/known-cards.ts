@@ -115,7 +115,7 @@ export class KnownCards {
       return content.parse(JSON.parse(readFileSync(file, 'utf8'))).cards
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        log.warn({ err: error, file }, 'which card is which cannot be read; it is learned anew')
+        log.warn({ err: error, file }, 'the known cards cannot be read; they are learned again')
       return []
     }
   }
@@ -126,7 +126,7 @@ export class KnownCards {
       await this.#file?.save(() => `${JSON.stringify({ version: VERSION, cards: [...this.#cards.values()] }, null, 2)}\n`)
       this.#hasFailed = false
     } catch (error) {
-      if (!this.#hasFailed) log.warn({ err: error, file }, 'which card is which cannot be kept')
+      if (!this.#hasFailed) log.warn({ err: error, file }, 'the known cards cannot be saved')
       this.#hasFailed = true
     }
   }

@@ -126,7 +126,7 @@ describe('what the detectors have learned', () => {
       const dir = folder()
       writeFileSync(join(dir, 'detectors.json'), text)
       const { watching, state, logged, run } = watch(dir)
-      expect(logged).toEqual(['what the detectors had learned is damaged; it is set aside, and they begin anew'])
+      expect(logged).toEqual(['the saved state of the detectors is damaged; it is set aside, and they start fresh'])
       const aside = readdirSync(dir).filter((name) => /^detectors-.*\.corrupt$/.test(name))
       expect(aside.map((name) => readFileSync(join(dir, name), 'utf8'))).toEqual([text])
       watching.resume()

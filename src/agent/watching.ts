@@ -152,7 +152,7 @@ export class Watching implements Sink {
   #setAside(file: string, error: unknown): void {
     const { log, state } = this.#options
     const aside = file.replace(/\.json$/, `-${new Date(state.now()).toISOString().replace(/[:.]/g, '')}.corrupt`)
-    const message = 'what the detectors had learned is damaged; it is set aside, and they begin anew'
+    const message = 'the saved state of the detectors is damaged; it is set aside, and they start fresh'
     try {
       makeFolderSync(dirname(aside))
       renameSync(file, aside)

@@ -9,7 +9,7 @@ export const emailSettings = {
     schema: z.string().min(1).nullable(),
     default: null,
     env: 'SMTP_SERVER',
-    help: 'SMTP server that takes the alerts',
+    help: 'SMTP server for the alerts',
   }),
   'email.port': setting<number | null>({
     schema: z.number().int().min(1).max(65_535).nullable(),
@@ -21,7 +21,7 @@ export const emailSettings = {
     schema: mailAddress.nullable(),
     default: null,
     env: 'EMAIL_ADDRESS',
-    help: 'address that alerts are sent from',
+    help: 'sender address of the alerts',
   }),
   'email.password': setting<string | null>({
     schema: z.string().nullable(),
@@ -49,7 +49,7 @@ export const emailSettings = {
   'email.tls_verify': setting({
     schema: z.boolean(),
     default: true,
-    help: 'check the certificate of the mail server',
+    help: 'verify the certificate of the mail server',
   }),
 } satisfies Settings
 

@@ -96,7 +96,7 @@ async function pathOfAck(agent: AgentClient, given: string): Promise<string> {
   const meant = found.length > 0 ? found : open.filter((alert) => alert.fingerprint.startsWith(given))
   const [alert] = meant
   if (!alert || meant.length > 1)
-    throw new Failure(`${meant.length === 0 ? 'no open alert begins' : `${meant.length} alerts begin`} with "${printable(given)}"`, {
+    throw new Failure(`${meant.length === 0 ? 'no open alert starts' : `${meant.length} alerts start`} with "${printable(given)}"`, {
       exitCode: EXIT.checkFailed,
       hint: `Open: ${open.map(({ fingerprint }) => printable(fingerprint)).join(', ') || 'none'}.`,
     })

@@ -88,7 +88,7 @@ async function deliver(file: string, target: Target): Promise<{ accepted: number
       if (id === null)
         throw new Failure(`${file} is not a spool file: its first line does not name a run`, {
           exitCode: EXIT.usage,
-          hint: 'A spool begins with {"run": {"id": …, "name": …}}; see docs/training.md.',
+          hint: 'A spool file starts with {"run": {"id": …, "name": …}}; see docs/training.md.',
         })
       if (run !== undefined) continue
       if (end !== undefined || report !== undefined) {

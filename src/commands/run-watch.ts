@@ -163,7 +163,7 @@ export class RunWatch {
         notes.push('No process of this command was seen on a GPU.')
         return []
       }
-      notes.push('Which GPU the command used cannot be told here (see "gpuwarden doctor"): the figures are those of all GPUs.')
+      notes.push('It is not known which GPU the command used (see "gpuwarden doctor"): the figures are those of all GPUs.')
     }
     return own.length > 0 ? own : all
   }

@@ -27,7 +27,7 @@ function splitPair(part: string): [string, string] {
 
 const labels = pairs.refine(
   (map) => Object.keys(map).every((name) => /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) && !name.startsWith('__')),
-  'a label name has letters, digits and _ only, and does not begin with __',
+  'expected label names of letters, digits and _, not starting with __',
 )
 
 export const pushSettings = {

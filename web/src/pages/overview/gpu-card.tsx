@@ -217,7 +217,7 @@ export function Owners({ cell }: { readonly cell: GpuCell }) {
   if (sample.state !== 'ok') return <span class="faint">{NOT_AVAILABLE}</span>
   if (sample.processes === null) return <span class="faint">not reported</span>
   const owners = ownersOf(cell.processes.value)
-  if (owners === null) return <span class="faint">nobody</span>
+  if (owners === null) return <span class="faint">no process</span>
   const count = cell.processes.value.length
   return (
     <a href={placeHash(['processes'], { gpu: cell.info.value.label })} title={`${owners}: ${formatCount(count, 'process', 'processes')}`}>

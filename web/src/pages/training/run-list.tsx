@@ -48,7 +48,7 @@ export function RunListPage() {
         <NoRuns />
       ) : shown.length === 0 ? (
         <Panel>
-          <Empty title="No run matches">There are {rows.length} in all.</Empty>
+          <Empty title="No run matches">There are {rows.length} runs.</Empty>
         </Panel>
       ) : (
         <RunTable rows={shown} chosen={chosen} />
