@@ -69,7 +69,7 @@ export const samplerSettings = {
     schema: z.number().int().min(1).max(64).nullable(),
     default: null,
     flag: '--demo-gpus <count>',
-    help: 'simulated GPUs, 1 to 64 (default: 2)',
+    help: 'simulated GPUs, 1 to 64 (2 if not set)',
   }),
   'demo.scenario': setting({
     schema: z.enum(['healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'lost', 'all']),
