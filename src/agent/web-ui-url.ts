@@ -1,4 +1,3 @@
-/** Where people find the web UI: what links in messages begin with. */
 import { isIPv6 } from 'node:net'
 
 export interface WebUiPlace {

@@ -20,7 +20,6 @@ import { vendorOfModel } from '../sources/vendors.ts'
 
 export interface DetectionOptions {
   readonly engine: EngineOptions
-  /** Nothing later than this is shown. */
   readonly until: number | null
   /** Nor anything more than this much recorded time after the first moment. */
   readonly durationMs: number | null

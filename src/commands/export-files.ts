@@ -1,4 +1,3 @@
-/** Copies what comes with the package to where its reader wants it. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,7 +31,6 @@ export function copyFiles({ from, ending, to, change = (text) => text }: Copy): 
   }
 }
 
-/** `export DIR`, and nothing else. */
 export function exportFolder(command: string, args: readonly string[]): string {
   const [action, folder, ...rest] = args
   if (action === 'export' && folder !== undefined && rest.length === 0) return folder

@@ -1,4 +1,3 @@
-/** The list of commands. Each is one file, loaded when it is asked for. */
 import type { ConfigKey } from '../agent/config.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { MEMORY_COMMANDS } from './memory-commands.ts'

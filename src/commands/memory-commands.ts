@@ -1,4 +1,3 @@
-/** The commands for memory and for recordings, as they are declared; see index.ts. */
 import type { ConfigKey } from '../agent/config.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { FAST_INTERVAL_SECONDS } from './fast-interval.ts'

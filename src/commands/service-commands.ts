@@ -1,4 +1,3 @@
-/** Commands that tie gpuwarden to what others run: systemd, Grafana, Prometheus. */
 import type { CommandEntry } from './command-entry.ts'
 
 const EXPORT = [

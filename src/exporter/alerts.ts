@@ -5,7 +5,6 @@ import { type Metric, metric } from './metric.ts'
 import { seconds } from './units.ts'
 
 export interface AlertFigures {
-  /** By state. `silenced` and `acknowledged` are firing, too. */
   readonly alerts: Readonly<Record<string, number>>
   readonly channels: readonly {
     readonly channel: string

@@ -14,7 +14,6 @@ export interface Family {
   readonly help: string
   /** Labels beyond those of its table, for the documentation. */
   readonly labels: readonly string[]
-  /** The HELP and TYPE lines, ready to print. */
   readonly heading: Readonly<Record<Format, string>>
 }
 

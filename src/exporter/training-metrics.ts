@@ -1,4 +1,3 @@
-/** Remembers the latest of every training run for /metrics, within bounds. */
 import { CURVE_FIELDS } from '../core/curve-fields.ts'
 import type { StepFigure } from '../core/fields/step.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'

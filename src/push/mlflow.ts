@@ -54,7 +54,6 @@ export class MlflowClient {
     return this.#runId
   }
 
-  /** At most MOST_METRICS at once. */
   async logBatch(metrics: readonly MlflowMetric[], signal: AbortSignal): Promise<Outcome> {
     try {
       this.#runId ??= await this.#createRun(signal)

@@ -1,4 +1,3 @@
-/** Puts the unit where systemd looks for it, and talks to systemctl. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'

@@ -5,7 +5,6 @@ export interface Vendor {
   /** The name of its source, of its check in `doctor` and of its cards' `vendor`. */
   readonly name: string
   readonly title: string
-  /** Nothing of the driver is touched before this. */
   load(): Promise<SourceKind>
   /** As sysfs has it: `0x10de`. */
   readonly pciVendor: string

@@ -1,4 +1,3 @@
-/** Where the figures come from: an agent, a sampler of our own, or a recording. */
 import type { SourceHealth } from '../core/model.ts'
 
 export interface ReplayControls {

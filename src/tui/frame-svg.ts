@@ -1,4 +1,3 @@
-/** A frame as a picture: what the documentation shows is what the program draws. */
 import { BOLD, type Grid } from './grid.ts'
 import type { Theme } from './theme.ts'
 

@@ -33,7 +33,6 @@ import {
 export const CARD_ROWS = 4
 const FIGURES_WIDTH = 52
 const LEAST_GRAPH = 14
-/** Room for two graphs side by side. */
 const TWO_GRAPHS = 44
 
 export interface CardContext {

@@ -1,4 +1,4 @@
-/** All GPUs: as cards while they are few and there is room, else a row each, scrolling. */
+/** All GPUs: as cards while they are few, else a row each, scrolling. */
 import { formatPercent, formatUsed, formatWatts } from '../core/format.ts'
 import type { GpuSample, Reading } from '../core/model.ts'
 import { CARD_ROWS, drawCard } from './gpu-card.ts'

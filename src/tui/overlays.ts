@@ -21,7 +21,7 @@ export const SIGNALS = [
 ] as const
 
 export function drawOverlay(painter: Painter, data: ScreenData, view: View, overlay: Overlay): void {
-  // Nothing below takes clicks while something lies over it.
+  // What lies below takes no clicks.
   painter.hits.length = 0
   switch (overlay.kind) {
     case 'help':
@@ -117,7 +117,6 @@ function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, of
 
 function drawProcess(painter: Painter, data: ScreenData, details: ProcessDetails, showEnvironment: boolean, offset: number): void {
   const wide = Math.min(110, painter.grid.width - 4)
-  // The figures of now, as long as it lives.
   const now = data.processes.find((process) => process.pid === details.process.pid && process.gpu === details.process.gpu)
   const process = now ?? details.process
   const { info } = process

@@ -1,4 +1,3 @@
-/** A grid with what belongs to drawing: the theme, and what a click means where. */
 import { ASCII_BLOCK, BLOCK, filledCells } from './graph.ts'
 import { BOLD, type Grid, type Rect, type Style, TONE } from './grid.ts'
 import type { Panel, Sort } from './screen-data.ts'

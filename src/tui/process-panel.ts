@@ -137,7 +137,6 @@ function drawRow(
   if (isSelected) grid.mark({ x, y, width, height: 1 }, SELECTED)
 }
 
-/** For the menu and for moving the sort column. */
 export const SORT_TITLES: Readonly<Record<Sort, string>> = Object.fromEntries(
   SORTS.map((sort) => [sort, COLUMNS.find((column) => column.sort === sort)?.title ?? 'COMMAND']),
 ) as Record<Sort, string>

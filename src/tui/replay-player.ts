@@ -1,4 +1,3 @@
-/** Plays a recording at a pace of choice, back and forth. */
 import type { Recording, RecordingItem } from '../core/recording/recording.ts'
 import type { Feed, ReplayControls } from './feed.ts'
 import type { ReplayData } from './screen-data.ts'
@@ -45,7 +44,6 @@ export class ReplayPlayer implements Feed, ReplayControls {
     this.#speed = options.speed
   }
 
-  /** Rejects when there is no such recording. */
   async start(): Promise<void> {
     await this.#rewind()
     if (this.#next === null) throw new Error(`nothing to replay: ${this.#recording?.path ?? 'the recording'} has no usable line`)

@@ -22,7 +22,6 @@ export interface RunData {
   readonly ranks: number
   readonly losses: readonly number[]
   readonly etaMs: Reading
-  /** How long no step has come. */
   readonly quietMs: number
   readonly outcome: string | null
   readonly leak: Finding | null
@@ -150,7 +149,6 @@ export interface View {
   readonly descending: boolean
   readonly tree: boolean
   readonly filter: string
-  /** True while the filter is being typed. */
   readonly isFiltering: boolean
   /** GpuInfo.id of the only GPU shown; null for all. */
   readonly gpu: string | null

@@ -78,12 +78,10 @@ const REASONS: readonly Reason[] = [
   { bit: 0x1, words: 'idle', tone: TONE.muted },
 ]
 
-/** Why clocks are where they are, worst first. */
 export function throttleReasons(mask: Reading): readonly Reason[] {
   return mask === null ? [] : REASONS.filter((reason) => (mask & reason.bit) !== 0)
 }
 
-/** What is wrong with a card as a whole; null when nothing is. */
 export function troubleOf(sample: GpuSample): string | null {
   if (sample.state === 'ok') return null
   return `${sample.state.toUpperCase().replace('_', ' ')}${sample.stateReason === null ? '' : `: ${sample.stateReason}`}`

@@ -1,4 +1,3 @@
-/** The shapes of the agent's answers, as /openapi.json describes them. */
 import type { AlertView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
 import type { Finding, FindingSubject, GpuEvent, Reading, Run, Severity, SourceHealth } from '../../src/core/model.ts'
 
@@ -68,9 +67,7 @@ export interface RunAnswer extends RunListed {
 export interface StepsAnswer {
   readonly id: string
   readonly rank?: number | null
-  /** Ranks that have a curve. */
   readonly ranks?: readonly number[]
-  /** Every field that can be asked for. */
   readonly available?: readonly string[]
   readonly fields: readonly string[]
   readonly stride: number

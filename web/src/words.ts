@@ -88,7 +88,6 @@ const REASONS: readonly ClockReason[] = [
   { bit: 0x1, words: 'idle', tone: 'muted' },
 ]
 
-/** Why clocks are where they are, worst first. */
 export function clockReasons(mask: Reading): readonly ClockReason[] {
   return mask === null ? [] : REASONS.filter(({ bit }) => (mask & bit) !== 0)
 }
@@ -101,7 +100,6 @@ const STATES: Readonly<Record<GpuSample['state'], string>> = {
   error: 'CANNOT BE READ',
 }
 
-/** What is wrong with a card as a whole; null when nothing is. */
 export function troubleOf(sample: GpuSample): string | null {
   if (sample.state === 'ok') return null
   return `${STATES[sample.state]}${sample.stateReason === null ? '' : `: ${sample.stateReason}`}`

@@ -26,7 +26,6 @@ export function listCards(root: string): string[] {
   }
 }
 
-/** The AMD ones in the order of their PCI addresses. */
 export function discoverCards(root: string, names: readonly string[] = listCards(root)): CardPlace[] {
   const places: CardPlace[] = []
   for (const name of names) {

@@ -2,7 +2,6 @@
 import type { Reading } from '../../core/model.ts'
 
 export interface DrmClient {
-  /** `0000:03:00.0` */
   readonly address: string
   /** The same number on several descriptors is the same client, to be counted once. */
   readonly client: string

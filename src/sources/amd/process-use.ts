@@ -72,7 +72,6 @@ export function ratiosOf(before: DrmClient, now: DrmClient, elapsedNs: number): 
 
 export interface CardUse {
   readonly files: OpenFile[]
-  /** Has /dev/kfd open. */
   readonly computes: boolean
 }
 

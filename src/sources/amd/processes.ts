@@ -27,7 +27,6 @@ interface Known {
   readonly firstSeenMs: number
   lookAtMs: number
   files: OpenFile[]
-  /** Has /dev/kfd open. */
   computes: boolean
   /** Its descriptors are not ours to see. */
   hidden: boolean

@@ -30,7 +30,6 @@ interface Load {
   readonly tensor: number
   readonly dram: number
   readonly power: number
-  /** MiB/s */
   readonly rx: number
   readonly tx: number
 }

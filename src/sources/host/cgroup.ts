@@ -1,7 +1,6 @@
 /** Which container, pod or batch job a process belongs to, from /proc/PID/cgroup. */
 
 export interface Membership {
-  /** `docker:4f1c…` */
   readonly container: string | null
   readonly pod: string | null
   readonly slurmJob: string | null

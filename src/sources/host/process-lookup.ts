@@ -1,4 +1,3 @@
-/** Who the watched processes are, and what they cost the host. */
 import { join } from 'node:path'
 import type { SourceTick } from '../../core/kinds.ts'
 import type { ProcessInfo, Reading } from '../../core/model.ts'

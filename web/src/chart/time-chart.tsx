@@ -84,7 +84,6 @@ export interface TimeChartProps {
   readonly height?: number
   readonly onZoom?: (from: number, to: number) => void
   readonly onReset?: () => void
-  /** Said instead of an empty frame. */
   readonly empty?: string
 }
 

@@ -49,7 +49,6 @@ function firstQuestion(): void {
   })
 }
 
-/** Tries at once instead of waiting. */
 export function reconnect(): void {
   waitMs = FIRST_WAIT_MS
   open()

@@ -1,4 +1,3 @@
-/** What happens to the memory of one GPU: where it goes, who has it, and when it ends. */
 import '../style/memory.css'
 import type { GpuField } from '../../../src/core/model.ts'
 import { useHistory } from '../history.ts'

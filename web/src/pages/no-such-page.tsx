@@ -1,4 +1,3 @@
-/** An address that leads nowhere: says so, and where one can go instead. */
 import { place } from '../location.ts'
 import { PAGE_LINKS } from '../page-list.ts'
 import { Empty, Panel } from '../parts/parts.tsx'

@@ -108,7 +108,6 @@ function NoGpus() {
   )
 }
 
-/** Worst first. */
 function ActiveFindings() {
   const list = findings.value
   const { state } = link.value

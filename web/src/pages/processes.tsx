@@ -1,4 +1,3 @@
-/** Who uses the GPUs: every process on every one of them. */
 import '../style/processes.css'
 import { useState } from 'preact/hooks'
 import { session } from '../api.ts'
@@ -86,7 +85,6 @@ function Filters({ q, gpu }: { readonly q: string; readonly gpu: string }) {
   )
 }
 
-/** What keeps the list from being whole. */
 function Notes() {
   const reason = host.value?.processesReason ?? null
   const silent = gpus.value.filter((cell) => cell.sample.value?.processes === null).map((cell) => cell.info.value.label)

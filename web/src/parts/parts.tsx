@@ -53,7 +53,7 @@ export interface MeterPart {
   readonly label?: string
 }
 
-/** A bar of parts that add up to at most 1. `value` says it in words for who cannot see it. */
+/** A bar of parts that add up to at most 1. `value` says it in words for screen readers. */
 export function Meter({
   parts,
   limit,
@@ -97,7 +97,6 @@ export function Empty({ title, children }: Partial<Children> & { readonly title:
   )
 }
 
-/** Something that was asked for did not work; null shows nothing. */
 export function Fault({ text }: { readonly text: string | null }) {
   return text === null ? null : (
     <p class="fault" role="alert">

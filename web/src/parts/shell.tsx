@@ -56,7 +56,6 @@ function isCurrent(name: string, current: string): boolean {
   return name === (PAGES.find((page) => page.name === current)?.under ?? current)
 }
 
-/** As `gpuwarden top` counts them. */
 function AlertCount() {
   const list = open.value
   if (list.length === 0) return null

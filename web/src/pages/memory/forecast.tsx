@@ -1,4 +1,3 @@
-/** When this GPU's memory will be full: the past, the fan of what may come, and how sure that is. */
 import type { ReadonlySignal } from '@preact/signals'
 import type { Finding, RiskLevel } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'

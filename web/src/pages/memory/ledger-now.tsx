@@ -1,4 +1,3 @@
-/** Where this GPU's memory is at this moment: parts that add up to all of it. */
 import type { ReadonlySignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { LedgerEntry, LedgerName } from '../../../../src/core/memory/ledger.ts'

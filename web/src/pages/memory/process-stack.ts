@@ -1,4 +1,3 @@
-/** Memory of each process over time, as layers of one stack, with their owners. */
 import type { Reading } from '../../../../src/core/model.ts'
 import type { ProcessHistoryAnswer } from '../../answers.ts'
 

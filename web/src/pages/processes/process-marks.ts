@@ -1,4 +1,3 @@
-/** What the detectors have to say of a process. */
 import type { Finding, ProcessView, Run } from '../../../../src/core/model.ts'
 import { severityTone, type Tone } from '../../words.ts'
 

@@ -1,4 +1,3 @@
-/** What the doctor found on this machine, and how to get what is missing. */
 import { useEffect, useState } from 'preact/hooks'
 import type { DoctorAnswer } from '../../answers.ts'
 import { ask, inWords } from '../../api.ts'

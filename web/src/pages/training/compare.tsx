@@ -1,4 +1,3 @@
-/** Several runs in one chart, by step or by the time since each began. */
 import { useMemo, useState } from 'preact/hooks'
 import { drawable, marksOfStretches, stretchesOf } from '../../chart/not-finite.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'

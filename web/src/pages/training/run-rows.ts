@@ -16,7 +16,6 @@ export interface RunRow {
   readonly durationMs: Reading
   readonly step: Reading
   readonly totalSteps: Reading
-  /** 0–1 */
   readonly progress: Reading
   readonly etaMs: Reading
   readonly loss: Reading
