@@ -220,9 +220,9 @@ describe('a report', () => {
     const parts = Object.fromEntries((ledger?.series ?? []).map(({ name, values }) => [name, values.find((value) => value !== null)]))
     expect(Object.keys(parts)).toEqual([
       'Tensors',
-      'Freed, still awaited',
+      'Pending free',
       'Fragmented',
-      'Cache that can be given back',
+      'Releasable cache',
       'Context and libraries',
       'Not attributed',
       'Driver reserve',
