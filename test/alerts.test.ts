@@ -204,7 +204,7 @@ describe('a restart', () => {
     const agent = await start(['--source', 'demo', '--interval', '0.2'], {}, logDir)
     await until('it is ready', async () => (await fetch(`${agent.url}/readyz`)).ok)
     const { code, stderr } = await agent.stop()
-    expect([code, stderr]).toEqual([0, expect.stringContaining('what the detectors had learned is damaged')])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('the saved state of the detectors is damaged')])
     const names = readdirSync(logDir).filter((name) => name.startsWith('detectors'))
     expect(names).toEqual([expect.stringMatching(/^detectors-demo-.*\.corrupt$/), 'detectors-demo.json'])
   })
