@@ -77,7 +77,7 @@ describe.skipIf(!hasTmux)('the end of the terminal UI (needs tmux)', () => {
       childrenOf(topPid(pane)).filter((pid) => readFileSync(`/proc/${pid}/maps`, 'utf8').includes(env.GPUWARDEN_NVML ?? ''))
     pane.top('--source nvidia', { ...env, GPUWARDEN_RESTART_FIRST: '0.5' })
     for (const signal of ['SIGSEGV', 'SIGABRT'] as const) {
-      await pane.shows('age <1s')
+      await pane.shows('age <1 s')
       const [sampler = Number.NaN] = await until('there is a sampler', () => samplers().length === 1 && samplers())
       process.kill(sampler, signal)
       await pane.shows(new RegExp(`nvidia crashed since .*${signal}`))

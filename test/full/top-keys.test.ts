@@ -163,7 +163,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
       await pane.shows(`on GPU ${number - 1} (0 shows all)`)
       const screen = await pane.shows(new RegExp(`─ ${number - 1} Simulated`))
       expect(screen).not.toMatch(new RegExp(`─ ${number} Simulated`))
-      await pane.shows('driver reserve')
+      await pane.shows('Driver reserve')
     }
     pane.keys('9')
     await pane.shows('GPUs 9')
@@ -264,7 +264,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     const { script, env } = nvml({ gpus: 2 })
     const pane = new Pane(120, 36)
     pane.top('--source nvidia', env)
-    await pane.shows('age <1s')
+    await pane.shows('age <1 s')
     script.update({ lost: [1] })
     await pane.shows(/─ Findings [1-9]/)
     pane.keys('a')
