@@ -1,4 +1,3 @@
-/** Arguments → command, exit code; nothing else. */
 import { Command, CommanderError } from 'commander'
 import { type ConfigKey, type FlagValues, loadConfig, SETTINGS } from './agent/config.ts'
 import type { CommandEntry } from './commands/command-entry.ts'

@@ -1,4 +1,3 @@
-/** The public library API. */
 export { Failure } from './core/failure.ts'
 export type {
   Finding,

@@ -255,7 +255,7 @@ describe('wrong input', () => {
   it('goes on with the GPUs that are there when others were asked for as well', async () => {
     const agent = await start(['--source', 'demo', '--devices', '1', '7'])
     expect((await agent.get<Gpus>('/api/v1/gpus')).gpus.map(({ info }) => info.label)).toEqual(['1'])
-    expect((await agent.stop()).stderr).toMatch(/there is no GPU 7, which was asked for/)
+    expect((await agent.stop()).stderr).toMatch(/there is no GPU 7, which was requested/)
   })
 
   it.skipIf(!existsSync('/proc/self'))('does not try for ever to make a log folder that cannot be made', async () => {

@@ -165,7 +165,7 @@ describe('detect --scores', () => {
     [['--csv', file('a.csv', ''), '--time', 't', '--value', 'v', '--scores'], 3, /is empty/],
     [['--csv', file('a.csv', 't,v\n'), '--time', 't', '--value', 'v', '--scores'], 0, /no rows/],
     [['--csv', file('a.csv', 't,v\n1,2\n'), '--scores'], 2, /--time COLUMN and --value COLUMN/],
-    [['--scores'], 2, /--scores goes with --csv/],
+    [['--scores'], 2, /--scores needs --csv/],
   ] as [string[], number, RegExp][])('%j ends with code %i', async (args, code, message) => {
     const result = await run(['detect', ...args])
     expect(result.stderr).toMatch(message)
@@ -215,7 +215,7 @@ describe('detect on what is no good recording', () => {
         series(10, () => ({ memory_used_mb: null })),
       ),
     )
-    expect(nulls.stderr).toMatch(/nothing could be said of memory/)
+    expect(nulls.stderr).toMatch(/memory detectors had nothing to work with/)
     const torn = await detect(file('gpu_metrics_a.jsonl', `${series(5)}not json\n{"timestamp":"2026-11-`))
     expect(torn.stderr).toMatch(/2 of 7 lines skipped/)
     expect(torn.stderr).toMatch(/1 not_json, 1 torn/)

@@ -171,6 +171,6 @@ describe('a spool', () => {
     const spool = new StepSpool(dir, 'x', head)
     spool.append([JSON.stringify({ seq: 1, rank: 0, step: 1, loss: 1 }), JSON.stringify({ end: { outcome: 'success' } })])
     const ended = await run(['import', join(dir, 'x.jsonl'), '--log-dir', temporaryFolder(), '--port', '1'])
-    expect([ended.code, ended.stdout]).toEqual([0, expect.stringContaining('1 new steps, 0 known already →')])
+    expect([ended.code, ended.stdout]).toEqual([0, expect.stringContaining('1 new steps, 0 already known →')])
   })
 })

@@ -219,9 +219,9 @@ describe('a report', () => {
     const parts = Object.fromEntries((ledger?.series ?? []).map(({ name, values }) => [name, values.find((value) => value !== null)]))
     expect(Object.keys(parts)).toEqual([
       'Tensors',
-      'Freed, still awaited',
-      'Unusable pieces',
-      'Cache that can be given back',
+      'Pending free',
+      'Fragmented',
+      'Releasable cache',
       'Context and libraries',
       'Not attributed',
       'Driver reserve',

@@ -207,8 +207,8 @@ describe('import', () => {
     stops.push(() => agent.stop('SIGKILL'))
     const file = spool()
     const kept = await run(['import', '--keep', file], { GPUWARDEN_URL: agent.url })
-    expect([kept.code, kept.stdout]).toEqual([0, `${file}: 2 new steps, 0 known already, 1 refused → ${agent.url}\n`])
-    expect((await run(['import', file], { GPUWARDEN_URL: agent.url })).stdout).toContain('0 new steps, 2 known already')
+    expect([kept.code, kept.stdout]).toEqual([0, `${file}: 2 new steps, 0 already known, 1 refused → ${agent.url}\n`])
+    expect((await run(['import', file], { GPUWARDEN_URL: agent.url })).stdout).toContain('0 new steps, 2 already known')
     expect(existsSync(file)).toBe(false)
     expect(await agent.get('/api/v1/runs/r1')).toMatchObject({
       name: 'spooled',
@@ -227,7 +227,7 @@ describe('import', () => {
     expect(readFileSync(join(dir, log), 'utf8').trim().split('\n').length).toBe(2)
     expect(runsIn(dir)).toMatchObject([{ id: 'r1', outcome: 'oom' }])
     writeFileSync(file, '{"seq":1}\n')
-    expect((await run(['import', file, '--log-dir', dir, '--port', '1'])).stderr).toContain('is no spool')
+    expect((await run(['import', file, '--log-dir', dir, '--port', '1'])).stderr).toContain('is not a spool file')
   })
 })
 

@@ -70,7 +70,7 @@ describe('gpuwarden service', () => {
     expect((await run(['service', 'uninstall', '--user'], env)).code).toBe(0)
     expect(existsSync(file)).toBe(false)
     expect(calls().at(-1)).toBe('--user daemon-reload')
-    expect((await run(['service', 'uninstall', '--user'], env)).stdout).toContain('no such service')
+    expect((await run(['service', 'uninstall', '--user'], env)).stdout).toContain('not installed')
   })
 
   it('writes into an image without talking to systemd', async () => {

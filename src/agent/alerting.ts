@@ -1,4 +1,4 @@
-/** The alerts in the agent: the engine, the channels it delivers by, and the routes by which people ask of both. */
+/** The alerts in the agent: the engine, its channels, and the routes of both. */
 import { join } from 'node:path'
 import { createAlerts } from '../alerts/alerts.ts'
 import type { Alerts } from '../alerts/alerts-api.ts'
@@ -17,7 +17,6 @@ export interface AlertingOptions {
   readonly logDir: string | null
   readonly state: AgentState
   readonly history: History
-  /** Those that run. */
   readonly detectors: readonly DetectorDeclaration[]
   readonly log: Log
   readonly env?: NodeJS.ProcessEnv
@@ -31,7 +30,7 @@ export interface Alerting {
   readonly problems: readonly string[]
 }
 
-/** Throws a Failure when the configuration cannot be meant. It reads files and starts nothing else that would have to be ended. */
+/** Throws a Failure when the configuration makes no sense. It reads files and starts nothing that would need to be ended. */
 export function createAlerting({ values, logDir, state, history, detectors, log, env = process.env }: AlertingOptions): Alerting {
   const now = Date.now
   if (!values['alerts.enabled'])

@@ -1,12 +1,8 @@
-/** The agent, put together from the rooms. */
 import { randomBytes } from 'node:crypto'
-import { stat as statOutOfTurn } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { announceAgent } from '../core/agent-file.ts'
-import { stat } from '../core/disk.ts'
-import { DiskStuck, isHeldByDisk, journalLane, logLane, STUCK_AT_END_MS, stuckSince } from '../core/disk-lane.ts'
-import { EXIT, Failure } from '../core/failure.ts'
+import { isHeldByDisk, logLane, STUCK_AT_END_MS, stuckSince } from '../core/disk-lane.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import { VERSION } from '../core/version.ts'
 import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
@@ -21,42 +17,32 @@ import { createStore, type Store } from '../store/store.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
+import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
 import { type Opened, Sampling } from './sampling.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
-/** What is still to be said at the end, such as the outcome of a run, has this long. */
+/** Time for the last messages, such as the outcome of a run. */
 const END_MS = 1000
 
-/** What is run for work that the agent must not do itself. */
+/** Runs work that the agent must not do itself. */
 const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
 
 export interface AgentOptions {
   readonly config: Config
-  /** Also write the log to standard error. */
   readonly logToStderr: boolean
   readonly samplerEntry?: URL
-  /** What `unansweredFolders` found: what is there is not read, and written to when they answer. */
+  /** From `unansweredFolders`: not read, and written to once they answer. */
   readonly unanswered?: readonly string[]
-}
-
-/** Folders of the agent that do not answer, as on a network disk whose server is gone; found out before anything waits for them. */
-export async function unansweredFolders(config: Config): Promise<readonly string[]> {
-  const logDir = logFolder(config)
-  const alertsDir = config.values['alerts.enabled'] ? alertsFolder(config.values, logDir) : null
-  const askLog = (dir: string) => logLane.patiently(() => stat(dir))
-  const askAlerts = (dir: string) => journalLane.patiently(() => journalLane.run(dir, () => statOutOfTurn(dir)))
-  const found = await Promise.all([unanswered(logDir, askLog), unanswered(alertsDir, askAlerts)])
-  return found.flat()
 }
 
 export interface Started {
   readonly opened: Opened
-  /** Where the API is; null when the server is off. */
+  /** Of the API; null when the server is off. */
   readonly url: string | null
   readonly metricsUrl: string | null
-  /** What is not as it was configured, in plain words. */
+  /** What differs from the configuration, for people. */
   readonly notes: readonly string[]
 }
 
@@ -98,13 +84,13 @@ export class Agent {
       runId,
       cardsFile: logDir === null || !answers ? null : join(logDir, 'gpus.json'),
       ...(samplerEntry ? { samplerEntry } : {}),
-      onEnded: (source) => log.info({ source }, 'the recording is over'),
+      onEnded: (source) => log.info({ source }, 'the recording has ended'),
     })
     const { hub, state } = this.sampling
     const trainingMetrics = new TrainingMetrics()
     const xids = new XidCounts()
     const history = createHistory(values)
-    // What a wrong configuration can stop comes before what would have to be ended again.
+    // What a wrong configuration can stop comes before what would need to be ended again.
     this.#watching = new Watching({ values, logDir: answers ? logDir : null, state, hub, log })
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
@@ -173,7 +159,7 @@ export class Agent {
       : null
     if (this.#server) hub.addSink(this.#server.sink)
     if (alerts) hub.addSink(alerts)
-    // Last, so that everybody has seen a sample before what is concluded from it.
+    // Last, so that every sink has seen a sample before the findings from it.
     hub.addSink(this.#watching)
   }
 
@@ -199,14 +185,14 @@ export class Agent {
       void this.#training
         .open()
         .then(() => this.#training.closeSilentRuns())
-        .catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; it is tried again'))
+        .catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; trying again'))
       const opened = await this.sampling.open()
       for (const { source, result, message } of opened.openings) {
-        if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; it is tried again`)
+        if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; trying again`)
         else log.info({ source, result }, `source ${source}: ${result}`)
       }
       if (opened.simulatedInstead) log.warn({}, 'no GPU was found: showing SIMULATED GPUs')
-      const missing = opened.missing.map((index) => `there is no GPU ${index}, which was asked for`)
+      const missing = opened.missing.map((index) => `there is no GPU ${index}, which was requested`)
       for (const one of missing) log.warn({}, one)
       log.info({ url, metricsUrl, gpus: this.sampling.state.devices().length }, 'gpuwarden is watching')
       return { opened, url, metricsUrl, notes: [...problems, ...missing] }
@@ -222,19 +208,19 @@ export class Agent {
     return this.#stopped
   }
 
-  /** Without it, programs on this machine that hold the token have to be told where to send it. */
+  /** Lets programs on this machine verify the agent before they send it the token. */
   async #announce(url: string): Promise<void> {
     try {
       this.#retract = await announceAgent(Number(new URL(url).port || 80))
     } catch (error) {
-      this.log.log.info({ err: error }, 'others on this machine cannot be sure that this is the agent; they have to name its address')
+      this.log.log.info({ err: error }, 'programs on this machine cannot verify the agent; they must name its address')
     }
   }
 
   async #stop(reason: string): Promise<void> {
     this.#abort.abort()
     await this.#retract().catch((error: unknown) =>
-      this.log.log.info({ err: error }, 'the file that tells where the agent is stays behind'),
+      this.log.log.info({ err: error }, 'cannot remove the file that says where the agent is'),
     )
     await this.sampling.stop()
     await this.#training.close()
@@ -246,7 +232,7 @@ export class Agent {
     if (isHeldByDisk()) this.#endDespiteDisk(lost)
   }
 
-  /** A call that never returns cannot be taken back, and Node waits for its thread even when told to exit; a signal does not. */
+  /** A call that never returns cannot be canceled, and exit() waits for its thread; a signal does not. */
   #endDespiteDisk(lost: number): void {
     const waiting = this.store?.health().pendingLines ?? 0
     const since = new Date(stuckSince() ?? Date.now()).toISOString()
@@ -260,39 +246,13 @@ export class Agent {
   }
 }
 
-function unansweredNote(dir: string): string {
-  return `${dir} does not answer (a network disk whose server is gone?): monitoring goes on; logs are written when it answers, alerts and what detectors learn are kept in memory only until gpuwarden is started again`
-}
-
-async function unanswered(dir: string | null, ask: (dir: string) => Promise<unknown>): Promise<readonly string[]> {
-  if (dir === null) return []
-  return ask(dir).then(
-    () => [],
-    (error: unknown) => (error instanceof DiskStuck ? [dir] : []),
-  )
-}
-
-/** null: nothing is written. A recording is not recorded again unless a folder is named for it, and never into itself. */
-function logFolder({ values, origins }: Config): string | null {
-  const dir = values['log.dir']
-  if (!values['log.enabled']) return null
-  if (!values.source.startsWith('replay:')) return dir
-  if (origins['log.dir'].from === 'default') return null
-  if (resolve(values.source.slice('replay:'.length)) === resolve(dir))
-    throw new Failure(`log.dir is ${dir}, the recording that is to be replayed: a log would be written into it`, {
-      exitCode: EXIT.usage,
-      hint: 'Choose another folder with --log-dir, or leave it out: a replay writes no log by itself.',
-    })
-  return dir
-}
-
-/** Whether all that the store was given so far is in its files. */
+/** Whether everything given to the store is in its files. */
 async function isWritten(store: Store): Promise<boolean> {
   await store.flush()
   return store.health().state === 'ok'
 }
 
-/** What the exporter must have seen happen, because the state keeps only the end of it. */
+/** The exporter counts events; the state keeps only the latest. */
 function follow(training: TrainingMetrics, xids: XidCounts, event: HubEvent): void {
   if (event.type === 'steps') training.accept(event.steps, event.provenance)
   else if (event.type === 'run') training.acceptRun(event.run)

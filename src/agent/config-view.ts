@@ -1,4 +1,3 @@
-/** The configuration as it is shown: what is in force, why, and no secrets. */
 import { maskSecrets } from '../channels/settings.ts'
 import type { Setting } from '../core/setting.ts'
 import type { ConfigView } from '../server/config-route.ts'

@@ -84,7 +84,7 @@ describe('loadConfig', () => {
       expect(loadConfig({ env: { ...NOWHERE, MLFLOW_TRACKING_TOKEN: 'x' } }).values.interval).toBe(1)
       const { values, origins } = loadConfig({ env: { ...NOWHERE, MLFLOW_TRACKING_TOKEN: 'x', SMTP_SERVER: 'mail' } })
       expect(values.interval).toBe(60)
-      expect(describeOrigin(origins.interval)).toMatch(/^default where only MONITORING_INTERVAL/)
+      expect(describeOrigin(origins.interval)).toMatch(/^default if only MONITORING_INTERVAL/)
     })
 
     it('are overruled by ours', () => {

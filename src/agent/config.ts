@@ -76,7 +76,7 @@ export function loadConfig(input: { flags?: FlagValues; env?: NodeJS.ProcessEnv;
   }
   if (configuredOnlyBySeedVariables(origins)) {
     values.interval = 60
-    origins.interval = { from: 'default', name: 'default where only MONITORING_INTERVAL, THRESHOLD and the mail variables are set' }
+    origins.interval = { from: 'default', name: 'default if only MONITORING_INTERVAL, THRESHOLD and the mail variables are set' }
   }
   return { values: values as ConfigValues, origins: origins as Record<ConfigKey, Origin>, file, warnings: unknownVariables(env) }
 }

@@ -13,7 +13,6 @@ export interface DoctorChildOptions {
   readonly port: () => number | null
   readonly signal: AbortSignal
   readonly limitMs?: number
-  /** Only tests change it. */
   readonly program?: string
 }
 

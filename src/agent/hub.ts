@@ -1,4 +1,4 @@
-/** Where everything meets: takes what sources and detectors say, keeps the state, and publishes to the sinks. */
+/** Takes what sources and detectors report, keeps the state, and publishes to the sinks. */
 import type { HubEvent, Log, Sink, SinkHealth, Tick } from '../core/kinds.ts'
 import type {
   Finding,
@@ -25,7 +25,7 @@ export interface SourceReport {
 export interface HubOptions {
   readonly state: State
   readonly log: Log
-  /** Told whenever the set of processes on the GPUs changes. */
+  /** Called whenever the set of processes on the GPUs changes. */
   readonly onProcesses: (pids: readonly number[]) => void
 }
 
@@ -77,10 +77,7 @@ export class Hub {
     if (steps.length > 0) this.#publish({ type: 'steps', steps, provenance })
   }
 
-  /**
-   * One report of a source, in the order of time. A replay at full speed reports many moments at once:
-   * they are published one by one, as they would have come.
-   */
+  /** One report of a source. A replay at full speed reports many moments at once: they are published one by one. */
   receive(report: SourceReport): void {
     const { samples, provenance } = report
     let from = 0
@@ -99,7 +96,7 @@ export class Hub {
     const closed = await Promise.allSettled(this.#sinks.map(({ sink }) => sink.close?.()))
     closed.forEach((result, index) => {
       if (result.status === 'rejected')
-        this.#options.log.error({ err: result.reason, sink: this.#sinks[index]?.sink.name }, 'a sink could not be closed')
+        this.#options.log.error({ err: result.reason, sink: this.#sinks[index]?.sink.name }, 'cannot close a sink')
     })
   }
 
@@ -130,7 +127,7 @@ export class Hub {
     this.receiveSteps(steps, provenance)
   }
 
-  /** Steps, events and the host's figures do not tell what they are of; the GPUs that they were recorded with do. */
+  /** Steps, events and host figures do not say whether they are simulated; the GPUs recorded with them do. */
   #provenanceOf({ source, provenance }: SourceReport, gpu: GpuSample | undefined): Provenance {
     if (provenance !== 'replay') return provenance
     if (gpu && this.#options.state.isSimulated(gpu.gpu)) this.#simulated.add(source)
@@ -138,7 +135,7 @@ export class Hub {
     return this.#simulated.has(source) ? 'simulated' : provenance
   }
 
-  /** Tells who looks processes up which ones are on the GPUs now, when that changed. */
+  /** Passes the processes now on the GPUs to the host source, when they changed. */
   #follow(source: string, gpus: readonly GpuSample[]): void {
     const before = this.#pids.get(source)
     if (before && isSame(before, gpus)) return

@@ -1,7 +1,4 @@
-/**
- * Which card is which, over a restart. A driver cannot always tell the identity of a card that is lost or asleep; its address, or else its
- * number, can be told even then. Whoever was seen there last keeps its name, so that one trouble is not two, and one card not two rows.
- */
+/** Keeps the identity of cards over a restart: a driver may not know it for a card that is lost or asleep, but knows its address. */
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { KeptFile } from '../core/kept-file.ts'
@@ -32,7 +29,6 @@ export interface KnownCardsOptions {
 
 export class KnownCards {
   readonly #options: KnownCardsOptions
-  /** By identity. */
   readonly #cards: Map<string, Card>
   /** By source: what it calls a card, and who that is. */
   readonly #renamed = new Map<string, ReadonlyMap<string, string>>()
@@ -119,7 +115,7 @@ export class KnownCards {
       return content.parse(JSON.parse(readFileSync(file, 'utf8'))).cards
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        log.warn({ err: error, file }, 'which card is which cannot be read; it is learned anew')
+        log.warn({ err: error, file }, 'the known cards cannot be read; they are learned again')
       return []
     }
   }
@@ -130,7 +126,7 @@ export class KnownCards {
       await this.#file?.save(() => `${JSON.stringify({ version: VERSION, cards: [...this.#cards.values()] }, null, 2)}\n`)
       this.#hasFailed = false
     } catch (error) {
-      if (!this.#hasFailed) log.warn({ err: error, file }, 'which card is which cannot be kept')
+      if (!this.#hasFailed) log.warn({ err: error, file }, 'the known cards cannot be saved')
       this.#hasFailed = true
     }
   }

@@ -9,5 +9,5 @@ export const logSettings = {
     help: 'how much goes into gpu_monitor.log: debug, info, warn, error or silent',
   }),
   'log.stderr': setting({ schema: z.boolean(), default: false, flag: '--log-stderr', help: 'write the log to standard error as well' }),
-  'log.max_mb': setting({ schema: z.number().min(1), default: 16, help: 'gpu_monitor.log is set aside as gpu_monitor.log.1 at this size' }),
+  'log.max_mb': setting({ schema: z.number().min(1), default: 16, help: 'gpu_monitor.log is renamed to gpu_monitor.log.1 at this size' }),
 } satisfies Settings

@@ -14,7 +14,6 @@ export interface OpenLog {
 }
 
 export interface LogOptions {
-  /** null: no file. */
   readonly dir: string | null
   /** False: the folder does not answer. It is written to when it does. */
   readonly answers?: boolean
@@ -50,8 +49,7 @@ export function openLog(options: LogOptions): OpenLog {
 function openFile(dir: string, options: LogOptions, trouble: string[]): { writer: LogWriter; path: string } | null {
   const path = join(dir, 'gpu_monitor.log')
   try {
-    if (options.answers === false)
-      trouble.push(`${dir} does not answer: ${path} is written when it does; logging to standard error as well`)
+    if (options.answers === false) trouble.push(`${dir} does not answer: logging to standard error until it does`)
     else checkWritable(dir, path)
   } catch (error) {
     trouble.push(`${path} cannot be written (${(error as Error).message}); logging to standard error instead`)

@@ -1,7 +1,4 @@
-/**
- * Entry of the sampler process: the only one that loads native code. It may hang or crash; the agent replaces it.
- * It never decides when to end: it does so when told, or when the agent is gone.
- */
+/** Entry of the sampler process, the only one that loads native code. It ends when the agent says so, or is gone. */
 import { performance } from 'node:perf_hooks'
 import { resourceUsage } from 'node:process'
 import type { SourceEnv } from '../core/kinds.ts'
@@ -74,7 +71,7 @@ class Pulse implements Beat {
 }
 
 async function open(name: string): Promise<void> {
-  if (start === null) throw new Error('the sampler was told to open a source before it was started')
+  if (start === null) throw new Error('the sampler got an "open" message before "start"')
   send({ type: 'begin', source: name })
   try {
     const kind = await loadSource(name)

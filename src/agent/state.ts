@@ -1,7 +1,4 @@
-/**
- * What the agent knows at this moment: written by the hub alone, read by everybody else through AgentState. Which card is which, and
- * whose a process is, is decided here; the rest is `Known`, as on every screen.
- */
+/** What the agent knows now, written by the hub alone: which card is which and whose a process is; the rest is `Known`. */
 import { hostname } from 'node:os'
 import type { AgentState, GpuView, HostView, HubEvent, SelfUsage, SinkHealth } from '../core/kinds.ts'
 import { compareGpus, Known } from '../core/known/known.ts'
@@ -20,7 +17,6 @@ export interface StateOptions {
   readonly health: () => readonly SourceHealth[]
   readonly sinks: () => readonly SinkHealth[]
   readonly self: () => SelfUsage
-  /** Which GPUs to show, by index; null for all. */
   readonly devices: ReadonlySet<number> | null
 }
 
@@ -123,10 +119,7 @@ export class State implements AgentState {
     for (const info of infos) this.#infos.set(info.pid, info)
   }
 
-  /**
-   * Takes over a source's list. Indices are given once per identity and kept, across vendors and restarts:
-   * a driver renumbers its cards when one is lost, people do not. Returns what happened to whom.
-   */
+  /** Takes over a source's list. Indices are kept per identity: drivers renumber cards when one is lost, people do not. */
   keepDevices(source: string, devices: readonly GpuInfo[]): GpuEvent[] {
     const events: GpuEvent[] = []
     const listed = new Set(devices.map((device) => device.id))

@@ -126,7 +126,7 @@ describe('what the detectors have learned', () => {
       const dir = folder()
       writeFileSync(join(dir, 'detectors.json'), text)
       const { watching, state, logged, run } = watch(dir)
-      expect(logged).toEqual(['what the detectors had learned is damaged; it is set aside, and they begin anew'])
+      expect(logged).toEqual(['the saved state of the detectors is damaged; it is set aside, and they start fresh'])
       const aside = readdirSync(dir).filter((name) => /^detectors-.*\.corrupt$/.test(name))
       expect(aside.map((name) => readFileSync(join(dir, name), 'utf8'))).toEqual([text])
       watching.resume()
@@ -145,7 +145,7 @@ describe('what the detectors have learned', () => {
     const saved = { version: 1, lastAt: AT, detectors: { counter: { count: 'many' } }, active: [finding(5)] }
     writeFileSync(join(dir, 'detectors.json'), JSON.stringify(saved))
     const { watching, state, logged, run } = watch(dir)
-    expect(logged).toEqual(['a detector cannot use what it had learned; it begins anew'])
+    expect(logged).toEqual(['a detector cannot use its saved state; it starts fresh'])
     watching.resume()
     expect(state.findings()).toEqual([])
     run()
@@ -186,7 +186,7 @@ describe('what the detectors have learned', () => {
     watching.resume()
     await watching.save()
     await watching.save()
-    expect(logged.filter((message) => /cannot be kept/.test(message))).toHaveLength(1)
+    expect(logged.filter((message) => /cannot be saved/.test(message))).toHaveLength(1)
   })
 })
 

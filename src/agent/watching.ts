@@ -28,20 +28,18 @@ export interface WatchingOptions {
 const SAVE_EVERY_MS = 60_000
 /** A source that is silent says nothing: somebody has to look. Often enough for findings that take a minute. */
 const LOOK_EVERY_MS = 15_000
-/** After a trouble began or ended: a kill must not make the detectors say again what was over, or forget what was not. */
+/** After a finding began or ended: a kill must not make the detectors repeat what was over, or forget what was not. */
 const SAVE_SOON_MS = 1000
 
-/** A sink of the hub, to be added last: everybody is to have seen a sample before what is concluded from it. */
+/** A sink of the hub, added last: every sink sees a sample before the findings from it. */
 export class Watching implements Sink {
   readonly name = 'detectors'
-  /** The detectors that run. */
   readonly running: readonly DetectorKind[]
   readonly #options: WatchingOptions
   readonly #file: KeptFile | null
   readonly #timers: readonly NodeJS.Timeout[]
   #engine: Engine
   #known: readonly Finding[] = []
-  /** Fingerprints of what holds. */
   readonly #active = new Set<string>()
   #soon: NodeJS.Timeout | null = null
   /** An agent that never got to watch must not write over what another one keeps. */
@@ -64,7 +62,7 @@ export class Watching implements Sink {
     ]
   }
 
-  /** Says again what held before the restart, and what has ended with it. Before the first sample. */
+  /** Repeats what was active before the restart, and resolves what ended with it. Before the first sample. */
   resume(): void {
     this.#isWatching = true
     for (const finding of this.#known) this.#tell(finding)
@@ -75,7 +73,7 @@ export class Watching implements Sink {
     for (const finding of this.#engine.accept(event)) this.#tell(finding)
   }
 
-  /** Whole or not at all; one after the other, and what they have learned by then. */
+  /** Whole or not at all, one write after the other. */
   async save(): Promise<void> {
     if (this.#file === null || !this.#isWatching) return
     const { log } = this.#options
@@ -83,7 +81,7 @@ export class Watching implements Sink {
       await this.#file.save(() => JSON.stringify(this.#engine.snapshot()))
       this.#hasSaveFailed = false
     } catch (error) {
-      if (!this.#hasSaveFailed) log.warn({ err: error, file: this.#file.path }, 'what the detectors have learned cannot be kept')
+      if (!this.#hasSaveFailed) log.warn({ err: error, file: this.#file.path }, 'the state of the detectors cannot be saved')
       this.#hasSaveFailed = true
     }
   }
@@ -95,7 +93,7 @@ export class Watching implements Sink {
       await logLane.patiently(() => this.save(), STUCK_AT_END_MS)
     } catch (error) {
       if (!(error instanceof DiskStuck)) throw error
-      this.#options.log.error({ err: error }, 'what the detectors have learned lately could not be written')
+      this.#options.log.error({ err: error }, 'the latest state of the detectors could not be saved')
     }
   }
 
@@ -128,8 +126,7 @@ export class Watching implements Sink {
   }
 
   #report({ detector, error, while: moment }: DetectorFailure): void {
-    const words =
-      moment === 'running' ? 'a detector failed and is switched off' : 'a detector cannot use what it had learned; it begins anew'
+    const words = moment === 'running' ? 'a detector failed and is switched off' : 'a detector cannot use its saved state; it starts fresh'
     this.#options.log.error({ err: error, detector }, words)
   }
 
@@ -139,14 +136,14 @@ export class Watching implements Sink {
       text = readFileSync(file, 'utf8')
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        this.#options.log.warn({ err: error, file }, 'what the detectors had learned cannot be read; they begin anew')
+        this.#options.log.warn({ err: error, file }, 'the saved state of the detectors cannot be read; they start fresh')
       return
     }
     try {
       const ended = this.#engine.restore(JSON.parse(text))
       this.#known = [...ended, ...this.#engine.findings()]
     } catch (error) {
-      // Some of it may have been taken already.
+      // Part of it may have been loaded already.
       this.#engine = this.#create()
       this.#setAside(file, error)
     }
@@ -155,7 +152,7 @@ export class Watching implements Sink {
   #setAside(file: string, error: unknown): void {
     const { log, state } = this.#options
     const aside = file.replace(/\.json$/, `-${new Date(state.now()).toISOString().replace(/[:.]/g, '')}.corrupt`)
-    const message = 'what the detectors had learned is damaged; it is set aside, and they begin anew'
+    const message = 'the saved state of the detectors is damaged; it is set aside, and they start fresh'
     try {
       makeFolderSync(dirname(aside))
       renameSync(file, aside)

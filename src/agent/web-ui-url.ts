@@ -1,4 +1,3 @@
-/** Where people find the web UI: what links in messages begin with. */
 import { isIPv6 } from 'node:net'
 
 export interface WebUiPlace {
@@ -10,10 +9,7 @@ export interface WebUiPlace {
 
 const EVERYWHERE = new Set(['0.0.0.0', '::', '[::]', '*'])
 
-/**
- * As configured; else the address that is listened on, under the name of this host where that is every address. A loopback address is
- * good on this machine and through a tunnel only. null: there is no server, or its port is not known beforehand.
- */
+/** As configured, else the address listened on (the host's name for all addresses). null: no server, or its port is not known. */
 export function webUiUrl(values: WebUiPlace, hostname: string): string | null {
   const configured = values['alerts.dashboard_url']
   if (configured !== null) return withoutExtras(configured)

@@ -1,4 +1,4 @@
-/** What the web UI needs of the agent besides its readings: its files, the past, and what is told of the machine. */
+/** What the web UI needs of the agent beyond readings: its files, the past, and facts of the machine. */
 import { fileURLToPath } from 'node:url'
 import type { AgentState, Log, Sink } from '../core/kinds.ts'
 import { identify } from '../core/process-control.ts'

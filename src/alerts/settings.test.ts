@@ -34,7 +34,7 @@ describe('settings of the alerts', () => {
     expect(check('alerts.maintenance', [{ from: '01:00' }])).toMatch(/^\[0\]: expected either from and to/)
     expect(check('alerts.maintenance', [{ start: 'tomorrow', end: '2030-01-01' }])).toMatch(/^\[0\]\.start: expected a time/)
     expect(check('alerts.owners', { ada: 'two words' })).toBe('ada: expected an address')
-    expect(check('alerts.rules.memory', { threshold: 0.5, clear: 0.8 })).toBe('clear: has to be at or below threshold')
+    expect(check('alerts.rules.memory', { threshold: 0.5, clear: 0.8 })).toBe('clear: must be at or below threshold')
     expect(check('alerts.rules.xid', { threshold: 1 })).toMatch(/threshold/)
     expect(check('alerts.dashboard_url', 'gpu.example.org')).toMatch(/http/)
   })

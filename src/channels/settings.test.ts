@@ -45,7 +45,7 @@ describe('the channels setting', () => {
 
   it.each([
     [{ team: { type: 5, url: 'https://x' } }, /^team\.type: /],
-    [{ 'bad name': { type: 'slack', url: 'https://x' } }, /name has 1 to 40/],
+    [{ 'bad name': { type: 'slack', url: 'https://x' } }, /name of 1 to 40/],
     [{ team: 'slack' }, /^team: /],
     [['slack'], /expected channels by name/],
     ['slack', /expected channels by name/],

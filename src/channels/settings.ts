@@ -9,19 +9,19 @@ export const emailSettings = {
     schema: z.string().min(1).nullable(),
     default: null,
     env: 'SMTP_SERVER',
-    help: 'SMTP server that takes the alerts',
+    help: 'SMTP server for the alerts',
   }),
   'email.port': setting<number | null>({
     schema: z.number().int().min(1).max(65_535).nullable(),
     default: null,
     env: 'SMTP_PORT',
-    help: 'its port: 587 with STARTTLS (when not given), 465 with TLS, 25 or 1025 for a local relay',
+    help: 'its port: 587 with STARTTLS (default), 465 with TLS, 25 or 1025 for a local relay',
   }),
   'email.from': setting<string | null>({
     schema: mailAddress.nullable(),
     default: null,
     env: 'EMAIL_ADDRESS',
-    help: 'address that alerts are sent from',
+    help: 'sender address of the alerts',
   }),
   'email.password': setting<string | null>({
     schema: z.string().nullable(),
@@ -34,22 +34,22 @@ export const emailSettings = {
     schema: z.array(mailAddress),
     default: [],
     env: 'TO_EMAILS',
-    help: 'who gets the alerts; a list with commas',
+    help: 'who gets the alerts: a comma-separated list',
   }),
   'email.user': setting<string | null>({
     schema: z.string().min(1).nullable(),
     default: null,
-    help: 'name to log in with, where it is not the address',
+    help: 'login name, if it is not the address',
   }),
   'email.tls': setting<'auto' | 'starttls' | 'implicit' | 'none'>({
     schema: z.enum(['auto', 'starttls', 'implicit', 'none']),
     default: 'auto',
-    help: 'how the line is protected: auto (by port, and always before a password crosses a network), starttls, implicit or none',
+    help: 'how the connection is protected: auto (by port, and always before a password crosses a network), starttls, implicit or none',
   }),
   'email.tls_verify': setting({
     schema: z.boolean(),
     default: true,
-    help: 'check the certificate of the mail server',
+    help: 'verify the certificate of the mail server',
   }),
 } satisfies Settings
 
@@ -73,7 +73,7 @@ const channelMap = z.preprocess(
       for (const [name, value] of Object.entries(map)) {
         const parsed = entry.safeParse(value)
         if (!/^[\w-]{1,40}$/.test(name))
-          context.addIssue({ code: 'custom', message: "a channel's name has 1 to 40 letters, digits, - or _" })
+          context.addIssue({ code: 'custom', message: 'expected a channel name of 1 to 40 letters, digits, - or _' })
         else if (parsed.success) entries[name] = parsed.data
         else context.addIssue({ code: 'custom', message: describeIssue(name, parsed.error.issues[0]) })
       }
@@ -97,7 +97,7 @@ export const channelSettings = {
     schema: channelMap,
     default: {},
     secret: true,
-    help: 'channels besides e-mail, by name, each with its type and options: see docs/channels.md',
+    help: 'more channels than e-mail, by name, each with its type and options: see docs/channels.md',
   }),
 } satisfies Settings
 

@@ -1,4 +1,3 @@
-/** `gpuwarden accuracy`: how often the forecasts on this machine came true. */
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
@@ -20,9 +19,9 @@ export async function accuracy({ values }: Config, options: Record<string, unkno
   const { files, faults } = await refillFindings(keep, dir, { now: Date.now(), hours: days * 24 })
   for (const fault of faults) process.stderr.write(`gpuwarden: ${fault}\n`)
   if (files === 0)
-    throw new Failure(`${dir}: no findings were written down there`, {
+    throw new Failure(`${dir}: no findings were recorded there`, {
       exitCode: EXIT.noSource,
-      hint: 'Name the log folder of an agent with --log-dir.',
+      hint: 'Give the log folder of an agent with --log-dir.',
     })
   const found = tally.accuracy()
   await writeOut(options.json === true ? `${JSON.stringify(jsonOf(found, days), null, 2)}\n` : textOf(found, days))

@@ -16,7 +16,7 @@ export function agentOf({ values, origins }: Config): AgentClient {
   if (token === null && file !== null && tokenIn(file) === null)
     throw new Failure(`server.token_file ${file} cannot be read, or is empty`, {
       exitCode: EXIT.usage,
-      hint: 'It is readable for the user that runs the agent.',
+      hint: 'Only the user that runs the agent can read it.',
     })
   return new AgentClient(agentAddress(values, isNamed(origins)), COMMAND_LIMIT_MS)
 }

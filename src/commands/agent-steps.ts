@@ -1,4 +1,4 @@
-/** Training steps that an agent on this machine is told of, for a command that watches the GPUs by itself. */
+/** Training steps that an agent on this machine receives, for a command that watches the GPUs itself. */
 import type { IncomingMessage } from 'node:http'
 import { AgentClient } from '../core/agent-client.ts'
 import type { HubEvent } from '../core/kinds.ts'

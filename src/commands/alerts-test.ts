@@ -44,7 +44,7 @@ export async function testChannels(config: Config, channel: string | null, asJso
     process.stdout.write(names ? `Sent by the agent at ${agent?.url}.\n` : 'No agent runs: sent from here.\n')
     const word = (one: Tested) => (one.ok ? 'taken' : isLeftOut(one) ? 'left out' : 'REFUSED')
     for (const one of tested) process.stdout.write(`${one.channel}: ${word(one)}\n${indented(one.answer)}\n`)
-    if (!isHeard && !isRefused) process.stdout.write('Nobody would be told of an alert: docs/channels.md says how to set a channel up.\n')
+    if (!isHeard && !isRefused) process.stdout.write('No channel would deliver an alert: docs/channels.md explains how to set one up.\n')
   }
   return isHeard && !isRefused ? EXIT.ok : EXIT.checkFailed
 }

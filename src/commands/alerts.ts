@@ -16,7 +16,6 @@ type Options = Readonly<Record<string, unknown>>
 interface Request {
   readonly config: Config
   readonly options: Options
-  /** What stands after the action. */
   readonly what: readonly string[]
 }
 
@@ -50,7 +49,7 @@ async function list({ config, options }: Request): Promise<number> {
 
 async function history({ config, options }: Request): Promise<number> {
   const answer = await agentOf(config).get<{ at: number; alerts: readonly PastAlert[] }>('/api/v1/alerts/history')
-  return print(options, answer, () => (answer.alerts.length === 0 ? ['No alerts are over yet.'] : pastTable(answer.alerts, answer.at)))
+  return print(options, answer, () => (answer.alerts.length === 0 ? ['No past alerts.'] : pastTable(answer.alerts, answer.at)))
 }
 
 /** Without matchers it shows the silences in force. */
@@ -71,11 +70,11 @@ async function silence({ config, options, what }: Request): Promise<number> {
 async function unsilence({ config, options, what }: Request): Promise<number> {
   const id = only(what, 'unsilence', 'the id of a silence')
   const ended = await agentOf(config).delete<{ id: string }>(`/api/v1/silences/${encodeURIComponent(id)}`)
-  return print(options, ended, () => [`The silence ${printable(ended.id)} is over.`])
+  return print(options, ended, () => [`Silence ${printable(ended.id)} ended.`])
 }
 
 async function acknowledge({ config, options, what }: Request): Promise<number> {
-  const given = only(what, 'ack', 'the fingerprint of an alert, or how it begins')
+  const given = only(what, 'ack', 'the fingerprint of an alert, or its first characters')
   const lasting = ending(options)
   const agent = agentOf(config)
   const view = await agent.post<AlertView>(await pathOfAck(agent, given), { ...lasting, by: userNameOrNumber() })
@@ -84,7 +83,7 @@ async function acknowledge({ config, options, what }: Request): Promise<number> 
 }
 
 async function unacknowledge({ config, options, what }: Request): Promise<number> {
-  const given = only(what, 'unack', 'the fingerprint of an alert, or how it begins')
+  const given = only(what, 'unack', 'the fingerprint of an alert, or its first characters')
   const agent = agentOf(config)
   const view = await agent.delete<AlertView>(await pathOfAck(agent, given))
   return print(options, view, () => [`No longer acknowledged: ${printable(view.finding.message)}`])
@@ -97,7 +96,7 @@ async function pathOfAck(agent: AgentClient, given: string): Promise<string> {
   const meant = found.length > 0 ? found : open.filter((alert) => alert.fingerprint.startsWith(given))
   const [alert] = meant
   if (!alert || meant.length > 1)
-    throw new Failure(`${meant.length === 0 ? 'no open alert begins' : `${meant.length} alerts begin`} with "${printable(given)}"`, {
+    throw new Failure(`${meant.length === 0 ? 'no open alert starts' : `${meant.length} alerts start`} with "${printable(given)}"`, {
       exitCode: EXIT.checkFailed,
       hint: `Open: ${open.map(({ fingerprint }) => printable(fingerprint)).join(', ') || 'none'}.`,
     })
@@ -155,5 +154,5 @@ function ending({ for: given }: Options): { seconds?: number } {
 function only(what: readonly string[], action: string, expected: string): string {
   const [one] = what
   if (one !== undefined && what.length === 1) return one
-  throw new Failure(`alerts ${action}: expected ${expected}`, { exitCode: EXIT.usage, hint: 'gpuwarden alerts list shows them.' })
+  throw new Failure(`alerts ${action}: expected ${expected}`, { exitCode: EXIT.usage, hint: '"gpuwarden alerts list" shows them.' })
 }

@@ -1,4 +1,3 @@
-/** `gpuwarden config`: what is in force, and why. */
 import type { Config } from '../agent/config.ts'
 import { configView } from '../agent/config-view.ts'
 import { EXIT } from '../core/failure.ts'

@@ -8,9 +8,8 @@ export interface CsvScores {
   /** As it stands in the file. */
   readonly times: readonly string[]
   readonly scores: readonly number[]
-  /** Rows without a number in the value column; they score 0. */
   readonly withoutValue: number
-  /** Rows whose time could not be read; they are taken to follow the row before. */
+  /** Rows whose time could not be read; each is taken to follow the row before. */
   readonly withoutTime: number
 }
 

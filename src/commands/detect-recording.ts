@@ -20,7 +20,6 @@ import { vendorOfModel } from '../sources/vendors.ts'
 
 export interface DetectionOptions {
   readonly engine: EngineOptions
-  /** Nothing later than this is shown. */
   readonly until: number | null
   /** Nor anything more than this much recorded time after the first moment. */
   readonly durationMs: number | null
@@ -32,7 +31,7 @@ export interface DetectionOptions {
 export interface Detection {
   readonly stats: RecordingStats
   readonly gpuSamples: number
-  /** GPU samples that tell how much memory is in use, and of how much. */
+  /** GPU samples with memory in use and in total. */
   readonly memorySamples: number
   readonly steps: number
   readonly findings: number
@@ -96,7 +95,7 @@ const NO_EVENTS: readonly GpuEvent[] = []
 class Moments {
   readonly #infos = new Map<number, ProcessInfo>()
   devices: readonly GpuInfo[] = []
-  /** Of the GPUs of the last moment: steps do not tell theirs. */
+  /** Of the GPUs of the last moment: steps do not say theirs. */
   provenance: Provenance = 'replay'
   #seq = 0
 

@@ -15,7 +15,7 @@ import { endWhenPipeCloses, writeOut } from './output.ts'
 export async function detect(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
   endWhenPipeCloses()
   if (options.csv !== undefined) return scores(options)
-  for (const flag of ['time', 'value', 'scores']) if (options[flag] !== undefined) throw usage(`--${flag} goes with --csv FILE`)
+  for (const flag of ['time', 'value', 'scores']) if (options[flag] !== undefined) throw usage(`--${flag} needs --csv FILE`)
   const path = args[0] ?? pathOf(config.values.source)
   if (path === null) throw usage('which recording? Give a log folder, a .jsonl or .jsonl.gz, or a CSV log of nvidia-smi')
   if (args.length > 1) throw usage(`one recording at a time; got ${args.length}`)
@@ -45,7 +45,7 @@ export async function detect(config: Config, options: Record<string, unknown>, a
       writeOut(findings.map((finding) => `${isTable ? tableRow(finding) : findingLine(finding)}\n`).join(''))
     },
   })
-  if (isTable && isFirst) writeOut('Nothing was found.\n')
+  if (isTable && isFirst) writeOut('No findings.\n')
   for (const line of summary(path, detection, lastShown(detection, until, durationMs))) process.stderr.write(`gpuwarden: ${line}\n`)
   if (detection.stats.firstAt === null)
     throw new Failure(`${path} has no usable line`, {
@@ -81,13 +81,13 @@ function summary(path: string, { stats, gpuSamples, memorySamples, steps, findin
       : `, ${formatMoment(stats.firstAt)} to ${formatMoment(Math.min(until ?? Number.POSITIVE_INFINITY, stats.lastAt ?? stats.firstAt))}`
   const skipped = Object.values(stats.skipped).reduce((sum, count) => sum + count, 0)
   const lines = [
-    `${path}: ${gpuSamples} GPU samples and ${steps} training steps${range}; ${findings} statements; ${skipped} of ${stats.lines} lines skipped, ${stats.late} out of order`,
+    `${path}: ${gpuSamples} GPU samples and ${steps} training steps${range}; ${findings} finding updates; ${skipped} of ${stats.lines} lines skipped, ${stats.late} out of order`,
   ]
   if (isSimulated) lines.push('the recording is of SIMULATED GPUs')
   const reasons = describeSkipped(stats)
   if (reasons !== null) lines.push(`skipped: ${reasons}`)
   if (gpuSamples > 0 && memorySamples === 0)
-    lines.push('no sample tells how much GPU memory is in use, and of how much: nothing could be said of memory')
+    lines.push('no sample has the GPU memory in use and in total: the memory detectors had nothing to work with')
   return lines
 }
 
@@ -103,7 +103,7 @@ async function scores(options: Record<string, unknown>): Promise<number> {
     process.stderr.write(`gpuwarden: ${withoutValue} of ${times.length} rows have no number in "${value}"; they score 0\n`)
   if (withoutTime > 0)
     process.stderr.write(
-      `gpuwarden: ${withoutTime} of ${times.length} rows have no time in "${time}"; they are taken to follow the row before\n`,
+      `gpuwarden: ${withoutTime} of ${times.length} rows have no time in "${time}"; each is taken to follow the row before\n`,
     )
   return EXIT.ok
 }

@@ -1,4 +1,3 @@
-/** `gpuwarden doctor`: what is missing and how to get it. */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../agent/config.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
@@ -19,7 +18,7 @@ export async function doctor(config: Config, options: Record<string, unknown>): 
         process.stdout.write(`${SIGNS[state]} ${name.padEnd(14)} ${message}\n`)
         if (fix !== null) process.stdout.write(`${' '.repeat(23)}→ ${fix}\n`)
       }
-      process.stdout.write(isMissing ? '\nSomething needed is missing: see above.\n' : '\nAll that is needed is there.\n')
+      process.stdout.write(isMissing ? '\nSomething needed is missing: see above.\n' : '\nEverything needed is there.\n')
     }
     return isMissing ? EXIT.checkFailed : EXIT.ok
   } finally {

@@ -1,4 +1,3 @@
-/** Copies what comes with the package to where its reader wants it. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,14 +7,12 @@ import { makeFolderSync } from '../core/make-folder.ts'
 const PACKAGE = new URL('../../', import.meta.url)
 
 export interface Copy {
-  /** Folder of the package. */
   readonly from: string
   readonly ending: string
   readonly to: string
   readonly change?: (text: string) => string
 }
 
-/** Gives the paths that were written. */
 export function copyFiles({ from, ending, to, change = (text) => text }: Copy): readonly string[] {
   const source = fileURLToPath(new URL(from, PACKAGE))
   const target = resolve(to)
@@ -34,7 +31,6 @@ export function copyFiles({ from, ending, to, change = (text) => text }: Copy): 
   }
 }
 
-/** `export DIR`, and nothing else. */
 export function exportFolder(command: string, args: readonly string[]): string {
   const [action, folder, ...rest] = args
   if (action === 'export' && folder !== undefined && rest.length === 0) return folder

@@ -1,2 +1,2 @@
-/** How often the memory tools look unless told otherwise: more often than the agent. */
+/** Default interval of the memory tools: shorter than the agent's. */
 export const FAST_INTERVAL_SECONDS = 0.1

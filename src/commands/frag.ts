@@ -1,4 +1,3 @@
-/** `gpuwarden frag`: where the memory of each GPU is, and what runs lose to fragmentation. */
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { FragmentationBook } from '../report/fragmentation-report.ts'
@@ -22,12 +21,12 @@ export async function frag(config: Config, options: Record<string, unknown>): Pr
   const wanted = options.run === undefined ? null : String(options.run)
   const figures = wanted === null ? all : { ...all, runs: all.runs.filter((one) => one.run === wanted) }
   if (wanted !== null && figures.runs.length === 0)
-    throw new Failure(`no allocator figures of run "${wanted}" were seen`, {
+    throw new Failure(`no allocator figures for run "${wanted}"`, {
       exitCode: EXIT.noSource,
       hint:
         all.runs.length === 0
-          ? 'No other run reported any either.'
-          : `Runs that were seen: ${[...new Set(all.runs.map((one) => one.run))].join(', ')}`,
+          ? 'No other run reported any.'
+          : `Runs with figures: ${[...new Set(all.runs.map((one) => one.run))].join(', ')}`,
     })
   const shown = wanted === null ? figures : { ...figures, devices: all.devices.filter((device) => device.runs.includes(wanted)) }
   writeOut(options.json === true ? `${JSON.stringify(fragmentationRecord(shown), null, 2)}\n` : `${fragmentationText(shown)}\n`)

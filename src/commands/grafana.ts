@@ -1,4 +1,3 @@
-/** `gpuwarden grafana export DIR`: the dashboards, for import or provisioning. */
 import { EXIT } from '../core/failure.ts'
 import { copyFiles, exportFolder } from './export-files.ts'
 

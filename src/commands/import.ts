@@ -41,7 +41,7 @@ export async function importSpools(config: Config, options: Record<string, unkno
     for (const file of files) {
       const { accepted, duplicates, rejected } = await deliver(file, target)
       if (options.keep !== true) await rm(file)
-      const details = `${accepted} new steps, ${duplicates} known already${rejected > 0 ? `, ${rejected} refused` : ''}`
+      const details = `${accepted} new steps, ${duplicates} already known${rejected > 0 ? `, ${rejected} refused` : ''}`
       process.stdout.write(`${file}: ${details} → ${target.place}${options.keep === true ? '' : '; file removed'}\n`)
     }
   } finally {
@@ -86,9 +86,9 @@ async function deliver(file: string, target: Target): Promise<{ accepted: number
         await target.run(run)
       }
       if (id === null)
-        throw new Failure(`${file} is no spool: its first line does not name a run`, {
+        throw new Failure(`${file} is not a spool file: its first line does not name a run`, {
           exitCode: EXIT.usage,
-          hint: 'A spool begins with {"run": {"id": …, "name": …}}; see docs/training.md.',
+          hint: 'A spool file starts with {"run": {"id": …, "name": …}}; see docs/training.md.',
         })
       if (run !== undefined) continue
       if (end !== undefined || report !== undefined) {
@@ -119,7 +119,7 @@ function agentTarget(link: AgentClient): Target {
 
 function taken({ status, message, body }: Answer): unknown {
   if (status === 200) return body
-  throw new Failure(`the agent did not take it: ${message}`, { exitCode: EXIT.checkFailed, hint: 'The spool file is still there.' })
+  throw new Failure(`the agent refused it: ${message}`, { exitCode: EXIT.checkFailed, hint: 'The spool file is still there.' })
 }
 
 /** Without an agent: the same room, writing to the same folder. */
@@ -155,12 +155,12 @@ async function folderTarget({ values }: Config): Promise<Target> {
       const isWritten = await flush()
       await store.close()
       if (!isWritten)
-        throw new Failure(`the log in ${dir} cannot be written`, { exitCode: EXIT.checkFailed, hint: 'Make room and import again.' })
+        throw new Failure(`the log in ${dir} cannot be written`, { exitCode: EXIT.checkFailed, hint: 'Free some space and import again.' })
     },
   }
 }
 
 function checked<T>(result: { success: boolean; data?: T; error?: { message: string } }): T {
   if (result.success && result.data !== undefined) return result.data
-  throw new Failure(`the spool holds what is no run: ${result.error?.message ?? 'not valid'}`, { exitCode: EXIT.usage })
+  throw new Failure(`the spool file has no valid run: ${result.error?.message ?? 'not valid'}`, { exitCode: EXIT.usage })
 }

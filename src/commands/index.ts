@@ -1,4 +1,3 @@
-/** The list of commands. Each is one file, loaded when it is asked for. */
 import type { ConfigKey } from '../agent/config.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { MEMORY_COMMANDS } from './memory-commands.ts'
@@ -39,11 +38,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       ONE_GPU,
       { flag: '--connect <url>', help: 'show the agent at this address' },
-      { flag: '--theme <name>', help: 'dark, light or mono (NO_COLOR also takes the colours away)' },
-      { flag: '--ascii', help: 'draw with ASCII characters alone' },
-      { flag: '--readonly', help: 'never signal a process' },
-      { flag: '--once', help: 'print one frame as text, then end' },
-      { flag: '--svg', help: 'print one frame as an SVG picture, then end' },
+      { flag: '--theme <name>', help: 'dark, light or mono (NO_COLOR also removes the colors)' },
+      { flag: '--ascii', help: 'draw with ASCII characters only' },
+      { flag: '--readonly', help: 'never end a process' },
+      { flag: '--once', help: 'print one frame as text and exit' },
+      { flag: '--svg', help: 'print one frame as SVG and exit' },
     ],
     examples: [
       'gpuwarden top',
@@ -62,8 +61,8 @@ export const COMMANDS: readonly CommandEntry[] = [
       ONE_GPU,
       { flag: '--duration <seconds>', help: 'stop after this long (0: until Ctrl-C)' },
       { flag: '--quiet', help: 'print nothing but errors' },
-      { flag: '--all', help: 'every feature: what monitor does anyway' },
-      { flag: '--json', help: 'print findings as they come, as NDJSON, and nothing else' },
+      { flag: '--all', help: 'accepted for compatibility: monitor always runs every feature' },
+      { flag: '--json', help: 'print only findings, as NDJSON, as they come' },
     ],
     examples: [
       'gpuwarden monitor --gpu 0 --interval 1.0',
@@ -75,7 +74,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'status',
-    summary: 'one look at memory and use, then end',
+    summary: 'print memory and utilization once',
     settings: SOURCE_FLAGS,
     options: [ONE_GPU, { flag: '--json', help: 'as JSON' }],
     examples: ['gpuwarden status', 'gpuwarden status --json --devices 0 1'],
@@ -83,7 +82,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'metrics',
-    summary: 'one Prometheus scrape to standard output',
+    summary: 'print one Prometheus scrape',
     settings: [...SOURCE_FLAGS, 'metrics.sets'],
     options: [ONE_GPU],
     examples: ['gpuwarden metrics', 'gpuwarden metrics --metrics native,dcgm > /var/lib/node_exporter/gpu.prom'],
@@ -91,10 +90,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'alerts',
-    summary: 'what the running agent alerts of: list, history, silence, unsilence, ack, unack; and test of the channels',
+    summary: 'alerts of the running agent: list, history, silence, unsilence, ack, unack, and test of the channels',
     settings: ['server.host', 'server.port', 'server.token', 'server.token_file', 'log.dir'],
     options: [
-      { flag: '--for <duration>', help: 'how long a silence or an acknowledgement lasts: 30m, 2h, 1d (default: 4h)' },
+      { flag: '--for <duration>', help: 'how long a silence or an acknowledgment lasts: 30m, 2h, 1d (default: 4h)' },
       { flag: '--comment <text>', help: 'why it is silenced' },
       { flag: '--json', help: 'as JSON' },
     ],
@@ -115,13 +114,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...SERVICE_COMMANDS,
   {
     name: 'run',
-    summary: 'run a command and watch it: its GPUs, its training; a summary at the end, and its exit code',
+    summary: 'run a command and watch its GPUs and training; ends with a summary and the exit code of the command',
     settings: [...SOURCE_FLAGS, 'interval', 'log.dir', 'server.port', 'server.host', 'server.token', 'server.token_file'],
     options: [
-      { flag: '--name <name>', help: 'what the run is called (default: the name of the script or program)' },
+      { flag: '--name <name>', help: 'name of the run (default: the name of the script or program)' },
       { flag: '--parse-output', help: 'look for loss and learning rate in what the command prints' },
-      { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price by the name of the card)' },
-      { flag: '--report <file>', help: 'write an HTML report when it has ended' },
+      { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price for the model)' },
+      { flag: '--report <file>', help: 'write an HTML report at the end' },
       { flag: '--quiet', help: 'print no summary' },
     ],
     arguments: [{ notation: '[command...]', help: 'after --: the command and its arguments' }],
@@ -134,13 +133,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'report',
-    summary: 'what a recording, or one run of it, looked like: text, JSON or one HTML file',
+    summary: 'report on a recording or one run: text, JSON or a single HTML file',
     settings: ['log.dir'],
     options: [
-      { flag: '--html <file>', help: 'write a page with charts that opens from disk' },
+      { flag: '--html <file>', help: 'write a page with charts that opens without a server' },
       { flag: '--json', help: 'as JSON' },
-      { flag: '--text', help: 'as text (the default when nothing else is asked for)' },
-      { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price by the name of the card)' },
+      { flag: '--text', help: 'as text (default)' },
+      { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price for the model)' },
     ],
     arguments: [{ notation: '[logdir|run]', help: 'a log folder, one of its files, or the id or name of a run in --log-dir' }],
     examples: [
@@ -152,16 +151,16 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'import',
-    summary: 'deliver the spool files that an SDK kept while no agent answered',
+    summary: 'import the spool files that an SDK wrote while no agent answered',
     settings: ['log.dir', 'server.host', 'server.port', 'server.token', 'server.token_file'],
-    options: [{ flag: '--keep', help: 'do not remove a file that was delivered' }],
+    options: [{ flag: '--keep', help: 'keep files after they are imported' }],
     arguments: [{ notation: '[spool...]', help: 'spool files, or folders of them' }],
     examples: ['gpuwarden import ~/.cache/gpuwarden/spool', 'gpuwarden import --keep run-4f1c.jsonl --log-dir ./gpu_logs'],
     run: async (config, options, args) => (await import('./import.ts')).importSpools(config, options, args),
   },
   {
     name: 'accuracy',
-    summary: 'how often what was forecast on this machine came true, and how long before it was said',
+    summary: 'how often forecasts on this machine came true, and how far ahead they were',
     settings: ['log.dir'],
     options: [
       { flag: '--days <number>', help: 'how far to look back (default: 30)' },

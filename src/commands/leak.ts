@@ -1,4 +1,3 @@
-/** `gpuwarden leak`: whether memory leaks, per GPU, process and run. */
 import type { Config } from '../agent/config.ts'
 import { EXIT } from '../core/failure.ts'
 import { formatBytes, formatClock, formatDuration, printable } from '../core/format.ts'
@@ -41,7 +40,7 @@ export async function leak(config: Config, options: Record<string, unknown>): Pr
         `${JSON.stringify({ watched_seconds: seconds, threshold_mb: megabytes, leak: isLeaking, verdicts: verdicts.map(leakRecord) }, null, 2)}\n`,
       )
     else {
-      const head = `${isSimulated ? 'These GPUs are SIMULATED. ' : ''}Watched for ${formatDuration(seconds * 1000)}; growth of less than ${megabytes} MB is not called a leak.`
+      const head = `${isSimulated ? 'These GPUs are SIMULATED. ' : ''}Watched for ${formatDuration(seconds * 1000)}; growth below ${megabytes} MB does not count as a leak.`
       writeOut(`${[head, ...verdicts.map(verdictText)].join('\n')}\n`)
     }
   }

@@ -1,4 +1,3 @@
-/** The commands for memory and for recordings, as they are declared; see index.ts. */
 import type { ConfigKey } from '../agent/config.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { FAST_INTERVAL_SECONDS } from './fast-interval.ts'
@@ -26,14 +25,14 @@ const duration = (seconds: number, otherwise = '') => ({
 export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'profile',
-    summary: 'what GPU memory does in a stretch of time: a report, a page, a picture (samples every 0.1 s)',
+    summary: 'profile GPU memory for a while: a report, a page, a plot (samples every 0.1 s)',
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
     options: [
       ONE_GPU,
       duration(60),
-      { flag: '--output <file>', help: 'write the report there, as JSON' },
-      { flag: '--html <file>', help: 'write a page with charts, complete in itself' },
+      { flag: '--output <file>', help: 'write the report to this file, as JSON' },
+      { flag: '--html <file>', help: 'write a single page with charts' },
       { flag: '--plot <file>', help: 'draw memory over time; .svg or .png' },
       JSON_OPTION,
     ],
@@ -46,13 +45,13 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'oom',
-    summary: 'how near GPU memory is to its end; exit code 1 when the risk is high or critical',
+    summary: 'how close GPU memory is to running out; exit code 1 if the risk is high or critical',
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
     options: [
       ONE_GPU,
-      { flag: '--threshold <percent>', help: 'share of memory in use from which its level alone is a warning (default: 85)' },
-      { flag: '--monitor', help: 'go on, and print each warning as it comes (exit code 0)' },
+      { flag: '--threshold <percent>', help: 'percentage of memory in use at which a warning is given (default: 85)' },
+      { flag: '--monitor', help: 'keep running and print each warning as it comes (exit code 0)' },
       duration(10, ', with --monitor 0'),
       JSON_OPTION,
     ],
@@ -61,14 +60,14 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'leak',
-    summary: 'whether memory leaks, per GPU, process and run; exit code 1 when it does',
+    summary: 'find memory leaks, per GPU, process and run; exit code 1 if there is one',
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
     options: [
       ONE_GPU,
       { flag: '--check', help: 'one verdict at the end (default)' },
-      { flag: '--monitor', help: 'go on, and print each leak as it is found' },
-      { flag: '--threshold <megabytes>', help: 'growth of less than this is not called a leak (default: 100)' },
+      { flag: '--monitor', help: 'keep running and print each leak as it is found' },
+      { flag: '--threshold <megabytes>', help: 'growth below this many MB does not count as a leak (default: 100)' },
       duration(60, ', with --monitor 0'),
       JSON_OPTION,
     ],
@@ -81,7 +80,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'frag',
-    summary: 'where the memory of each GPU is, and what training runs lose to fragmentation',
+    summary: 'where the memory of each GPU goes, and what training runs lose to fragmentation',
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
     options: [ONE_GPU, { flag: '--run <id>', help: 'only this run' }, duration(10), JSON_OPTION],
@@ -90,17 +89,17 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'detect',
-    summary: 'run all detectors over a recording; or score the sudden changes of a CSV column',
+    summary: 'run all detectors over a recording, or score sudden changes in a CSV column',
     settings: ['source', 'devices'],
     arguments: [{ notation: '[path]', help: 'a log folder, a .jsonl or .jsonl.gz, or a CSV log of nvidia-smi' }],
     options: [
       ONE_GPU,
-      { flag: '--duration <seconds>', help: 'only so much recorded time from its beginning (default: 0, all of it)' },
-      { flag: '--until <time>', help: 'stop there: 2026-11-15T06:34:10Z, or seconds since 1970' },
-      { flag: '--csv <file>', help: 'score a column of this CSV instead' },
+      { flag: '--duration <seconds>', help: 'only this much recorded time from the beginning (default: 0, all)' },
+      { flag: '--until <time>', help: 'stop at this time: 2026-11-15T06:34:10Z, or seconds since 1970' },
+      { flag: '--csv <file>', help: 'score a column of this CSV file instead' },
       { flag: '--time <column>', help: 'its column with the times' },
       { flag: '--value <column>', help: 'its column with the series' },
-      { flag: '--scores', help: 'one score from 0 to 1 per row, with its time (what --csv gives)' },
+      { flag: '--scores', help: 'one score from 0 to 1 per row, with its time (what --csv prints)' },
       { flag: '--json', help: 'findings as NDJSON (the default where the output is not a terminal)' },
     ],
     examples: [

@@ -1,4 +1,3 @@
-/** `gpuwarden metrics`: one scrape to standard output. */
 import type { Config } from '../agent/config.ts'
 import { oneLook } from '../agent/one-look.ts'
 import { EXIT } from '../core/failure.ts'

@@ -1,6 +1,6 @@
-/** `gpuwarden monitor`: the agent, until Ctrl-C, SIGTERM or --duration. */
-import { Agent, type Started, unansweredFolders } from '../agent/app.ts'
+import { Agent, type Started } from '../agent/app.ts'
 import type { Config } from '../agent/config.ts'
+import { unansweredFolders } from '../agent/folders.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatClock } from '../core/format.ts'
 import { VERSION } from '../core/version.ts'

@@ -1,4 +1,3 @@
-/** `gpuwarden oom`: how near memory is to its end; once, or as it comes. */
 import type { Config } from '../agent/config.ts'
 import { EXIT } from '../core/failure.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
@@ -58,7 +57,7 @@ function assessmentText(predictions: readonly OomPrediction[], seconds: number, 
     if (isAtLeast(prediction.riskLevel, 'medium')) lines.push(oomWarning(prediction))
     else
       lines.push(
-        `[OK] GPU ${prediction.deviceId}: risk ${prediction.riskLevel}, ${formatPercent(prediction.currentUsagePercent === null ? null : prediction.currentUsagePercent / 100)} in use, ${prediction.predictedSeconds === null ? 'no end in sight' : `full in ${formatDuration(prediction.predictedSeconds * 1000)} as it looks now,`} after ${formatDuration(seconds * 1000)} of watching`,
+        `[OK] GPU ${prediction.deviceId}: risk ${prediction.riskLevel}, ${formatPercent(prediction.currentUsagePercent === null ? null : prediction.currentUsagePercent / 100)} in use, ${prediction.predictedSeconds === null ? 'no OOM ahead' : `full in ${formatDuration(prediction.predictedSeconds * 1000)} as it looks now,`} after ${formatDuration(seconds * 1000)} of watching`,
       )
   }
   return lines.join('\n')

@@ -1,4 +1,3 @@
-/** `gpuwarden profile`: what GPU memory did in a stretch of time, as a report, a page and a picture. */
 import { constants } from 'node:fs'
 import { access, stat, writeFile } from 'node:fs/promises'
 import { dirname, extname } from 'node:path'

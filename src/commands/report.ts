@@ -1,4 +1,3 @@
-/** `gpuwarden report`: what a recording, or one run of it, looked like: text, JSON or one HTML file. */
 import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,3 @@
-/** `gpuwarden rules export DIR`: recording and alert rules, with their runbooks. */
 import { join } from 'node:path'
 import { EXIT } from '../core/failure.ts'
 import { copyFiles, exportFolder } from './export-files.ts'

@@ -2,8 +2,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Agent, unansweredFolders } from '../agent/app.ts'
+import { Agent } from '../agent/app.ts'
 import type { Config } from '../agent/config.ts'
+import { unansweredFolders } from '../agent/folders.ts'
 import { AgentClient, tokenFromEnvironment } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { agentAddress, isNamed, readToken } from './agent-address.ts'
@@ -44,7 +45,7 @@ export async function openWatcher(config: Config): Promise<Watcher> {
   }
   if (url === null) {
     await agent.stop('the server is off')
-    throw new Failure('server.enabled is false, and without the server nothing can be told of a run', { exitCode: EXIT.usage })
+    throw new Failure('server.enabled is false, and a run needs the server', { exitCode: EXIT.usage })
   }
   const own = agent
   return {

@@ -65,7 +65,7 @@ export function startCommand(
     started.once('exit', (code, signal) => {
       const ending = { code, signal, fault: null, at: Date.now() }
       if (!onOutput) settle(ending)
-      // What is still in the pipes; something in the background may hold them open for ever.
+      // What is still in the pipes; something in the background may hold them open forever.
       else Promise.race([once(started, 'close'), setTimeout(REST_OF_OUTPUT_MS)]).then(() => settle(ending))
     })
   })

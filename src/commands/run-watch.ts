@@ -1,4 +1,4 @@
-/** What `gpuwarden run` knows of its command: tells the agent of the run, follows it, and sums it up. */
+/** What `gpuwarden run` knows of its command: reports the run to the agent, follows it, and sums it up. */
 
 import { numberOf } from '../core/json-text.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
@@ -83,7 +83,7 @@ export class RunWatch {
     return { summary: this.#summary(ending, record, end, price, notes), record }
   }
 
-  /** What the reader of the summary has to know when the agent could not be told. */
+  /** What the summary must say when the agent could not be reached. */
   async #tell(path: string, end: End): Promise<string[]> {
     const { link } = this.#watcher
     let told = await link.tryPost(`${path}/end`, end, 10_000)
@@ -98,7 +98,7 @@ export class RunWatch {
     const { reason } = spool.append([JSON.stringify({ end })])
     spool.close()
     return [
-      `The agent at ${link.url} stopped answering (${told.message}): figures of the GPUs end there, and what was told of steps is not known here.`,
+      `The agent at ${link.url} stopped answering (${told.message}): figures of the GPUs end there, and reported steps are not known here.`,
       reason === null
         ? `How the run ended is kept in ${spool.path}; gpuwarden import delivers it.`
         : `How the run ended is not kept: ${reason}`,
@@ -152,7 +152,7 @@ export class RunWatch {
     )
   }
 
-  /** Those its processes were on; where that cannot be told, all, and said so. */
+  /** Those its processes were on; all of them where that is not known, and the summary says so. */
   #shownGpus(notes: string[]): readonly FollowedGpu[] {
     const all = [...this.#follower.gpus.values()].filter(({ info }) => info.mig === null || this.#uses.has(info.id))
     const own = all.filter(({ isOwn }) => isOwn)
@@ -163,7 +163,7 @@ export class RunWatch {
         notes.push('No process of this command was seen on a GPU.')
         return []
       }
-      notes.push('Which GPU the command used cannot be told here (see "gpuwarden doctor"): the figures are those of all GPUs.')
+      notes.push('It is not known which GPU the command used (see "gpuwarden doctor"): the figures are those of all GPUs.')
     }
     return own.length > 0 ? own : all
   }

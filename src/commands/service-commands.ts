@@ -1,4 +1,3 @@
-/** Commands that tie gpuwarden to what others run: systemd, Grafana, Prometheus. */
 import type { CommandEntry } from './command-entry.ts'
 
 const EXPORT = [
@@ -9,16 +8,16 @@ const EXPORT = [
 export const SERVICE_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'service',
-    summary: 'run gpuwarden as a service of systemd: install, uninstall, status',
+    summary: 'run gpuwarden as a systemd service: install, uninstall, status',
     settings: ['log.dir', 'log.level'],
     arguments: [{ notation: '<action>', help: 'install, uninstall, status, or run (what the unit starts)' }],
     options: [
       { flag: '--system', help: 'for the whole machine (default for root)' },
-      { flag: '--user', help: 'for you alone (default for anybody else)' },
-      { flag: '--run-as <user>', help: 'a user that exists, instead of one made for the service' },
+      { flag: '--user', help: 'for you only (default for anybody else)' },
+      { flag: '--run-as <user>', help: 'an existing user, instead of one created for the service' },
       { flag: '--no-start', help: 'enable it for the next boot only' },
       { flag: '--dry-run', help: 'print the unit and do nothing' },
-      { flag: '--root <dir>', help: 'write below this folder (for images) and leave systemctl alone' },
+      { flag: '--root <dir>', help: 'write below this folder (for images); do not call systemctl' },
     ],
     examples: [
       'sudo gpuwarden service install',
@@ -42,7 +41,7 @@ export const SERVICE_COMMANDS: readonly CommandEntry[] = [
     summary: 'write the Prometheus rules and their runbooks to a folder',
     settings: [],
     arguments: EXPORT,
-    options: [{ flag: '--runbook-url <url>', help: 'where your runbooks are, for the runbook_url of the alerts' }],
+    options: [{ flag: '--runbook-url <url>', help: 'address of your runbooks, for the runbook_url of the alerts' }],
     examples: ['gpuwarden rules export /etc/prometheus/gpuwarden', 'gpuwarden rules export ./rules --runbook-url https://wiki/gpu'],
     run: async (_config, options, args) => (await import('./rules.ts')).rules(options, args),
   },

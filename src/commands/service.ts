@@ -1,4 +1,3 @@
-/** `gpuwarden service`: gpuwarden as a service of systemd. */
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -56,7 +55,7 @@ function install(place: Place, options: Record<string, unknown>, config: Config)
 
 function uninstall(place: Place): number {
   const path = uninstallUnit(place)
-  process.stdout.write(path === null ? 'There is no such service.\n' : `Removed ${path}; configuration and logs are left where they are.\n`)
+  process.stdout.write(path === null ? 'The service is not installed.\n' : `Removed ${path}; configuration and logs are kept.\n`)
   return EXIT.ok
 }
 
@@ -70,7 +69,7 @@ function journal({ scope }: Place): string {
   return `journalctl ${scope === 'user' ? '--user-unit' : '-u'} gpuwarden -f`
 }
 
-/** What the unit starts: the monitor, with signs of life for systemd. */
+/** What the unit starts: the monitor, with a heartbeat for systemd. */
 async function run(config: Config): Promise<number> {
   const { monitor } = await import('./monitor.ts')
   const stop = startWatchdog({

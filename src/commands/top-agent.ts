@@ -22,6 +22,6 @@ export async function findLocalAgent({ values }: Config): Promise<LocalAgent> {
   if (token === null || mayHaveToken(values)) return { address: { url, token }, reason: null }
   return {
     address: null,
-    reason: `nothing proves that what answers at ${url} is your agent, so it gets no token (--connect ${url} sends it)`,
+    reason: `cannot verify that ${url} is your agent, so no token is sent (--connect ${url} sends it)`,
   }
 }

@@ -28,7 +28,7 @@ export async function attach(address: AgentAddress, state: LiveState, onChange: 
         hint: 'Give the file that holds it with --token-file.',
       })
     if (!(error instanceof Error)) throw error
-    throw new Failure(`no agent can be reached at ${address.url}: ${error instanceof AgentFault ? error.reason : error.message}`, {
+    throw new Failure(`cannot reach an agent at ${address.url}: ${error instanceof AgentFault ? error.reason : error.message}`, {
       exitCode: EXIT.noSource,
       hint: 'Start one there with "gpuwarden monitor", or leave --connect out to look at this machine.',
       cause: error,

@@ -43,7 +43,6 @@ async function listenTo(address: Parameters<typeof attach>[0], state: LiveState)
   await feed.stop()
 }
 
-/** Its last moment. */
 async function readRecording(config: Config, state: LiveState): Promise<void> {
   const { openRecording } = await import('../core/recording/recording.ts')
   const deliver = await recordingIntake(config, state)

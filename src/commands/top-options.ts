@@ -1,4 +1,3 @@
-/** The options of `gpuwarden top`, checked. */
 import { EXIT, Failure } from '../core/failure.ts'
 import { THEME_NAMES, type ThemeName } from '../tui/theme.ts'
 

@@ -84,7 +84,7 @@ async function listenTo(steps: AgentSteps): Promise<void> {
   try {
     await steps.listen()
   } catch (error) {
-    process.stderr.write(`gpuwarden: the running agent does not tell of training: ${(error as Error).message}\n`)
+    process.stderr.write(`gpuwarden: the running agent does not report training: ${(error as Error).message}\n`)
   }
 }
 

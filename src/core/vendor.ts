@@ -4,23 +4,18 @@ import type { SourceKind } from './kinds.ts'
 export interface Vendor {
   /** The name of its source, of its check in `doctor` and of its cards' `vendor`. */
   readonly name: string
-  /** As people write it. */
   readonly title: string
-  /** Nothing of the driver is touched before this. */
   load(): Promise<SourceKind>
-  /** As sysfs tells it: `0x10de`. */
+  /** As sysfs has it: `0x10de`. */
   readonly pciVendor: string
-  /** Names of its cards, for recordings that do not tell who made them. */
+  /** Names of its cards, for recordings without a vendor. */
   readonly models: RegExp
   /** Device files that a process has open while it uses a card. */
   readonly deviceFiles: RegExp
   /** Sets of metric names, made by others for its cards alone, under which its cards are published. */
   readonly metricSets: readonly string[]
-  /** What `doctor` tells. */
   readonly help: {
-    /** How to get a driver that answers. */
     readonly install: string
-    /** How a container gets its cards. */
     readonly container: string
     /** The driver's own command, which hangs when the driver does. */
     readonly tool: string

@@ -14,7 +14,7 @@ export const detectorSettings = {
   'detectors.disabled': setting<string[]>({
     schema: names,
     default: [],
-    help: 'detectors that are not to run, by name; a list with commas',
+    help: 'detectors to switch off, by name: a comma-separated list',
   }),
   'policy.allowed_users': setting<string[]>({
     schema: names,
@@ -39,13 +39,13 @@ export const detectorSettings = {
   'policy.learn_minutes': setting({
     schema: z.number().min(0).max(10_080),
     default: THRESHOLDS.intruder.learnMinutes,
-    help: 'without a written policy: whoever uses the GPUs in the first minutes is expected from then on',
+    help: 'without a policy: whoever uses the GPUs in the first minutes is expected from then on',
   }),
   'anomaly.threshold': setting({
     schema: z.number().min(0).max(1),
     default: THRESHOLDS.memory.levelRatio,
     env: 'THRESHOLD',
-    help: 'share of GPU memory in use, 0 to 1, from which its level is reported',
+    help: 'share of GPU memory in use, 0 to 1, at which its level is reported',
   }),
   'thermal.margin': setting({
     schema: z.number().min(0).max(50),
@@ -55,29 +55,29 @@ export const detectorSettings = {
   'thermal.notice': setting({
     schema: z.number().min(0).max(150),
     default: THRESHOLDS.thermal.noticeCelsius,
-    help: 'degrees Celsius from which heat is mentioned as information',
+    help: 'degrees Celsius at which heat is reported as information',
   }),
   'thermal.fallback': setting({
     schema: z.number().min(0).max(150),
     default: THRESHOLDS.thermal.fallbackCelsius,
-    help: 'slowdown temperature that is assumed for a card that does not tell its own',
+    help: 'slowdown temperature assumed for a card that does not report its own',
   }),
   'idle.minutes': setting({
     schema: positive,
     default: THRESHOLDS.idleHolding.minutes,
-    help: 'minutes without any work after which memory that is held is reported',
+    help: 'minutes without work after which held memory is reported',
   }),
   'idle.memory_gib': setting({
     schema: z.number().min(0),
     default: THRESHOLDS.idleHolding.memoryBytes / 1024 ** 3,
-    help: 'GiB that must be held for that',
+    help: 'GiB a process must hold for that',
   }),
   'stall.step_times': setting({
     schema: z.number().min(2),
     default: THRESHOLDS.stall.stepTimes,
-    help: 'a run stalls when no step came for this many of its usual step times',
+    help: 'a run is stalled after this many of its usual step times without a step',
   }),
-  'stall.grace': setting({ schema: z.number().min(0), default: THRESHOLDS.stall.graceSeconds, help: 'and this many seconds more' }),
+  'stall.grace': setting({ schema: z.number().min(0), default: THRESHOLDS.stall.graceSeconds, help: 'plus this many seconds' }),
   'training.gradient_norm': setting({
     schema: positive,
     default: THRESHOLDS.gradExplosion.norm,

@@ -4,9 +4,7 @@ import { Labels, NO_LABELS } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { seconds } from './units.ts'
 
-/** What the alerts say of themselves, as far as it is counted here. */
 export interface AlertFigures {
-  /** By state. `silenced` and `acknowledged` are firing, too. */
   readonly alerts: Readonly<Record<string, number>>
   readonly channels: readonly {
     readonly channel: string
@@ -37,34 +35,34 @@ export const ALERT_METRICS: readonly AlertMetric[] = [
     'counter',
     'gpuwarden_alert_deliveries_total',
     '',
-    'Tries to deliver a message, by how they ended: delivered, retried (failed for now), refused (for good), expired (given up).',
+    'Delivery attempts by result: delivered, retried (failed, tried again later), refused (not tried again), expired (given up).',
     ['channel', 'result'],
     ({ channels }, emit) => {
       for (const { channel, results } of channels)
         for (const [result, count] of Object.entries(results)) emit(Labels.of({ channel, result }), count)
     },
   ),
-  metric('gauge', 'gpuwarden_alert_spool_depth', '', 'Notices and messages that wait for a channel.', ['channel'], ({ channels }, emit) => {
+  metric('gauge', 'gpuwarden_alert_spool_depth', '', 'Messages waiting for a channel.', ['channel'], ({ channels }, emit) => {
     for (const { channel, depth } of channels) emit(Labels.of({ channel }), depth)
   }),
   metric(
     'gauge',
     'gpuwarden_alert_spool_oldest_age_seconds',
     'seconds',
-    'How long the oldest of them has waited; absent when nothing waits.',
+    'How long the oldest waiting message has waited; absent when none waits.',
     ['channel'],
     ({ channels }, emit) => {
       for (const { channel, oldestAgeMs } of channels) emit(Labels.of({ channel }), oldestAgeMs === null ? null : seconds(oldestAgeMs))
     },
   ),
-  metric('gauge', 'gpuwarden_alert_journal_up', '', '1 when alerts are kept on disk, 0 while the disk fails.', [], ({ fault }, emit) =>
+  metric('gauge', 'gpuwarden_alert_journal_up', '', '1 when alerts are stored on disk, 0 while the disk fails.', [], ({ fault }, emit) =>
     emit(NO_LABELS, fault === null ? 1 : 0),
   ),
   metric(
     'counter',
     'gpuwarden_alert_findings_refused_total',
     '',
-    'Findings that became no alert because too many were followed already.',
+    'Findings that became no alert because too many alerts were open.',
     [],
     ({ refusedFindings }, emit) => emit(NO_LABELS, refusedFindings),
   ),
@@ -72,7 +70,7 @@ export const ALERT_METRICS: readonly AlertMetric[] = [
     'counter',
     'gpuwarden_heartbeats_total',
     '',
-    "Signs of life to the dead man's switch, by how they ended.",
+    "Heartbeats to the dead man's switch, by result.",
     ['result'],
     ({ heartbeat }, emit) => {
       if (!heartbeat) return

@@ -1,4 +1,3 @@
-/** Every metric there is, by set: what the documentation and the tests go by. */
 import { ALERT_METRICS } from './alerts.ts'
 import { DCGM_LABELS, DCGM_METRICS } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'
@@ -15,7 +14,6 @@ import { TRAINING_METRICS } from './training.ts'
 
 export interface CatalogueEntry {
   readonly title: string
-  /** Labels that all its metrics carry. */
   readonly labels: readonly string[]
   readonly metrics: readonly Family[]
 }

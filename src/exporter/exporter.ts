@@ -43,11 +43,8 @@ export interface ExporterOptions {
   readonly sets: readonly MetricSet[]
   /** Whether cards of a vendor are published under the names of a set that others made. */
   readonly hasSet: (vendor: string, set: MetricSet) => boolean
-  /** How many processes are named, over all GPUs. */
   readonly maxProcesses: number
-  /** Fed by the app with steps and runs. */
   readonly training?: TrainingMetrics
-  /** Fed by the app with events. */
   readonly xids?: XidCounts
   /** How the alerts stand; without it there are none. */
   readonly alerts?: () => AlertFigures

@@ -9,7 +9,6 @@ export type LabelsOf = (info: GpuInfo, all: readonly GpuInfo[]) => Labels | null
 
 interface Row {
   readonly head: SeriesHead
-  /** Position among the subjects. */
   readonly gpu: number
   readonly value: (gpu: GpuSubject) => number | null
 }

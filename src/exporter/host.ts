@@ -20,14 +20,14 @@ function provenanceOf(state: AgentState): Provenance {
 }
 
 export const HOST_METRICS: readonly Metric<AgentState>[] = [
-  gauge('host_cpu_ratio', 'ratio', 'Share of all processor time in use.', (host) => host.cpuRatio),
+  gauge('host_cpu_ratio', 'ratio', 'Share of all CPU time in use.', (host) => host.cpuRatio),
   gauge('host_cpus', '', 'Logical processors.', (host) => host.cpuCount),
   gauge('host_load1', '', 'Load average of one minute.', (host) => host.load1),
   gauge('host_load5', '', 'Load average of five minutes.', (host) => host.load5),
   gauge('host_load15', '', 'Load average of fifteen minutes.', (host) => host.load15),
   gauge('host_memory_total_bytes', 'bytes', 'Memory of the host.', (host) => host.memoryTotalBytes),
   gauge('host_memory_used_bytes', 'bytes', 'Memory in use.', (host) => host.memoryUsedBytes),
-  gauge('host_memory_available_bytes', 'bytes', 'Memory that a program can still get.', (host) => host.memoryAvailableBytes),
+  gauge('host_memory_available_bytes', 'bytes', 'Memory available to programs.', (host) => host.memoryAvailableBytes),
   gauge('host_swap_total_bytes', 'bytes', 'Swap space.', (host) => host.swapTotalBytes),
   gauge('host_swap_used_bytes', 'bytes', 'Swap space in use.', (host) => host.swapUsedBytes),
   gauge('host_disk_total_bytes', 'bytes', 'Size of the file system that holds the logs.', (host) => host.diskTotalBytes),

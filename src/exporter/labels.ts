@@ -34,7 +34,6 @@ export class Labels {
     this.#given = given
   }
 
-  /** In the order given. */
   static of(given: Given): Labels {
     let text = ''
     for (const name in given) {
@@ -100,7 +99,6 @@ export function provenanceLabels(provenance: Provenance): Labels {
   return OF_PROVENANCE[provenance]
 }
 
-/** The labels of the native set. */
 export function nativeLabels(info: GpuInfo): Labels {
   return Labels.of({ gpu: info.label, uuid: info.id, name: info.name, vendor: info.vendor }).and(provenanceLabels(info.provenance))
 }

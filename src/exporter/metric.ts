@@ -1,5 +1,3 @@
-/** What a metric table is made of. */
-
 import type { GpuView } from '../core/kinds.ts'
 import type { MetricType } from '../core/metric-family.ts'
 import type { GpuEvent, GpuInfo, GpuReadings, Reading } from '../core/model.ts'
@@ -16,7 +14,6 @@ export interface Family {
   readonly help: string
   /** Labels beyond those of its table, for the documentation. */
   readonly labels: readonly string[]
-  /** The HELP and TYPE lines, ready to print. */
   readonly heading: Readonly<Record<Format, string>>
 }
 
@@ -28,7 +25,6 @@ export interface Metric<Context> extends Family {
   collect(context: Context, emit: Emit): void
 }
 
-/** A GPU at the moment of a scrape. */
 export interface GpuSubject {
   readonly info: GpuInfo
   readonly view: GpuView
@@ -88,7 +84,7 @@ export function gpuCounter(name: string, unit: string, help: string, value: Valu
   return { ...describe('counter', name, unit, help, []), series: [{ value }] }
 }
 
-/** Several series for each GPU, told apart by `labels`. */
+/** Several series for each GPU, distinguished by `labels`. */
 export function gpuGauges(name: string, unit: string, help: string, labels: readonly string[], series: readonly GpuSeries[]): GpuMetric {
   return { ...describe('gauge', name, unit, help, labels), series }
 }

@@ -9,7 +9,6 @@ import type { XidCounts } from './xid-counts.ts'
 
 export interface CollectionContext {
   readonly state: AgentState
-  /** Those of this set. */
   readonly gpus: readonly GpuSubject[]
   readonly xids: XidCounts
 }
@@ -47,15 +46,15 @@ function xidTimes({ state, gpus, xids }: CollectionContext): Figures {
 }
 
 export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
-  metric('gauge', 'nvidia_smi_command_exit_code', '', '0 when an NVIDIA GPU can be read, else 1.', [], ({ gpus }, emit) =>
+  metric('gauge', 'nvidia_smi_command_exit_code', '', '0 if an NVIDIA GPU can be read, else 1.', [], ({ gpus }, emit) =>
     emit(NO_LABELS, collecting(gpus) ? 0 : 1),
   ),
-  metric('counter', 'nvidia_smi_failed_scrapes_total', '', 'How often a source failed and was started again.', [], ({ state }, emit) => {
+  metric('counter', 'nvidia_smi_failed_scrapes_total', '', 'How often a source failed and was restarted.', [], ({ state }, emit) => {
     let restarts = 0
     for (const source of state.health()) restarts += source.restarts
     emit(NO_LABELS, restarts)
   }),
-  metric('gauge', 'nvidia_smi_last_collect_success', '', '1 when an NVIDIA GPU can be read, else 0.', [], ({ gpus }, emit) =>
+  metric('gauge', 'nvidia_smi_last_collect_success', '', '1 if an NVIDIA GPU can be read, else 0.', [], ({ gpus }, emit) =>
     emit(NO_LABELS, collecting(gpus) ? 1 : 0),
   ),
   metric(
@@ -70,7 +69,7 @@ export const NVIDIA_SMI_COLLECTION: readonly Metric<CollectionContext>[] = [
     'gauge',
     'nvidia_smi_last_collect_duration_seconds',
     'seconds',
-    'How long the last look took; the longest where there are several sources.',
+    'Duration of the last reading; the longest if there are several sources.',
     [],
     ({ state }, emit) => {
       const longest = longestRead(state)

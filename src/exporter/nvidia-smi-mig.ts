@@ -1,4 +1,4 @@
-/** MIG instances under that exporter's names: identity per instance, figures per GPU instance, labelled with the parent's UUID. */
+/** MIG instances under that exporter's names: identity per instance, figures per GPU instance, labeled with the parent's UUID. */
 import type { GpuReadings, Reading } from '../core/model.ts'
 import { Labels, provenanceLabels } from './labels.ts'
 import { type GpuSubject, type Metric, metric } from './metric.ts'
@@ -52,10 +52,10 @@ export const NVIDIA_SMI_MIG: readonly Metric<readonly GpuSubject[]>[] = [
   gauge('memory_used_bytes', 'bytes', 'Memory of the GPU instance in use.', (r) => r.memoryUsedBytes),
   gauge('memory_free_bytes', 'bytes', 'Memory of the GPU instance that is free.', (r) => r.memoryFreeBytes),
   gauge('memory_reserved_bytes', 'bytes', 'Memory of the GPU instance kept by the driver.', (r) => r.memoryReservedBytes),
-  gauge('graphics_activity_ratio', 'ratio', 'Share of time in which the graphics engine was active.', (r) => r.graphicsActiveRatio),
+  gauge('graphics_activity_ratio', 'ratio', 'Share of time the graphics engine was active.', (r) => r.graphicsActiveRatio),
   gauge('sm_activity_ratio', 'ratio', 'Share of multiprocessors with work, averaged over time.', (r) => r.smActiveRatio),
-  gauge('sm_occupancy_ratio', 'ratio', 'Warps resident on the multiprocessors against the most that fit.', (r) => r.smOccupancyRatio),
-  gauge('tensor_activity_ratio', 'ratio', 'Share of time in which the tensor cores were active.', (r) => r.tensorActiveRatio),
+  gauge('sm_occupancy_ratio', 'ratio', 'Resident warps as a share of the maximum.', (r) => r.smOccupancyRatio),
+  gauge('tensor_activity_ratio', 'ratio', 'Share of time the tensor cores were active.', (r) => r.tensorActiveRatio),
   gauge('pcie_throughput_tx_bytes_per_second', 'bytes per second', 'Sent by the GPU instance over PCIe.', (r) => r.pcieTxBytesPerSecond),
   gauge(
     'pcie_throughput_rx_bytes_per_second',

@@ -56,7 +56,7 @@ export const NVIDIA_SMI_PROCESSES: readonly Metric<ComputeApps>[] = [
     'gauge',
     'nvidia_smi_compute_app_info',
     '',
-    'A process that computes on the GPU and whose memory the driver does not tell; always 1.',
+    'A compute process whose memory the driver does not report; always 1.',
     LABELS,
     ({ shown }, emit) => {
       for (const app of shown) if (app.memoryUsedBytes === null) emit(app.labels, 1)
@@ -66,7 +66,7 @@ export const NVIDIA_SMI_PROCESSES: readonly Metric<ComputeApps>[] = [
     'gauge',
     'nvidia_smi_compute_app_used_memory_bytes',
     'bytes',
-    'GPU memory of the process; absent where the driver does not tell.',
+    'GPU memory of the process; absent if the driver does not report it.',
     LABELS,
     ({ shown }, emit) => {
       for (const app of shown) emit(app.labels, app.memoryUsedBytes)

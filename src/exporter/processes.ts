@@ -92,7 +92,7 @@ export const PROCESS_METRICS: readonly Metric<readonly ProcessRow[]>[] = [
   ratio('gpu_process_sm_ratio', 'Share of the multiprocessors that a process kept busy.', (process) => process.smRatio),
   ratio(
     'gpu_process_memory_utilization_ratio',
-    'Share of time in which a process kept the memory controller busy.',
+    'Share of time a process kept the memory controller busy.',
     (process) => process.memoryRatio,
   ),
   ratio('gpu_process_encoder_ratio', 'Share of the video encoder that a process used.', (process) => process.encoderRatio),

@@ -4,7 +4,6 @@ import type { Reading } from '../core/model.ts'
 import type { Labels } from './labels.ts'
 import type { Family, Format, Metric } from './metric.ts'
 
-/** A series without its value. */
 export interface SeriesHead {
   readonly name: string
   readonly labels: Labels
@@ -78,7 +77,7 @@ export class FamilyList implements Publication {
       this.families.push({ name: this.#next.name, type: this.#next.type, help: this.#next.help, series: this.#series })
       this.#next = null
     }
-    // A page cannot tell -0 from 0, and neither shall a receiver.
+    // A page has no -0, and neither shall a receiver.
     this.#series.push({ name, labels: labels.list(), value: value === 0 ? 0 : value, key: prefix })
   }
 }

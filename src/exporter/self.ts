@@ -7,7 +7,6 @@ import { seconds } from './units.ts'
 
 export interface SelfContext {
   readonly state: AgentState
-  /** Training runs and ranks forgotten to stay within bounds. */
   readonly trainingEvicted: number
   /** Milliseconds since this page was begun. */
   elapsedMs(): number
@@ -57,7 +56,7 @@ function isSimulated(state: AgentState): boolean {
 }
 
 export const SELF_METRICS: readonly Metric<SelfContext>[] = [
-  perSource('gauge', 'gpuwarden_up', '', '1 when this source delivers, else 0.', (source) => (source.state === 'ok' ? 1 : 0)),
+  perSource('gauge', 'gpuwarden_up', '', '1 if this source delivers samples, else 0.', (source) => (source.state === 'ok' ? 1 : 0)),
   perSource('gauge', 'gpuwarden_sample_age_seconds', 'seconds', 'How old the last sample of this source is.', ({ lastSampleAt }, state) =>
     lastSampleAt === null ? null : seconds(Math.max(0, state.now() - lastSampleAt)),
   ),
@@ -66,27 +65,21 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
     'counter',
     'gpuwarden_skipped_ticks_total',
     '',
-    'Ticks left out because the one before was late.',
+    'Ticks skipped because the previous one was late.',
     (source) => source.skippedTicks,
   ),
-  perSource(
-    'counter',
-    'gpuwarden_source_restarts_total',
-    '',
-    'How often the sampler of this source was started again.',
-    (source) => source.restarts,
-  ),
+  perSource('counter', 'gpuwarden_source_restarts_total', '', 'Restarts of the sampler of this source.', (source) => source.restarts),
   perSource('gauge', 'gpuwarden_source_read_seconds', 'seconds', 'How long the last read of this source took.', ({ readMs }) =>
     readMs === null ? null : Math.round(readMs * 1000) / 1e6,
   ),
-  metric('counter', 'gpuwarden_dropped_total', '', 'What a sink could not take in time.', ['sink'], ({ state }, emit) => {
+  metric('counter', 'gpuwarden_dropped_total', '', 'Events dropped because a sink was too slow.', ['sink'], ({ state }, emit) => {
     for (const sink of state.sinks()) emit(Labels.of({ sink: sink.name }), sink.dropped)
   }),
   metric(
     'counter',
     'gpuwarden_process_cpu_seconds_total',
     'seconds',
-    'Processor time that gpuwarden used.',
+    'CPU time used by gpuwarden.',
     ['process', 'source'],
     ({ state }, emit) => {
       for (const process of processes(state)) emit(process.labels, process.cpuSeconds)
@@ -96,7 +89,7 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
     'gauge',
     'gpuwarden_process_resident_memory_bytes',
     'bytes',
-    'Memory that gpuwarden holds.',
+    'Memory used by gpuwarden.',
     ['process', 'source'],
     ({ state }, emit) => {
       for (const process of processes(state)) emit(process.labels, process.residentBytes)
@@ -105,7 +98,7 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
   metric('gauge', 'gpuwarden_start_time_seconds', 'seconds', 'When gpuwarden was started, in Unix time.', [], ({ state }, emit) =>
     emit(NO_LABELS, state.self().startedAt / 1000),
   ),
-  metric('gauge', 'gpuwarden_build_info', '', 'Which gpuwarden this is; always 1.', ['version', 'node'], ({ state }, emit) =>
+  metric('gauge', 'gpuwarden_build_info', '', 'Version of gpuwarden; always 1.', ['version', 'node'], ({ state }, emit) =>
     emit(Labels.of({ version: state.self().version, node: process.version }), 1),
   ),
   metric('gauge', 'gpuwarden_simulated', '', '1 when GPUs are simulated: none of their values were measured.', [], ({ state }, emit) =>
@@ -122,7 +115,7 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
     [],
     (context, emit) => emit(NO_LABELS, context.trainingEvicted),
   ),
-  metric('gauge', 'gpuwarden_scrape_duration_seconds', 'seconds', 'How long it took to make this page.', [], (context, emit) =>
+  metric('gauge', 'gpuwarden_scrape_duration_seconds', 'seconds', 'Time to render this page.', [], (context, emit) =>
     emit(NO_LABELS, Math.round(context.elapsedMs() * 1000) / 1e6),
   ),
 ]

@@ -1,4 +1,3 @@
-/** What can be configured about /metrics. */
 import { z } from 'zod'
 import { type Settings, setting } from '../core/setting.ts'
 import type { MetricSet } from './exporter.ts'
@@ -6,7 +5,7 @@ import type { MetricSet } from './exporter.ts'
 const SETS = ['native', 'dcgm', 'nvidia_smi'] as const satisfies readonly MetricSet[]
 
 const setName = z.enum(SETS, {
-  error: ({ input }) => `unknown metric set ${JSON.stringify(input)}: expected ${SETS.join(', ')}, or several with commas between them`,
+  error: ({ input }) => `unknown metric set ${JSON.stringify(input)}: expected ${SETS.join(', ')}, or several, comma-separated`,
 })
 
 /** `native,dcgm` from a flag or a variable, a list from the file. */
@@ -22,12 +21,12 @@ export const exporterSettings = {
   'metrics.sets': setting<readonly MetricSet[]>({
     schema: setList,
     default: ['native'],
-    help: 'Names to publish at /metrics: native, dcgm (as the DCGM exporter), nvidia_smi (as nvidia_gpu_exporter), with commas between them.',
+    help: 'Names to publish at /metrics: native, dcgm (as the DCGM exporter), nvidia_smi (as nvidia_gpu_exporter), comma-separated.',
     flag: '--metrics <sets>',
   }),
   'metrics.max_processes': setting<number>({
     schema: z.coerce.number().int().min(0).max(4096),
     default: 64,
-    help: 'How many GPU processes /metrics names, over all GPUs; the others are summed as one.',
+    help: 'How many GPU processes /metrics lists, over all GPUs; the rest is summed as one.',
   }),
 } satisfies Settings

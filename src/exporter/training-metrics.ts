@@ -1,4 +1,3 @@
-/** Remembers the latest of every training run for /metrics, within bounds. */
 import { CURVE_FIELDS } from '../core/curve-fields.ts'
 import type { StepFigure } from '../core/fields/step.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'
@@ -10,12 +9,12 @@ const MAX_RANKS = 64
 const MAX_NAMES = 16
 const MAX_COUNTED = 1024
 const ENDED_KEPT_MS = 10 * 60_000
-/** A run that fell silent without saying goodbye is not shown for ever. */
+/** A run that fell silent without an end is not shown forever. */
 const SILENT_KEPT_MS = 60 * 60_000
 
 export const STEP_SECONDS_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** One rank of one run. A field that a step leaves null keeps the value of the step before. */
+/** One rank of one run. A field that a step leaves null keeps its previous value. */
 export interface RankEntry {
   readonly labels: Labels
   readonly latest: Record<StepFigure, Reading>
@@ -57,7 +56,6 @@ export class TrainingMetrics {
     this.#now = now
   }
 
-  /** Runs and ranks forgotten because there were too many. */
   get evicted(): number {
     return this.#evicted
   }
@@ -78,7 +76,6 @@ export class TrainingMetrics {
     this.#countEnd(run)
   }
 
-  /** How many runs ended since the start, by outcome. */
   ends(): ReadonlyMap<string, number> {
     return this.#ended
   }

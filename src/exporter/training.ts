@@ -67,7 +67,7 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
       emit(labels, count, '_count')
     }
   }),
-  metric('gauge', 'memory_allocation_mb', 'MiB', 'Memory of the allocator of PyTorch.', [...LABELS, 'kind'], (training, emit) => {
+  metric('gauge', 'memory_allocation_mb', 'MiB', 'Memory of the PyTorch allocator.', [...LABELS, 'kind'], (training, emit) => {
     for (const { labels, latest } of training.ranks())
       for (const { kind, field } of MEMORY) emit(labels.and(kind), mebibytes(latest[field]))
   }),
@@ -77,10 +77,10 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
     'Samples per second, as the training code counts them.',
     'throughputPerSecond',
   ),
-  counter('training_alloc_retries_total', 'Times the allocator had to free its cache and try again.', 'allocRetries'),
+  counter('training_alloc_retries_total', 'Times the allocator freed its cache and tried again.', 'allocRetries'),
   counter('training_ooms_total', 'Times the allocator ran out of memory.', 'oomCount'),
   named('training_phase_seconds', 'seconds', 'How long a part of the latest step took.', 'phase', (rank) => rank.phases),
-  named('training_custom', '', 'A figure that the training code reports under a name of its own.', 'metric', (rank) => rank.custom),
+  named('training_custom', '', 'A custom figure reported by the training code.', 'metric', (rank) => rank.custom),
   perRank('gauge', 'training_last_step_timestamp_seconds', 'seconds', 'When the latest step ended, in Unix time.', (rank) =>
     seconds(rank.lastAt),
   ),
@@ -88,7 +88,7 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
     'gauge',
     'training_run_end_timestamp_seconds',
     'seconds',
-    'When a run ended, in Unix time; absent while it goes on.',
+    'When a run ended, in Unix time; absent while it is running.',
     ['run'],
     (training, emit) => {
       for (const { labels, at } of training.runEnds()) emit(labels, seconds(at))
@@ -104,14 +104,7 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
       for (const [outcome, count] of training.ends()) emit(Labels.of({ outcome }), count)
     },
   ),
-  metric(
-    'gauge',
-    'training_run_info',
-    '',
-    'What a run is called and whose it is; always 1.',
-    ['run', 'name', 'user', 'host'],
-    (training, emit) => {
-      for (const info of training.runInfos()) emit(info, 1)
-    },
-  ),
+  metric('gauge', 'training_run_info', '', 'Name and owner of a run; always 1.', ['run', 'name', 'user', 'host'], (training, emit) => {
+    for (const info of training.runInfos()) emit(info, 1)
+  }),
 ]

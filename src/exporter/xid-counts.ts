@@ -1,11 +1,10 @@
 /** How often each XID happened on each GPU since the start: events themselves are kept only for a while. */
 import type { GpuEvent } from '../core/model.ts'
 
-/** More kinds of trouble than one machine has; a flood of made-up codes ends here. */
+/** More kinds of XID than one machine has; a flood of made-up codes ends here. */
 const MOST_KINDS = 512
 
 export interface XidCount {
-  /** GpuInfo.id */
   readonly gpu: string
   readonly code: number
   readonly count: number

@@ -1,4 +1,3 @@
-/** One POST, and what its answer means for trying again. */
 import type { Outcome } from './outbox.ts'
 
 const LONGEST_REASON = 300

@@ -55,7 +55,7 @@ export class MlflowMetrics {
       if (info === undefined || sample.state === 'lost') continue
       const prefix = `system/gpu_${info.label.replaceAll(':', '_')}_`
       for (const [name, of] of GPU_MEASURES) this.#add(prefix + name, of(sample))
-      // MLflow divides by the limit in force; not every source tells it apart from the one that was set.
+      // MLflow divides by the enforced limit; not every source reports it.
       this.#add(`${prefix}power_usage_percentage`, percentage(sample.powerWatts, info.powerLimitEnforcedWatts ?? info.powerLimitWatts))
     }
     if (host !== null) for (const [name, of] of HOST_MEASURES) this.#add(name, of(host))

@@ -6,7 +6,6 @@ import type { Outcome } from './outbox.ts'
 export interface MlflowMetric {
   readonly key: string
   readonly value: number
-  /** Epoch milliseconds. */
   readonly timestamp: number
   readonly step: number
 }
@@ -23,7 +22,6 @@ export interface MlflowOptions {
   readonly now: () => number
 }
 
-/** The server's limit for one batch. */
 export const MOST_METRICS = 1000
 
 class Refused extends Error {
@@ -56,7 +54,6 @@ export class MlflowClient {
     return this.#runId
   }
 
-  /** At most MOST_METRICS at once. */
   async logBatch(metrics: readonly MlflowMetric[], signal: AbortSignal): Promise<Outcome> {
     try {
       this.#runId ??= await this.#createRun(signal)

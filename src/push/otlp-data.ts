@@ -1,5 +1,3 @@
-/** The shapes of OTLP's JSON, as far as we send them. */
-
 export interface Attribute {
   readonly key: string
   readonly value: { readonly stringValue: string } | { readonly intValue: string }

@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
     name: 'hw.gpu.io',
     unit: 'By',
     form: 'counter',
-    description: 'Bytes received and transmitted by the GPU over PCIe, summed up from the rates that it reports.',
+    description: 'Bytes received and transmitted by the GPU over PCIe, integrated from the rates it reports.',
     values: [
       { extra: direction('transmit'), of: (sample, _info, io) => io.bytes(sample.gpu, 'transmit') },
       { extra: direction('receive'), of: (sample, _info, io) => io.bytes(sample.gpu, 'receive') },
@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
     name: 'hw.fan.speed_ratio',
     unit: '1',
     form: 'gauge',
-    description: 'Fan speed as a fraction of the highest.',
+    description: 'Fan speed as a fraction of the maximum.',
     values: [{ of: (sample) => sample.fanRatio }],
   },
 ]
@@ -128,7 +128,7 @@ function identity(info: GpuInfo): Attribute[] {
   return all.flatMap(([key, value]) => (value === null ? [] : [text(key, value)]))
 }
 
-/** Only GPUs with fresh readings; a value that the device cannot tell is no point. */
+/** Only GPUs with fresh readings; an unknown value is no point. */
 export function gpuMetrics(state: AgentState, io: GpuIo, time: PointTime): OtlpMetric[] {
   const gpus = state.gpus().filter(({ live, sample }: GpuView) => live && sample !== null && sample.state !== 'lost')
   const known = gpus.map(({ info, sample }) => ({ info, sample, attributes: identity(info) }))
@@ -166,7 +166,7 @@ interface Traffic {
 const LONGEST_GAP_MS = 10_000
 const MOST_GPUS = 256
 
-/** Bytes from rates: the driver tells only how fast data flows. */
+/** Bytes from rates: the driver reports only rates. */
 export class GpuIo {
   readonly #traffic = new Map<string, Traffic>()
 

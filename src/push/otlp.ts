@@ -20,7 +20,7 @@ export interface OtlpRequest {
 
 const CUMULATIVE = 2
 
-/** Training, the host and gpuwarden itself: OpenTelemetry has no names for a GPU's neighbours in this sense. */
+/** Training, the host and gpuwarden itself: OpenTelemetry has no names for these. */
 const OWN_NAMES =
   /^(training_|learning_rate$|gradient_norm$|memory_allocation_mb$|gpuwarden_|host_|gpu_process_memory_bytes$|gpu_predicted_oom_seconds$)/
 

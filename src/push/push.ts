@@ -68,7 +68,7 @@ function clocked({ name, seconds, outbox, log, push, accept, last, after }: Part
       push()
     } catch (error) {
       failures++
-      if (failures === 1) log.error({ err: error }, 'a push could not be made')
+      if (failures === 1) log.error({ err: error }, 'a push failed')
     }
   }
   const timer = setInterval(tick, seconds * 1000)

@@ -17,7 +17,7 @@ const pairs = z.preprocess(
             .map(splitPair),
         )
       : value,
-  z.record(z.string().min(1), z.coerce.string(), { error: 'expected name=value pairs with commas between them' }),
+  z.record(z.string().min(1), z.coerce.string(), { error: 'expected comma-separated name=value pairs' }),
 )
 
 function splitPair(part: string): [string, string] {
@@ -27,7 +27,7 @@ function splitPair(part: string): [string, string] {
 
 const labels = pairs.refine(
   (map) => Object.keys(map).every((name) => /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) && !name.startsWith('__')),
-  'a label name has letters, digits and _ only, and does not begin with __',
+  'expected label names of letters, digits and _, not starting with __',
 )
 
 export const pushSettings = {
@@ -39,7 +39,7 @@ export const pushSettings = {
   'push.queue': setting<number>({
     schema: z.number().int().min(1).max(10_000),
     default: 240,
-    help: 'How many unsent pushes are kept for each receiver while it cannot be reached; the oldest are dropped and counted.',
+    help: 'How many unsent pushes are kept for each unreachable receiver; beyond it the oldest are dropped and counted.',
   }),
   'push.queue_mb': setting<number>({
     schema: z.number().min(1).max(1024),
@@ -49,7 +49,7 @@ export const pushSettings = {
   'push.instance': setting<string | null>({
     schema: text,
     default: null,
-    help: "The label instance of pushed series, and OTLP's service.instance.id; the host name when not given.",
+    help: "The label instance of pushed series, and OTLP's service.instance.id; default: the host name.",
   }),
   'push.labels': setting<Readonly<Record<string, string>>>({
     schema: labels,
@@ -88,13 +88,13 @@ export const pushSettings = {
   'push.mlflow.run_id': setting<string | null>({
     schema: text,
     default: null,
-    help: 'MLflow run that gets the metrics; without it a run is made in push.mlflow.experiment.',
+    help: 'MLflow run that gets the metrics; without it, a run is created in push.mlflow.experiment.',
     env: 'MLFLOW_RUN_ID',
   }),
   'push.mlflow.experiment': setting<string>({
     schema: z.string().min(1),
     default: 'gpuwarden',
-    help: 'MLflow experiment in which a run is made when push.mlflow.run_id is not given; made when it does not exist.',
+    help: 'MLflow experiment in which a run is created when push.mlflow.run_id is not set; created if it does not exist.',
   }),
   'push.mlflow.interval': setting<number>({
     schema: z.number().min(1).max(3600),

@@ -45,7 +45,7 @@ function holderRows(holders: readonly OomHolder[]): [string, string][] {
   })
 }
 
-/** `133 GiB tensors, 6.5 GiB unusable pieces, 29 MiB free` */
+/** `133 GiB tensors, 6.5 GiB fragmented, 29 MiB free` */
 function ledgerText(report: OomReport): string {
   const least = ledgerTotal(report) * LEAST_SHARE
   return ledgerBySize(report)

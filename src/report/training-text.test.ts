@@ -52,7 +52,7 @@ describe('the summary of a run that ran out of memory', () => {
       `gpuwarden · train.py: ran out of GPU memory
   cause     fragmentation: 6.5 GiB lay unused in the allocator's cache, but in pieces too small for 32.0 MiB: try expandable_segments:True in PYTORCH_ALLOC_CONF
   where     /home/user/train.py:33 in leak, asked for 32 MiB
-  memory    132.6 GiB tensors, 6.5 GiB unusable pieces, 29 MiB free
+  memory    132.6 GiB tensors, 6.5 GiB fragmented, 29 MiB free
   duration  56 s
   GPU time  56.2 GPU seconds on 1 × NVIDIA H200
   energy    1.936 Wh
@@ -67,7 +67,7 @@ describe('the summary of a run that ran out of memory', () => {
     expect(text.split('\n').slice(1, 9)).toEqual([
       '  cause     the GPU is too small for it: tensors took 132.6 GiB',
       '  where     /home/user/train.py:33 in leak, asked for 32 MiB, rank 3',
-      '  memory    132.6 GiB tensors, 6.5 GiB unusable pieces, 29 MiB free',
+      '  memory    132.6 GiB tensors, 6.5 GiB fragmented, 29 MiB free',
       '  held by   128.0 GiB  /home/user/train.py:33 in leak (262 blocks)',
       '              2.8 GiB  /home/user/model.py:8 in forward (1 block)',
       '              4.8 MiB  /home/user/·[31mred.py:4 in load',

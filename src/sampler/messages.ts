@@ -6,7 +6,7 @@ export interface StartMessage {
   readonly type: 'start'
   readonly root: string
   readonly intervalMs: number
-  /** How often the child shows that it is alive when it has nothing else to say. */
+  /** How often an idle child sends a heartbeat. */
   readonly beatMs: number
   readonly options: SourceOptions
 }

@@ -6,7 +6,7 @@ export interface Beat {
   readonly dueMs: number
   /** Who is read, so that a silence can be blamed on the right one; null for what cannot hang. */
   readonly source: string | null
-  /** `next`: whose turn it is right after this one. Returns whether that was told. */
+  /** `next`: whose turn it is right after this one. Returns whether it was announced. */
   run(next: string | null, wasTold: boolean): boolean
 }
 

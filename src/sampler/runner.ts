@@ -1,4 +1,3 @@
-/** Reads one source on its clock, inside the sampler process. */
 import { performance } from 'node:perf_hooks'
 import type { Source } from '../core/kinds.ts'
 import { writtenStep } from '../core/known/revive.ts'

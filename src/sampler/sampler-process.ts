@@ -27,7 +27,7 @@ export interface SamplerProcessOptions {
 
 /** Node's compiler threads and generous heap are wasted on a process that makes a few calls a second. */
 const CHILD_FLAGS = ['--max-old-space-size=96', '--max-semi-space-size=1', '--v8-pool-size=1']
-/** The optimising compilers take 8 MB; at 10 Hz they save a quarter of the sampler's time, once a second nothing. */
+/** The optimizing compilers take 8 MB; at 10 Hz they save a quarter of the sampler's time, at 1 Hz nothing. */
 const UNOPTIMISED = ['--no-opt', '--no-maglev']
 const CALM_INTERVAL_MS = 500
 const STOP_MS = 1000

@@ -3,7 +3,6 @@ import type { Provenance, Reading, SourceHealth, SourceState } from '../core/mod
 import type { ProcessUsage } from './messages.ts'
 import type { SamplerProcess } from './sampler-process.ts'
 
-/** What became of a source that was asked for. */
 export type Opening = { readonly source: string; readonly result: 'opened' | 'absent' | 'failed'; readonly message: string | null }
 
 export interface SourceRecord {
@@ -16,7 +15,6 @@ export interface SourceRecord {
   samples: number
   /** In the process that reads it now. */
   skippedTicks: number
-  /** In those before it. */
   skippedBefore: number
   restarts: number
   nextStartAt: Reading

@@ -1,7 +1,4 @@
-/**
- * Keeps sources alive. All run in one sampler process while they behave; one that hangs or crashes is moved to a process
- * of its own and started again with growing pauses, so that it cannot take the others with it.
- */
+/** Keeps sources alive. All share one sampler process; one that hangs or crashes gets its own, restarted with growing pauses. */
 import type { SourceOptions } from '../core/kinds.ts'
 import { revivedStep } from '../core/known/revive.ts'
 import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
@@ -161,7 +158,7 @@ export class Supervisor {
       case 'absent':
         this.#release(record)
         if (record.restarts === 0) this.#records.delete(record.source)
-        else this.#retry(record, 'failed', `the ${record.source} driver no longer shows any GPU`)
+        else this.#retry(record, 'failed', `the ${record.source} driver no longer lists any GPU`)
         this.#answer(record, 'absent', null)
         this.#publishHealth()
         break
@@ -239,7 +236,7 @@ export class Supervisor {
       if (!record) continue
       takeOut(record)
       if (source !== failure.culprit) continue
-      // A crash may be the driver's doing, or that of whoever ended the process: its signal tells.
+      // A crash may come from the driver or from whoever ended the process: its signal says which.
       const what = failure.kind === 'crashed' ? `the ${source} source crashed` : `the ${source} driver is not responding`
       this.#retry(record, failure.kind, `${what}: ${failure.detail}`, failure.since)
       this.#answer(record, 'failed', record.message)

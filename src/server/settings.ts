@@ -12,26 +12,26 @@ export const serverSettings = {
   'server.host': setting<string>({
     schema: z.string().min(1),
     default: '127.0.0.1',
-    help: 'Address to listen on; any other than a loopback one needs a token.',
+    help: 'Address to listen on; any address other than loopback needs a token.',
     flag: '--host <address>',
   }),
   'server.port': setting<number>({
     schema: port,
     default: 4780,
-    help: 'Port of the HTTP server; 0 takes any free one.',
+    help: 'Port of the HTTP server; 0: any free port.',
     flag: '--port <port>',
   }),
   'server.token': setting<string | null>({
-    schema: z.string().min(8, 'has to be at least 8 characters long').nullable(),
+    schema: z.string().min(8, 'must be at least 8 characters long').nullable(),
     default: null,
-    help: 'Token that every request has to bring as `Authorization: Bearer`; other users may see it in the process list, so prefer --token-file.',
+    help: 'Token that every request must send as `Authorization: Bearer`; other users can see it in the process list, so prefer --token-file.',
     flag: '--token <token>',
     secret: true,
   }),
   'server.token_file': setting<string | null>({
     schema: z.string().min(1).nullable(),
     default: null,
-    help: 'File that holds the token; made with a random one, readable by you alone, when it does not exist.',
+    help: 'File that holds the token; if missing, it is created with a random token, readable only by you.',
     flag: '--token-file <file>',
   }),
   'server.prometheus_port': setting<number | null>({
@@ -43,22 +43,22 @@ export const serverSettings = {
   'server.allowed_hosts': setting<readonly string[]>({
     schema: z.array(z.string().min(1)),
     default: [],
-    help: 'Names besides localhost and this host under which the server may be asked; a leading dot allows every name below it.',
+    help: 'More host names under which the server answers (localhost and this host always work); a leading dot allows every subdomain.',
   }),
   'server.max_clients': setting<number>({
     schema: z.number().int().min(1).max(10_000),
     default: 64,
-    help: 'How many clients may listen to the live stream at the same time.',
+    help: 'How many clients may follow the live stream at the same time.',
   }),
   'server.allow_kill': setting<boolean>({
     schema: z.boolean(),
     default: false,
-    help: 'Let who has the token end processes on the GPUs from the web UI, with the rights of the user that runs gpuwarden; without a token nobody may.',
+    help: 'Let whoever has the token end processes on the GPUs from the web UI, with the rights of the user that runs gpuwarden; never without a token.',
   }),
   'server.web_dir': setting<string | null>({
     schema: z.string().min(1).nullable(),
     default: null,
-    help: 'Folder with the files of another web UI, served without the token; by default the one that comes with gpuwarden.',
+    help: 'Folder with the files of another web UI, served without the token; default: the one that comes with gpuwarden.',
   }),
 } satisfies Settings
 

@@ -1,4 +1,3 @@
-/** Puts the unit where systemd looks for it, and talks to systemctl. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -30,7 +29,7 @@ export function systemctl(scope: Scope, args: readonly string[]): Systemctl {
   if (error !== undefined)
     throw new Failure(`systemctl cannot be run: ${error.message}`, {
       exitCode: EXIT.noSource,
-      hint: 'This machine does not use systemd. docs/service.md has a container, a DaemonSet and a plain ssh recipe.',
+      hint: 'This machine does not use systemd. docs/service.md describes a container, a DaemonSet and plain ssh.',
     })
   return { status: status ?? 1, output: `${stdout}${stderr}`.trim() }
 }
@@ -52,7 +51,7 @@ export function installUnit(place: Place, options: UnitOptions, start: boolean):
   } catch (cause) {
     throw new Failure(`${path} cannot be written: ${(cause as Error).message}`, {
       exitCode: EXIT.checkFailed,
-      hint: place.scope === 'system' ? 'Run it as root (sudo), or leave --system out for a service of your own.' : null,
+      hint: place.scope === 'system' ? 'Run it as root (sudo), or leave --system out for a user service.' : null,
       cause,
     })
   }
@@ -63,7 +62,6 @@ export function installUnit(place: Place, options: UnitOptions, start: boolean):
   return path
 }
 
-/** null: there was none. */
 export function uninstallUnit(place: Place): string | null {
   const path = unitPath(place)
   if (!existsSync(path)) return null

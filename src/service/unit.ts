@@ -30,7 +30,7 @@ function unit({ scope, drivers }: UnitOptions): Lines {
     'Description=gpuwarden watches the GPUs of this machine and the training on them',
     scope === 'system' ? 'Wants=network-online.target' : null,
     scope === 'system' ? `After=${['network-online.target', ...drivers.flatMap(({ after }) => after)].join(' ')}` : null,
-    '# Ten starts in ten minutes are enough to know that an eleventh will not help.',
+    '# After ten starts in ten minutes an eleventh will not help.',
     'StartLimitIntervalSec=600',
     'StartLimitBurst=10',
   ]
@@ -42,7 +42,7 @@ function service(options: UnitOptions): Lines {
     '[Service]',
     'Type=exec',
     `ExecStart=${quoted(options.node)} ${quoted(options.program)} service run --log-dir %S/gpuwarden${config === null ? '' : ` --config ${quoted(config)}`}`,
-    '# Secrets (GPUWARDEN_SERVER_TOKEN=…, SMTP_PASSWORD=…) belong here, not into the unit.',
+    '# Secrets (GPUWARDEN_SERVER_TOKEN=…, SMTP_PASSWORD=…) belong here, not in the unit.',
     scope === 'system' ? 'EnvironmentFile=-/etc/gpuwarden/environment' : 'EnvironmentFile=-%E/gpuwarden/environment',
     'StateDirectory=gpuwarden',
     'StateDirectoryMode=0750',
@@ -50,7 +50,7 @@ function service(options: UnitOptions): Lines {
     'Restart=always',
     'RestartSec=5',
     'TimeoutStopSec=30',
-    '# "gpuwarden service run" gives a sign of life through systemd-notify, which is a process of its own: hence all.',
+    '# "gpuwarden service run" sends its heartbeat through systemd-notify, a separate process: hence all.',
     'NotifyAccess=all',
     `WatchdogSec=${WATCHDOG_SECONDS}`,
     'MemoryHigh=384M',
@@ -77,7 +77,7 @@ function systemOnly({ runAs, node, program, config, drivers }: UnitOptions): Lin
     ...(runAs === null ? ['DynamicUser=yes'] : [`User=${runAs}`, 'RemoveIPC=yes']),
     'Environment=HOME=%S/gpuwarden',
     'ProtectSystem=strict',
-    inHome ? '# The program itself lies there.' : null,
+    inHome ? '# The program itself is there.' : null,
     `ProtectHome=${inHome ? 'read-only' : 'yes'}`,
     'PrivateTmp=yes',
     'ProtectKernelTunables=yes',
@@ -86,22 +86,22 @@ function systemOnly({ runAs, node, program, config, drivers }: UnitOptions): Lin
     'ProtectClock=yes',
     'ProtectHostname=yes',
     'KeyringMode=private',
-    '# XIDs that NVML does not tell are in the kernel log, so that ProtectKernelLogs= must stay off; reading it needs CAP_SYSLOG.',
+    '# XIDs that NVML does not report are in the kernel log: ProtectKernelLogs= must stay off, and reading it needs CAP_SYSLOG.',
     'CapabilityBoundingSet=CAP_SYSLOG',
     'AmbientCapabilities=CAP_SYSLOG',
-    '# Whose process is on a GPU is read from /proc, so that ProtectProc= and PrivateUsers= must stay off.',
+    '# The owners of GPU processes are read from /proc: ProtectProc= and PrivateUsers= must stay off.',
     ...drivers.flatMap(({ note }) => (note === null ? [] : [`# ${note}`])),
     'DevicePolicy=closed',
     ...drivers.flatMap(({ devices }) => devices.map((device) => `DeviceAllow=${device}`)),
     'DeviceAllow=/dev/kmsg r',
-    '# V8 compiles while it runs, so that MemoryDenyWriteExecute= must stay off.',
+    '# V8 compiles at run time: MemoryDenyWriteExecute= must stay off.',
   ]
 }
 
 function userNote(): Lines {
   return [
-    '# A user manager can hide files and devices only by a user namespace, in which all other users have the same name:',
-    '# processes could no longer be told apart by their owner. What a user unit may reach is what you may reach.',
+    '# A user manager can hide files and devices only with a user namespace, in which all other users have the same name:',
+    '# the owners of processes would be lost. A user unit may reach what you may reach.',
   ]
 }
 

@@ -1,21 +1,21 @@
-/** Signs of life for systemd. Node.js has no datagram sockets of the Unix kind, so systemd's own tool says it for us. */
+/** Heartbeats for systemd. Node.js has no Unix datagram sockets, so systemd's own tool sends them. */
 import { spawn } from 'node:child_process'
 
 export interface WatchdogOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly pid: number
-  /** Told once, when no sign of life could be given. */
+  /** Called once, when no heartbeat could be sent. */
   readonly onFailure: (reason: string) => void
 }
 
-/** How long systemd waits for a sign of life of this process, in milliseconds; null when it does not. */
+/** How long systemd waits for a heartbeat of this process, in milliseconds; null when it does not. */
 export function watchdogMs({ env, pid }: Pick<WatchdogOptions, 'env' | 'pid'>): number | null {
   const microseconds = Number(env.WATCHDOG_USEC)
   if (!env.NOTIFY_SOCKET || !Number.isFinite(microseconds) || microseconds <= 0) return null
   return env.WATCHDOG_PID === undefined || Number(env.WATCHDOG_PID) === pid ? microseconds / 1000 : null
 }
 
-/** A timer of this event loop: when the loop hangs, the signs stop and systemd starts the service anew. */
+/** A timer of this event loop: when the loop hangs, the heartbeats stop and systemd restarts the service. */
 export function startWatchdog(options: WatchdogOptions): () => void {
   const limitMs = watchdogMs(options)
   if (limitMs === null) return () => undefined

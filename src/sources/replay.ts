@@ -8,7 +8,7 @@ import { vendorOfModel } from './vendors.ts'
 const MOMENTS_PER_READ = 200
 /** Above this there is no pace to keep; a number and not Infinity alone, because JSON between processes has no Infinity. */
 const UNLIMITED_SPEED = 1e6
-/** Behind by more than this (a suspended machine), the pace starts anew instead of catching up. */
+/** Behind by more than this (a suspended machine), the pace restarts instead of catching up. */
 const CATCH_UP_MS = 1000
 
 export const replay: SourceKind = {
@@ -16,8 +16,7 @@ export const replay: SourceKind = {
   async open(env) {
     const { replayPath, speed = 1 } = env.options
     if (replayPath === undefined) return null
-    if (!(speed > 0))
-      throw new Error(`speed of a replay must be a number above 0, or Infinity for as fast as it goes; got ${String(speed)}`)
+    if (!(speed > 0)) throw new Error(`speed of a replay must be a number above 0, or Infinity for no limit; got ${String(speed)}`)
     const source = new ReplaySource(await openRecording(replayPath, vendorOfModel), speed, env)
     await source.start()
     return source

@@ -15,7 +15,6 @@ export function readSmallFile(path: string, limit = smallBuffer.length): string 
   }
 }
 
-/** Null when the file cannot be read, for whatever reason the system has. */
 export function tryReadSmallFile(path: string, limit?: number): string | null {
   try {
     return readSmallFile(path, limit)

@@ -7,7 +7,7 @@ export const VENDORS: readonly [Vendor, ...Vendor[]] = [nvidiaVendor, amdVendor]
 
 export const VENDOR_NAMES: readonly string[] = VENDORS.map(({ name }) => name)
 
-/** Whose card has this name; the most common vendor's where it does not tell. */
+/** The vendor of a card with this name; the most common one if the name does not say. */
 export function vendorOfModel(model: string | null): string {
   return (VENDORS.find(({ models }) => model !== null && models.test(model)) ?? VENDORS[0]).name
 }

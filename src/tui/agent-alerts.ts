@@ -36,7 +36,7 @@ export class AgentAlerts implements AlertDesk {
     return `acknowledged by ${printable(acknowledged?.by ?? '')} until ${clock(acknowledged?.until)}`
   }
 
-  /** This trouble alone: others of the same kind are told as before. */
+  /** Only this finding: others of the same kind still notify. */
   async silence(fingerprint: string): Promise<string> {
     const body = {
       matchers: [{ name: 'fingerprint', operator: '=', value: fingerprint }],

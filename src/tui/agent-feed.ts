@@ -45,7 +45,7 @@ export class AgentFeed implements Feed {
     this.alerts = new AgentAlerts(this.#agent, options.state)
   }
 
-  /** Rejects when the agent refuses at the very beginning; later troubles are shown and tried again. */
+  /** Rejects when the agent refuses at the start; later problems are shown, and it tries again. */
   async start(): Promise<void> {
     this.#waiting = []
     try {
@@ -121,13 +121,13 @@ export class AgentFeed implements Feed {
       this.#lost(reason)
     }
     answer.once('error', (error) => lost(error.message))
-    answer.once('close', () => lost('the connection was closed'))
+    answer.once('close', () => lost('connection closed'))
     this.#heard()
   }
 
   #heard(): void {
     if (this.#silence) clearTimeout(this.#silence)
-    this.#silence = setTimeout(() => this.#answer?.destroy(new Error(`silent for ${SILENCE_MS / 1000} s`)), SILENCE_MS)
+    this.#silence = setTimeout(() => this.#answer?.destroy(new Error(`no data for ${SILENCE_MS / 1000} s`)), SILENCE_MS)
   }
 
   #take({ id, event, data }: ServerEvent): void {

@@ -1,4 +1,4 @@
-/** Alerts, and findings that are none, as rows: what is open first, then what is over. */
+/** Alerts, and findings without an alert, as rows: open first, then resolved. */
 import { formatClock, printable } from '../core/format.ts'
 import type { Finding } from '../core/model.ts'
 import { type Style, TONE } from './grid.ts'
@@ -10,7 +10,6 @@ export interface AlertRow {
   /** `firing`, `acknowledged by ada until 15:00`, `no alert`; '' where nobody alerts. */
   readonly words: string
   readonly tone: Style
-  /** Something can still be done about it. */
   readonly isOpen: boolean
 }
 

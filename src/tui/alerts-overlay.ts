@@ -1,4 +1,3 @@
-/** All alerts with their state, and the question before one is silenced. */
 import { printable } from '../core/format.ts'
 import { openAlertsInWords } from '../core/known/alerts.ts'
 import { findingsInWords } from '../core/known/findings.ts'
@@ -12,7 +11,7 @@ import { follow } from './scroll.ts'
 import { padEnd, padStart, textWidth, wrap } from './text-width.ts'
 import { severitySign, severityTone, shortDuration } from './words.ts'
 
-export const SILENCE_CHOICES = ['leave it', 'silence it for 4 hours: nobody is told'] as const
+export const SILENCE_CHOICES = ['leave it', 'silence it for 4 hours: no notifications'] as const
 
 /** From here on there is room for age and detector beside the message. */
 const WIDE = 60
@@ -29,7 +28,7 @@ export function drawAlerts(
   const said = findingsInWords(data.findings)
   const title = data.alerts === null ? said : `${openAlertsInWords(data.alerts)}, ${said}`
   const inner = box(painter, title, painter.grid.width - 4, height, foot(data, painter.grid.width))
-  if (rows.length === 0) painter.grid.put(inner.x, inner.y, 'nothing found since the start', TONE.muted, inner.width)
+  if (rows.length === 0) painter.grid.put(inner.x, inner.y, 'no findings since the start', TONE.muted, inner.width)
   const kept = follow({ offset: 0, selected }, rows.length, inner.height)
   const words = Math.max(0, ...rows.map((row) => textWidth(row.words)))
   rows.slice(kept.offset, kept.offset + inner.height).forEach((row, index) => {

@@ -94,7 +94,7 @@ describe('the alerts on the screen', () => {
     const data = dataWith(null)
     const { view, effect } = press(data, 'a', 'A')
     expect(effect).toBe(null)
-    expect(view.message?.text).toMatch(/only an agent alerts/)
+    expect(view.message?.text).toMatch(/alerts need a running agent/)
     expect(screen(data, view)).not.toContain('acknowledge')
     expect(screen(data, view)).toContain('GPU 0 is too hot.')
   })
@@ -116,7 +116,7 @@ describe('the alerts on the screen', () => {
       expect(press(dataWith([alert(hot)], true), 'a', key)).toMatchObject({ effect: null, view: { message: { isTrouble: true } } })
       expect(press(dataWith([alert(hot, { state: 'resolved' })]), 'a', 'end', key)).toMatchObject({
         effect: null,
-        view: { message: { text: 'it is over' } },
+        view: { message: { text: 'it is resolved' } },
       })
     }
   })

@@ -1,4 +1,3 @@
-/** The lines that frame the screen: status at the top, host, keys at the bottom. */
 import { formatAge, formatBytes, formatClock, formatPercent, formatUsed, NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { GpuInfo, SourceHealth } from '../core/model.ts'
 import { graphRows } from './graph.ts'
@@ -8,7 +7,7 @@ import type { ReplayData, ScreenData, View } from './screen-data.ts'
 import { textWidth } from './text-width.ts'
 import { shortDuration } from './words.ts'
 
-/** Younger than this many intervals needs no mention in colour. */
+/** A sample younger than this many intervals is not highlighted. */
 const OLD_INTERVALS = 3
 
 export function drawStatus(painter: Painter, data: ScreenData, view: View, { x, y, width }: Rect): void {
@@ -55,7 +54,7 @@ function replaySpan(replay: ReplayData | null): Span {
   return { text: `${at}${end} ${pace}`, style: TONE.accent | BOLD }
 }
 
-/** What keeps figures from coming, a line each; none when all is well. */
+/** Why there are no readings, one line each. */
 export function troubleLines(data: ScreenData): string[] {
   const lines = data.health
     .filter((source) => source.state !== 'ok' && source.state !== 'starting' && source.state !== 'ended')

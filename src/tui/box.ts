@@ -1,9 +1,7 @@
-/** A frame in the middle of the screen, and lists in it. */
 import { BOLD, type Rect, SELECTED, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import { cut, padEnd } from './text-width.ts'
 
-/** An empty box in the middle; gives the room inside it. */
 export function box(painter: Painter, title: string, wantedWidth: number, wantedHeight: number, foot = 'Esc closes'): Rect {
   const { grid, ascii } = painter
   const width = Math.min(grid.width, wantedWidth + 4)

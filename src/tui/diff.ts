@@ -26,7 +26,7 @@ export function difference(before: Grid | null, after: Grid, theme: Theme): stri
       style = now
     }
     out += char
-    // Terminals disagree on the width of some characters, and the last column has its own rules: the place is said anew.
+    // Terminals disagree on the width of some characters and on the last column: the cursor is placed again.
     const isSure = char.length === 1 && isPlain(char.charCodeAt(0)) && (index + 1) % width !== 0
     cursor = isSure ? index + 1 : -1
   }

@@ -1,8 +1,6 @@
-/** Where the figures come from: an agent, a sampler of our own, or a recording. */
 import type { SourceHealth } from '../core/model.ts'
 
 export interface ReplayControls {
-  /** Pause and go on. */
   toggle(): void
   seek(deltaMs: number): void
   faster(): void

@@ -1,4 +1,3 @@
-/** What the detectors have found, worst first. */
 import { printable } from '../core/format.ts'
 import { openAlertsInWords } from '../core/known/alerts.ts'
 import type { Finding } from '../core/model.ts'
@@ -21,12 +20,12 @@ export function drawFindings(painter: Painter, data: ScreenData, view: View, { x
       x,
       y,
       width,
-      [{ text: `Findings ${range(kept, visible, findings.length)}` }, { text: alerts }, { text: 'a shows all', style: TONE.muted }],
+      [{ text: `Findings ${range(kept, visible, findings.length)}` }, { text: alerts }, { text: 'a: all', style: TONE.muted }],
       isFocused,
     )
     painter.hit({ x, y, width, height: 1 }, { kind: 'panel', panel: 'findings' })
   }
-  if (findings.length === 0) painter.grid.put(x + 1, y + (hasTitle ? 1 : 0), 'nothing found', TONE.muted, width - 2)
+  if (findings.length === 0) painter.grid.put(x + 1, y + (hasTitle ? 1 : 0), 'no findings', TONE.muted, width - 2)
   findings.slice(kept.offset, kept.offset + visible).forEach((finding, index) => {
     const row = y + (hasTitle ? 1 : 0) + index
     drawFindingLine(painter, finding, x, row, width, data.at)

@@ -12,6 +12,7 @@ import {
   shortModel,
 } from '../core/format.ts'
 import { clockReasons, powerCap, powerTone, temperatureTone } from '../core/gpu-words.ts'
+import { ledgerLabel } from '../core/memory/oom-report.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
 import { graphRows } from './graph.ts'
@@ -21,11 +22,9 @@ import type { GpuData } from './screen-data.ts'
 import { padEnd, padStart } from './text-width.ts'
 import { computeModeWords, memoryStyle, severityTone, shortBytes, styleOf, troubleOf } from './words.ts'
 
-/** Header, utilisation, memory, activity. */
 export const CARD_ROWS = 4
 const FIGURES_WIDTH = 52
 const LEAST_GRAPH = 14
-/** Room for two graphs side by side. */
 const TWO_GRAPHS = 44
 
 export interface CardContext {
@@ -141,7 +140,7 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
       spans: [
         { text: `mem clock ${formatMegahertz(sample.memoryClockHertz)}`, style: TONE.muted },
         { text: `mem temp ${formatWhole(sample.memoryTemperatureCelsius, '°C')}`, style: TONE.muted },
-        { text: `busy memory ${formatPercent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
+        { text: `mem busy ${formatPercent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
       ],
     },
   ]
@@ -156,12 +155,9 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
   if (hasErrors) lines.splice(2, 0, errors)
   for (const { name, bytes, explanation } of gpu.ledger ?? [])
     lines.push({
-      spans: [
-        { text: `${padEnd(name.replaceAll('_', ' '), 22)} ${padStart(shortBytes(bytes), 6)}` },
-        { text: explanation, style: TONE.muted },
-      ],
+      spans: [{ text: `${padEnd(ledgerLabel(name), 22)} ${padStart(shortBytes(bytes), 6)}` }, { text: explanation, style: TONE.muted }],
     })
-  // Where all is well it is the last thing that anybody looks for.
+  // With no errors it is what people look for last.
   if (!hasErrors) lines.push(errors)
   return lines.slice(0, room)
 }

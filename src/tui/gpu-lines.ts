@@ -1,4 +1,4 @@
-/** The lines of a card below utilisation and memory: what its parts do, its links, its memory errors. */
+/** The lines of a card below utilization and memory: what its parts do, its links, its memory errors. */
 import { formatPercent, NOT_AVAILABLE } from '../core/format.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { BOLD, TONE } from './grid.ts'
@@ -42,7 +42,6 @@ export function links(sample: GpuSample, info: GpuInfo): Span[] {
   ]
 }
 
-/** Memory errors and what they ask for. */
 export function memoryErrors(sample: GpuSample): Span[] {
   const { eccUncorrectedVolatileCount: uncorrected, eccCorrectedVolatileCount: corrected } = sample
   return [

@@ -1,4 +1,4 @@
-/** All GPUs: as cards while they are few and there is room, else a row each, scrolling. */
+/** All GPUs: as cards while they are few, else a row each, scrolling. */
 import { formatPercent, formatUsed, formatWatts } from '../core/format.ts'
 import type { GpuSample, Reading } from '../core/model.ts'
 import { CARD_ROWS, drawCard } from './gpu-card.ts'
@@ -11,7 +11,6 @@ import { follow, range } from './scroll.ts'
 /** From this many on, a row each is what people can still take in. */
 const MANY = 8
 const TALLEST_CARD = 9
-/** With the memory ledger below the figures. */
 const TALLEST_ALONE = 14
 const WIDE = 150
 const VERY_WIDE = 250
@@ -19,7 +18,6 @@ const VERY_WIDE = 250
 export interface GpuPlan {
   readonly mode: 'cards' | 'rows'
   readonly columns: number
-  /** Of one card. */
   readonly cardRows: number
   readonly height: number
 }
@@ -94,7 +92,7 @@ function drawRows(painter: Painter, data: ScreenData, { x, y, width, height }: R
   return kept
 }
 
-/** All of them, the ones out of sight too; what no card tells is left out. */
+/** All of them, also those out of sight; what no card reports is left out. */
 function together(gpus: readonly GpuData[]): string {
   const samples = gpus.flatMap(({ view }) => (view.live && view.sample ? [view.sample] : []))
   const known = (of: (sample: GpuSample) => Reading) => samples.flatMap((sample) => of(sample) ?? [])

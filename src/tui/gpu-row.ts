@@ -1,4 +1,3 @@
-/** One GPU in one row: for eight or more of them, and for small screens. */
 import { formatAge, formatMegahertz, formatPercent, printable, shortModel } from '../core/format.ts'
 import { clockReasons, powerTone, temperatureTone } from '../core/gpu-words.ts'
 import type { GpuSample, Reading } from '../core/model.ts'

@@ -1,4 +1,4 @@
-/** Bars and history graphs out of characters. A gap (NaN) is drawn as nothing, never as zero. */
+/** Bars and history graphs from characters. A gap (NaN) is drawn as nothing, never as zero. */
 
 /** Dots of one braille cell, from the bottom up, left and right column. */
 const LEFT = [0x40, 0x44, 0x46, 0x47] as const
@@ -6,10 +6,7 @@ const RIGHT = [0x80, 0xa0, 0xb0, 0xb8] as const
 const ASCII_LEVELS = ['_', '.', ':', '|'] as const
 const DOTS = 4
 
-/**
- * `values` 0–1, two to a column, the newest at the right edge; `height` rows from the top.
- * `phase` 1: the newest is alone in its column, so that pairs stay together while the graph moves.
- */
+/** `values` 0–1, two to a column, the newest at the right. `phase` 1: the newest is alone in its column, so pairs stay together. */
 export function graphRows(values: ArrayLike<number>, width: number, height: number, ascii: boolean, phase = 0): string[] {
   const rows: string[] = []
   const slots = width * 2
@@ -31,7 +28,7 @@ export function graphRows(values: ArrayLike<number>, width: number, height: numb
   return rows
 }
 
-/** How many dots a value reaches; a real zero shows one, so that it can be told from a gap. */
+/** How many dots a value reaches; a real zero shows one, to differ from a gap. */
 function dots(value: number, height: number): number {
   if (Number.isNaN(value)) return -1e6
   return Math.max(1, Math.round(Math.min(1, Math.max(0, value)) * height * DOTS))

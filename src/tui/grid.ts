@@ -1,7 +1,7 @@
 /** A screen as cells: what is drawn on, compared and written. */
 import { glyphsOf } from './text-width.ts'
 
-/** What a colour is for; a theme says what it looks like. */
+/** What a color is for; a theme says what it looks like. */
 export const TONE = {
   text: 0,
   muted: 1,

@@ -13,7 +13,6 @@ import { RunCourses, runsOn } from './training-runs.ts'
 
 export interface LiveStateOptions {
   readonly now: () => number
-  /** Which GPUs to show, by index; null for all. */
   readonly devices: ReadonlySet<number> | null
   readonly intervalMs: number
   readonly ledger: (input: LedgerInput) => readonly LedgerEntry[] | null
@@ -63,7 +62,7 @@ export class LiveState {
     this.past.keepOnly(picture.gpus.map(({ info }) => info))
   }
 
-  /** null: nobody alerts. */
+  /** null: there are no alerts here. */
   takeAlerts(answer: AlertsAnswer | null): void {
     this.#known.alerts.answer(answer)
   }

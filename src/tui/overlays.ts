@@ -15,13 +15,13 @@ import { cut, padEnd, wrap } from './text-width.ts'
 import { severityTone } from './words.ts'
 
 export const SIGNALS = [
-  { name: 'SIGINT', words: 'interrupt, as Ctrl-C' },
-  { name: 'SIGTERM', words: 'ask to end' },
+  { name: 'SIGINT', words: 'interrupt, like Ctrl-C' },
+  { name: 'SIGTERM', words: 'ask it to exit' },
   { name: 'SIGKILL', words: 'end at once, nothing is saved' },
 ] as const
 
 export function drawOverlay(painter: Painter, data: ScreenData, view: View, overlay: Overlay): void {
-  // Nothing below takes clicks while something lies over it.
+  // What lies below takes no clicks.
   painter.hits.length = 0
   switch (overlay.kind) {
     case 'help':
@@ -95,7 +95,7 @@ function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, of
   const wide = Math.min(100, painter.grid.width - 4)
   if (!finding) {
     const inner = box(painter, 'Finding', wide, 1)
-    painter.grid.put(inner.x, inner.y, 'it is over', TONE.muted)
+    painter.grid.put(inner.x, inner.y, 'it is resolved', TONE.muted)
     return
   }
   const lines: Span[][] = [
@@ -117,7 +117,6 @@ function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, of
 
 function drawProcess(painter: Painter, data: ScreenData, details: ProcessDetails, showEnvironment: boolean, offset: number): void {
   const wide = Math.min(110, painter.grid.width - 4)
-  // The figures of now, as long as it lives.
   const now = data.processes.find((process) => process.pid === details.process.pid && process.gpu === details.process.gpu)
   const process = now ?? details.process
   const { info } = process

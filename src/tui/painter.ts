@@ -1,4 +1,3 @@
-/** A grid with what belongs to drawing: the theme, and what a click means where. */
 import { ASCII_BLOCK, BLOCK, filledCells } from './graph.ts'
 import { BOLD, type Grid, type Rect, type Style, TONE } from './grid.ts'
 import type { Panel, Sort } from './screen-data.ts'
@@ -58,7 +57,6 @@ export class Painter {
     return column - x
   }
 
-  /** The same, ending at column `right`; gives where it begins. */
   spansRight(right: number, y: number, room: number, spans: readonly Span[], gap = '  '): number {
     const kept: Span[] = []
     let width = 0

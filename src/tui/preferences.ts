@@ -1,4 +1,4 @@
-/** What the terminal UI remembers from one day to the next, in a small file of its own. */
+/** What the terminal UI remembers, in a small file. */
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -22,7 +22,7 @@ export function preferencesPath(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'gpuwarden', 'top.json')
 }
 
-/** What is missing or makes no sense is as on the first day: a broken file must not keep the terminal UI from opening. */
+/** Missing or invalid values get their defaults: a broken file must not keep the terminal UI from opening. */
 export function parsePreferences(text: string): Preferences {
   let raw: unknown
   try {
@@ -43,7 +43,7 @@ export function parsePreferences(text: string): Preferences {
 }
 
 export function readPreferences(path: string): Preferences {
-  // Not there yet, or not ours to read: the first day.
+  // Missing or not readable: the defaults.
   const text = tryReadText(path)
   return text === null ? NONE : parsePreferences(text)
 }

@@ -1,4 +1,3 @@
-/** The table of processes. */
 import { formatPercent } from '../core/format.ts'
 import { BOLD, type Rect, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
@@ -88,7 +87,7 @@ function title(
 }
 
 function noneText(data: ScreenData): string {
-  return data.gpus.some((gpu) => gpu.view.sample?.processes === null) ? 'the process list cannot be read' : 'nobody uses the GPUs'
+  return data.gpus.some((gpu) => gpu.view.sample?.processes === null) ? 'the process list cannot be read' : 'no process uses the GPUs'
 }
 
 function drawHeader(painter: Painter, view: View, columns: readonly Column[], x: number, y: number, width: number): void {
@@ -138,7 +137,6 @@ function drawRow(
   if (isSelected) grid.mark({ x, y, width, height: 1 }, SELECTED)
 }
 
-/** For the menu and for moving the sort column. */
 export const SORT_TITLES: Readonly<Record<Sort, string>> = Object.fromEntries(
   SORTS.map((sort) => [sort, COLUMNS.find((column) => column.sort === sort)?.title ?? 'COMMAND']),
 ) as Record<Sort, string>

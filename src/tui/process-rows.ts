@@ -12,9 +12,7 @@ export interface ProcessRow {
   readonly user: string
   readonly job: string
   readonly command: string
-  /** Of the memory of its GPU. */
   readonly memoryShare: Reading
-  /** Milliseconds since its start. */
   readonly ageMs: Reading
   readonly mark: Mark
   /** `├─ ` and the like, in the tree. */

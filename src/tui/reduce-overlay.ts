@@ -1,4 +1,3 @@
-/** Keys while something lies over the screen. Pure. */
 import { alertRows, chosenAlert } from './alert-rows.ts'
 import { SILENCE_CHOICES } from './alerts-overlay.ts'
 import type { Outcome, Surroundings } from './outcome.ts'
@@ -61,9 +60,9 @@ function alertKey(view: View, overlay: AlertsOverlay, name: string, { data }: Su
       return row ? stay(view, { kind: 'finding', fingerprint: row.finding.fingerprint, offset: 0 }) : stay(view, overlay)
     case 'A':
     case 'S':
-      if (data.isReadonly) return refuse('this view only looks (--readonly)')
-      if (data.alerts === null) return refuse('only an agent alerts: "gpuwarden monitor" is one')
-      if (!row?.isOpen) return refuse('it is over')
+      if (data.isReadonly) return refuse('this view is read-only (--readonly)')
+      if (data.alerts === null) return refuse('alerts need a running agent: start "gpuwarden monitor"')
+      if (!row?.isOpen) return refuse('it is resolved')
       if (name === 'S') return stay(view, { kind: 'silence', finding: row.finding, selected: 0 })
       return { view: { ...view, overlay }, effect: { kind: 'acknowledge', finding: row.finding } }
     default:

@@ -141,7 +141,7 @@ function sortBy(view: View, sort: Sort): View {
 
 function focusGpu(view: View, number: number, data: ScreenData): View {
   const gpu = number === 0 ? null : (data.gpus[number - 1]?.view.info.id ?? null)
-  if (gpu === null && number > 0) return { ...view, message: { text: `there is no ${number}. GPU`, isTrouble: true } }
+  if (gpu === null && number > 0) return { ...view, message: { text: `there are fewer than ${number} GPUs`, isTrouble: true } }
   return { ...view, gpu: gpu === view.gpu ? null : gpu }
 }
 
@@ -179,7 +179,7 @@ function openFinding(view: View, finding: Finding | null | undefined): View {
 }
 
 function askKill(view: View, around: Surroundings): Outcome {
-  if (around.data.isReadonly) return same({ ...view, message: { text: 'this view only looks (--readonly)', isTrouble: true } })
+  if (around.data.isReadonly) return same({ ...view, message: { text: 'this view is read-only (--readonly)', isTrouble: true } })
   const row = selectedRow(around)
   return row ? { view, effect: { kind: 'ask-kill', row } } : same({ ...view, message: { text: 'no process is selected', isTrouble: true } })
 }

@@ -145,13 +145,11 @@ function share(data: ScreenData, view: View, processes: number, width: number, r
     left += heights.gpus - wanted
     heights.gpus = wanted
   }
-  // Then more, where it helps.
   if (isShown('findings', view) && data.findings.length > 1)
     take('findings', Math.min(data.findings.length - 1, room >= TALL ? 5 : room >= 18 ? 1 : 0))
   if (isShown('training', view) && !isWide) {
     const wanted = trainingHeight(data.runs.length, width, room >= TALL ? 9 : 3)
     const per = linesPerRun(width, wanted)
-    // Half a run is of no use.
     take('training', Math.floor(Math.max(0, Math.min(left, wanted - heights.training)) / per) * per)
   }
   if (isWide) {

@@ -1,4 +1,3 @@
-/** Plays a recording at a pace of choice, back and forth. */
 import type { Recording, RecordingItem } from '../core/recording/recording.ts'
 import type { Feed, ReplayControls } from './feed.ts'
 import type { ReplayData } from './screen-data.ts'
@@ -16,13 +15,10 @@ export interface ReplayOptions {
 const SPEEDS = [0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1000]
 /** Moments between two looks at the keyboard while seeking. */
 const BATCH = 200
-/** Behind by more than this, the pace starts anew instead of catching up. */
+/** Behind by more than this, the pace restarts instead of catching up. */
 const CATCH_UP_MS = 1000
 
-/**
- * Detectors have memory: what they say of a moment depends on all before it. So going back means
- * reading from the beginning up to the wanted moment, as fast as it goes, which is exact.
- */
+/** Detectors have memory, so going back means reading from the beginning up to the wanted moment, which is exact. */
 export class ReplayPlayer implements Feed, ReplayControls {
   readonly isLocal = false
   readonly alerts = null
@@ -48,7 +44,6 @@ export class ReplayPlayer implements Feed, ReplayControls {
     this.#speed = options.speed
   }
 
-  /** Rejects when there is no such recording. */
   async start(): Promise<void> {
     await this.#rewind()
     if (this.#next === null) throw new Error(`nothing to replay: ${this.#recording?.path ?? 'the recording'} has no usable line`)
@@ -119,7 +114,6 @@ export class ReplayPlayer implements Feed, ReplayControls {
     return result === undefined || result.done ? null : result.value
   }
 
-  /** One moment on. */
   async #step(): Promise<void> {
     const item = this.#next
     if (!item) return

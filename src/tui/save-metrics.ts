@@ -1,4 +1,3 @@
-/** The figures on the screen as a file: what `s` does. */
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gpuRecord, hostRecord, stepRecord } from '../core/record.ts'

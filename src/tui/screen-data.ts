@@ -7,7 +7,6 @@ export interface GpuData {
   readonly view: GpuView
   readonly utilization: ArrayLike<number>
   readonly memory: ArrayLike<number>
-  /** See graphRows. */
   readonly phase: number
   readonly stepMs: number
   /** The finding that says when its memory is full; null when none does. */
@@ -23,7 +22,6 @@ export interface RunData {
   readonly ranks: number
   readonly losses: readonly number[]
   readonly etaMs: Reading
-  /** How long no step has come. */
   readonly quietMs: number
   readonly outcome: string | null
   readonly leak: Finding | null
@@ -82,7 +80,6 @@ export interface ScreenData {
 export const PANELS = ['gpus', 'host', 'training', 'processes', 'findings'] as const
 export type Panel = (typeof PANELS)[number]
 
-/** Panels that take the keyboard. */
 export const FOCUSABLE: readonly Panel[] = ['gpus', 'processes', 'training', 'findings']
 
 export const SORTS = [
@@ -152,7 +149,6 @@ export interface View {
   readonly descending: boolean
   readonly tree: boolean
   readonly filter: string
-  /** True while the filter is being typed. */
   readonly isFiltering: boolean
   /** GpuInfo.id of the only GPU shown; null for all. */
   readonly gpu: string | null

@@ -1,4 +1,3 @@
-/** Keeps what is selected in sight. */
 import type { Scroll } from './screen-data.ts'
 
 /** `7`, `3 of 7`, `2–5 of 7`: what is in sight. */

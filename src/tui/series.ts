@@ -19,7 +19,7 @@ export class Series {
     return this.#stepMs
   }
 
-  /** The mean of what comes within a step. Time that went back (a clock that was set) begins anew. */
+  /** The mean of what comes within a step. A clock that was set back starts over. */
   push(at: number, value: number | null): void {
     const step = Math.floor(at / this.#stepMs)
     if (step < this.#newest - 1 || this.#newest < 0) {

@@ -1,5 +1,3 @@
-/** Server-sent events out of pieces of text. */
-
 export interface ServerEvent {
   readonly id: string | null
   readonly event: string

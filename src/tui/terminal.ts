@@ -9,7 +9,7 @@ import type { Theme } from './theme.ts'
 /** Other screen, no cursor, no wrapping, clicks and wheel in the SGR form. */
 const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[?1000h\u001b[?1006h\u001b[0m\u001b[2J'
 const LEAVE = '\u001b[?2026l\u001b[?1006l\u001b[?1000l\u001b[?7h\u001b[0m\u001b[?25h\u001b[?1049l'
-/** A lone Escape is told from the beginning of a sequence by silence. */
+/** Silence separates a lone Escape from the start of a sequence. */
 const ESCAPE_MS = 40
 const FALLBACK: Size = { columns: 80, rows: 24 }
 const LARGEST = 1000

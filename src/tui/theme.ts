@@ -1,4 +1,4 @@
-/** What tones look like. Blue, orange and vermilion can be told apart by everybody; signs say the same without colour. */
+/** What tones look like. Everybody can distinguish blue, orange and vermilion; signs say the same without color. */
 import { BOLD, SELECTED, type Style, TONE, TONE_MASK } from './grid.ts'
 
 export const THEME_NAMES = ['dark', 'light', 'mono'] as const
@@ -9,16 +9,15 @@ export interface Theme {
   /** Braille, blocks and lines, or ASCII alone. */
   readonly ascii: boolean
   sgr(style: Style): string
-  /** For pictures of the screen. */
   colour(style: Style): { readonly front: string; readonly back: string | null; readonly bold: boolean }
 }
 
 export type ColourDepth = 'none' | 'few' | 'many'
 
 interface Paint {
-  /** Index of the 256 colours; null: the terminal's own. */
+  /** Index of the 256 colors; null: the terminal's own. */
   readonly many: number | null
-  /** SGR of the 16 colours. */
+  /** SGR of the 16 colors. */
   readonly few: string
   readonly hex: string
 }
@@ -60,7 +59,7 @@ const SELECTED_BACK = {
   light: { many: '48;5;253', few: '7', hex: '#dadada' },
 } as const
 
-/** Without colour: bold for what matters, reverse for what is critical or selected. */
+/** Without color: bold for what matters, reverse for critical or selected. */
 function monoSgr(style: Style): string {
   const tone = style & TONE_MASK
   let codes = '0'

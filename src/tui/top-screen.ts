@@ -1,5 +1,3 @@
-/** The terminal UI at work: takes keys, draws frames, and does what was asked for. */
-
 import { identify, localFacts, mayInterfere, signal } from '../core/process-control.ts'
 import type { AlertDesk, Feed } from './feed.ts'
 import type { Key } from './keys.ts'
@@ -22,7 +20,6 @@ export interface TopScreenOptions {
   readonly theme: ThemeName
   readonly depth: ColourDepth
   readonly ascii: boolean
-  /** Where `s` saves to. */
   readonly folder: string
 }
 
@@ -165,7 +162,7 @@ export class TopScreen {
         break
       case 'reset':
         state.resetHistory()
-        this.#view = { ...this.#view, message: { text: 'the history begins anew', isTrouble: false } }
+        this.#view = { ...this.#view, message: { text: 'history reset', isTrouble: false } }
         break
       case 'pause':
         if (replay) replay.toggle()
@@ -242,7 +239,7 @@ export class TopScreen {
     const identity = identify(process)
     let refusal: string | null = null
     if (!this.#feed?.isLocal)
-      refusal = this.#data?.provenance === 'live' ? 'only processes of this machine can be ended from here' : 'these processes are not real'
+      refusal = this.#data?.provenance === 'live' ? 'only processes on this machine can be ended from here' : 'these processes are not real'
     else if (!identity.ok) refusal = identity.reason
     else if (!mayInterfere(process)) refusal = `process ${process.pid} belongs to ${user}; ask them, or an administrator`
     if (refusal !== null || !identity.ok) {
@@ -258,9 +255,9 @@ export class TopScreen {
     const isKnown = this.#feed?.isLocal === true && identify(process).ok
     const facts = isKnown ? localFacts(process.pid) : { folder: null, limits: null, environment: null }
     const note = !isKnown
-      ? 'limits and environment: only of live processes of this machine'
+      ? 'limits and environment: only for live processes on this machine'
       : facts.environment === null
-        ? 'environment and folder: not yours to read'
+        ? 'environment and folder: no permission to read'
         : null
     this.#view = {
       ...this.#view,

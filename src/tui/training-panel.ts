@@ -1,4 +1,3 @@
-/** Training runs: where they are, where the loss goes, what their memory does. */
 import { formatAge, formatFigure, printable } from '../core/format.ts'
 import type { Reading } from '../core/model.ts'
 import { sparkline } from './graph.ts'

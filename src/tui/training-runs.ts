@@ -7,9 +7,9 @@ import type { RunData } from './screen-data.ts'
 
 const MOST_COURSES = 32
 const MOST_LOSSES = 400
-/** Weight of the newest step in the mean time of a step. */
+/** Weight of the newest step in the mean step time. */
 const SMOOTHING = 0.1
-/** Names under which training code that does not tell the run's own total gives its end. */
+/** Names under which training code reports its total steps or epochs. */
 const TOTAL_STEPS = ['total_steps', 'max_steps', 'num_training_steps', 'totalSteps', 'maxSteps']
 const TOTAL_EPOCHS = ['total_epochs', 'num_epochs', 'num_train_epochs', 'max_epochs', 'totalEpochs']
 

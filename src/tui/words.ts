@@ -1,4 +1,4 @@
-/** Figures and states in as few columns as people can still read. N/A where the device cannot tell. */
+/** Figures and states in few columns. N/A where the device does not report. */
 import { formatBytes } from '../core/format.ts'
 import { memoryTone, type Tone } from '../core/gpu-words.ts'
 import type { GpuSample, Reading, Severity } from '../core/model.ts'
@@ -50,7 +50,6 @@ export function severityTone(severity: Severity): Style {
   return severity === 'critical' ? TONE.critical : severity === 'warning' ? TONE.warning : TONE.good
 }
 
-/** Says the same without colour. */
 export function severitySign(severity: Severity): string {
   return severity === 'critical' ? '!!' : severity === 'warning' ? '! ' : 'i '
 }

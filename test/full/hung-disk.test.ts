@@ -197,7 +197,7 @@ describe.skipIf('reason' in built)(`a log folder that does not answer${why}`, { 
     const store = async () => ((await (await get('/api/v1/health')).json()) as Health).rooms.store
     expect(await store()).toMatchObject({ state: 'degraded' })
     expect((await get('/api/v1/runs')).status).toBe(503)
-    expect(stderr).toMatch(/does not answer \(a network disk whose server is gone\?\): monitoring goes on/)
+    expect(stderr).toMatch(/does not answer \(a network disk whose server is gone\?\): monitoring continues/)
     expect(disk.mainThreadWaits()).toBe('')
     disk.answer()
     await until(

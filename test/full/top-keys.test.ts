@@ -163,7 +163,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
       await pane.shows(`on GPU ${number - 1} (0 shows all)`)
       const screen = await pane.shows(new RegExp(`─ ${number - 1} Simulated`))
       expect(screen).not.toMatch(new RegExp(`─ ${number} Simulated`))
-      await pane.shows('driver reserve')
+      await pane.shows('Driver reserve')
     }
     pane.keys('9')
     await pane.shows('GPUs 9')
@@ -175,7 +175,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     pane.top(`${DEMO} --demo-gpus 1`)
     await pane.shows('python train.py')
     pane.keys('9')
-    await pane.shows('there is no 9. GPU')
+    await pane.shows('there are fewer than 9 GPUs')
     await pane.quit()
   })
 
@@ -270,7 +270,7 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     pane.keys('a')
     await pane.shows(/┌─ [1-9]\d* findings?/)
     pane.keys('A')
-    await pane.shows('only an agent alerts')
+    await pane.shows('alerts need a running agent')
     pane.keys('Enter')
     await pane.shows(/─ Finding ─.*confidence \d+%/s)
     pane.keys('Escape')
@@ -290,12 +290,12 @@ describe.skipIf(!hasTmux)('keys (needs tmux)', () => {
     await pane.quit()
   })
 
-  it('r: the history begins anew', async () => {
+  it('r: history reset', async () => {
     const pane = await opened('')
     const graph = () => pane.screen().split('\n').slice(1, 8).join('').match(BRAILLE)?.length ?? 0
     await until('there is a past to see', () => graph() >= 8)
     pane.keys('r')
-    await pane.shows('the history begins anew')
+    await pane.shows('history reset')
     expect(graph()).toBeLessThan(8)
     await pane.quit()
   })

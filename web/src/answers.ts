@@ -1,4 +1,3 @@
-/** The shapes of the agent's answers, as /openapi.json describes them. */
 import type { AlertView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
 import type { Finding, GpuEvent, Reading, Run, SourceHealth } from '../../src/core/model.ts'
 
@@ -40,10 +39,9 @@ export interface RunsAnswer {
   readonly runs: readonly RunListed[]
 }
 
-/** One run in full. */
 export interface RunAnswer extends RunListed {
   readonly message?: string | null
-  /** Nobody told the end: its process is gone, or it was silent for too long. */
+  /** The end was not reported: its process is gone, or it was silent for too long. */
   readonly endIsPresumed?: boolean
   readonly correlationId?: string | null
   /** What the SDK wrote down when memory ran out. */
@@ -55,9 +53,7 @@ export interface RunAnswer extends RunListed {
 export interface StepsAnswer {
   readonly id: string
   readonly rank?: number | null
-  /** Ranks that have a curve. */
   readonly ranks?: readonly number[]
-  /** Every field that can be asked for. */
   readonly available?: readonly string[]
   readonly fields: readonly string[]
   readonly stride: number
@@ -90,7 +86,6 @@ export interface ConfigAnswer {
   readonly warnings: readonly string[]
   readonly settings: readonly {
     readonly key: string
-    /** Secrets are masked. */
     readonly value: unknown
     readonly from: string
     readonly variable: string

@@ -1,4 +1,4 @@
-/** Questions to the agent. Everything is of this very host: no other is ever asked. */
+/** Questions to the agent. Only the page's own host is ever asked. */
 import { signal } from '@preact/signals'
 
 /** The agent said no, in its own words. */
@@ -18,7 +18,6 @@ export class Refusal extends Error {
 }
 
 export interface Session {
-  /** Whether a token is needed at all. */
   readonly required: boolean
   readonly signedIn: boolean
   readonly canKill: boolean
@@ -26,7 +25,6 @@ export interface Session {
   readonly version: string | null
 }
 
-/** null: not asked yet. */
 export const session = signal<Session | null>(null)
 
 export interface AskOptions {
@@ -77,7 +75,6 @@ async function refusalOf(response: Response): Promise<Refusal> {
   }
 }
 
-/** What went wrong, for a person. */
 export function inWords(error: unknown): string {
   if (error instanceof Refusal) return error.hint === null ? error.message : `${error.message} ${error.hint}`
   return 'The agent does not answer.'

@@ -1,4 +1,3 @@
-/** The frame around every page, and which page is shown. */
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { session } from './api.ts'
@@ -18,7 +17,7 @@ export function App() {
   return (
     <div class="shell">
       <button type="button" class="skip" onClick={skip}>
-        Skip to the content
+        Skip to content
       </button>
       <TopBar />
       <Banners />

@@ -1,4 +1,4 @@
-/** Readings of a GPU over a span of time: asked for once, then continued with what the stream brings. */
+/** Readings of a GPU over a time range: asked for once, then continued from the stream. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { GpuField, Reading } from '../../src/core/model.ts'
@@ -17,7 +17,6 @@ export interface Track {
   readonly fault: string | null
   readonly from: number
   readonly to: number
-  /** Epoch milliseconds. */
   readonly at: readonly number[]
   readonly columns: Columns
   readonly min: Columns | null

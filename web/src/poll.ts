@@ -11,7 +11,7 @@ export interface Polled<Answer> {
   /** The latest; stays while a later question goes wrong. */
   readonly answer: Answer | null
   readonly fault: string | null
-  /** The agent's own word for why not; null when it could not be reached, or all is well. */
+  /** The agent's error code; null when it could not be reached, or there is no error. */
   readonly code: string | null
 }
 
@@ -60,7 +60,7 @@ export function usePolled<Answer>(
   return state
 }
 
-/** The same for a plain question to the agent; `again` asks at once, after something was changed. */
+/** The same for a plain question; `again` asks at once, after a change. */
 export function useAnswer<Answer>(path: string, query: Query, everyMs: number | null): Polled<Answer> & { readonly again: () => void } {
   const [turn, setTurn] = useState(0)
   const polled = usePolled<Answer>(address(path, query), (signal) => ask<Answer>(path, query, { signal }), everyMs, turn)

@@ -1,4 +1,4 @@
-/** Notifications of this browser: the service worker, and the agent's knowledge of it. */
+/** Notifications in this browser: the service worker, and the agent's knowledge of it. */
 import { ask } from './api.ts'
 
 export type PushState = 'on' | 'off' | 'denied' | 'insecure' | 'unsupported'
@@ -6,7 +6,7 @@ export type PushState = 'on' | 'off' | 'denied' | 'insecure' | 'unsupported'
 /** Also makes the web UI installable. Not there without https, except on the same machine. */
 export function registerWorker(): void {
   if (!('serviceWorker' in navigator)) return
-  navigator.serviceWorker.register('/sw.js').catch((error: unknown) => console.warn('the service worker could not be registered', error))
+  navigator.serviceWorker.register('/sw.js').catch((error: unknown) => console.warn('cannot register the service worker', error))
 }
 
 export async function pushState(): Promise<PushState> {
@@ -27,7 +27,7 @@ export async function subscribe(): Promise<void> {
   try {
     await ask('/api/v1/push/subscriptions', {}, { method: 'POST', body: subscription.toJSON() })
   } catch (error) {
-    // The agent does not know of it: then the browser must not believe that it will be told.
+    // The agent does not know of it: then the browser must not expect notifications.
     await subscription.unsubscribe()
     throw error
   }

@@ -27,7 +27,7 @@ export function factsOf(cell: GpuCell): GpuFacts {
   return { id: cell.id, label, index, usedBytes: sample?.memoryUsedBytes ?? null, pids: sample?.processes?.map(({ pid }) => pid) ?? [] }
 }
 
-/** As the detectors see it: what the run says, then its process, then the GPU whose use fits. Null where it cannot be told. */
+/** As the detectors see it: what the run says, then its process, then the GPU whose use fits. Null if not known. */
 export function placeOfRank(
   run: { readonly gpus: readonly string[]; readonly pid: Reading } | null,
   rank: number,

@@ -32,7 +32,7 @@ self.addEventListener('notificationclick', (event) => {
   event.waitUntil(show(String((event.notification.data as { url?: string } | null)?.url ?? '/#/alerts')))
 })
 
-/** An open web UI is used again; only places of this very agent are opened. */
+/** An open web UI is reused; only pages of this agent are opened. */
 async function show(url: string): Promise<void> {
   const target = new URL(url, self.location.origin)
   const own = target.origin === self.location.origin ? target.href : `${self.location.origin}/#/alerts`

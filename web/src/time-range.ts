@@ -1,4 +1,4 @@
-/** The span of time that a page shows: the last so many minutes, moving with the clock, or two fixed moments. */
+/** The time range of a page: the last minutes, moving with the clock, or two fixed moments. */
 import { place, setQuery } from './location.ts'
 
 export type TimeRange =

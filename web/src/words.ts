@@ -68,13 +68,12 @@ const STATES: Readonly<Record<GpuSample['state'], string>> = {
   error: 'CANNOT BE READ',
 }
 
-/** What is wrong with a card as a whole; null when nothing is. */
 export function troubleOf(sample: GpuSample): string | null {
   if (sample.state === 'ok') return null
   return `${STATES[sample.state]}${sample.stateReason === null ? '' : `: ${sample.stateReason}`}`
 }
 
-/** Who uses a GPU, most memory first: `ada, carl`; null when nobody does, or nobody can tell. */
+/** Who uses a GPU, most memory first: `ada, carl`; null when nobody does, or it is not known. */
 export function ownersOf(processes: readonly ProcessView[]): string | null {
   const bytes = new Map<string, number>()
   for (const { info, memoryUsedBytes } of processes) {

@@ -7,7 +7,6 @@ export type CheckState = 'ok' | 'advice' | 'missing'
 export interface CheckResult {
   readonly name: string
   readonly state: CheckState
-  /** What was found. */
   readonly message: string
   /** How to get what is missing; null when nothing is. */
   readonly fix: string | null

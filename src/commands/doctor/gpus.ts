@@ -75,7 +75,7 @@ export const checkPermissions: Check = async ({ values, sampling }) => {
     results.push(
       advice(
         'processes',
-        'this is a PID namespace of its own: drivers report PIDs of the host, whose owners cannot be seen from here',
+        'this container has its own PID namespace: drivers report PIDs of the host, and their owners are not visible here',
         'Start the container with --pid=host (Kubernetes: hostPID: true).',
       ),
     )
@@ -83,7 +83,7 @@ export const checkPermissions: Check = async ({ values, sampling }) => {
     results.push(
       advice(
         'processes',
-        '/proc is mounted with hidepid: the owners of other people’s processes are not seen',
+        '/proc is mounted with hidepid: the owners of processes of other users are not visible',
         'Run as root or add the user to the group that hidepid exempts.',
       ),
     )

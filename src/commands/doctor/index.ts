@@ -1,4 +1,3 @@
-/** The list of checks, in the order they are shown. */
 import type { Check, CheckEnv, CheckResult } from './check.ts'
 import { checkGpus, checkPermissions } from './gpus.ts'
 import { checkConfiguration, checkDisk, checkNativeLibrary, checkNode, checkPort } from './surroundings.ts'

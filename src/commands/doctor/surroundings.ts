@@ -1,4 +1,3 @@
-/** Node, the native library, the port, the disk, the configuration. */
 import { execFile } from 'node:child_process'
 import { accessSync, constants, statfsSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -33,7 +32,7 @@ async function checkPackage(name: string, what: string): Promise<CheckResult> {
       .trim()
       .split('\n')
       .at(-1)
-    return missing(name, `${what} does not load: ${reason}`, 'Install again with "npm ci" (without --omit=optional) on this very machine.')
+    return missing(name, `${what} does not load: ${reason}`, 'Install again with "npm ci" (without --omit=optional) on this machine.')
   }
 }
 
@@ -49,7 +48,7 @@ export const checkPort: Check = async ({ values }) => {
     return [missing('port', `${host}:${port} cannot be bound: ${inUse.message}`, 'Choose another address with --host and --port.')]
   const who = await new AgentClient({ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, token: null }).version(1000)
   if (who !== null) return [ok('port', `${host}:${port} is served by gpuwarden ${who}`)]
-  return [advice('port', `${host}:${port} is taken by another program`, 'Choose another port with --port or server.port.')]
+  return [advice('port', `${host}:${port} is used by another program`, 'Choose another port with --port or server.port.')]
 }
 
 export const checkDisk: Check = async ({ values }) => {

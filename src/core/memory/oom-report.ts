@@ -112,9 +112,9 @@ export function readOomReport(value: unknown): OomReport | null {
 const LABELS: Readonly<Record<string, string>> = {
   torch_allocated: 'Tensors',
   torch_rounding: 'Rounding',
-  torch_pending_free: 'Freed, still awaited',
-  torch_inactive_split: 'Unusable pieces',
-  torch_releasable_cache: 'Cache that can be given back',
+  torch_pending_free: 'Pending free',
+  torch_inactive_split: 'Fragmented',
+  torch_releasable_cache: 'Releasable cache',
   non_torch: 'Context and libraries',
   outside_torch: 'Outside PyTorch',
   other_processes: 'Other processes',

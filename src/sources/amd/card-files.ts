@@ -17,7 +17,7 @@ export interface CardFiles {
   readonly memoryTemperature: Attribute | null
   readonly power: Attribute | null
   readonly powerCap: Attribute | null
-  /** Duty of the fan, or its speed where the duty is not told; `fanMax` is what counts as full. */
+  /** Duty of the fan, or its speed where there is no duty; `fanMax` is full speed. */
   readonly fan: Attribute | null
   readonly fanMax: number
   readonly graphicsClock: Attribute | null

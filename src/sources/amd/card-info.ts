@@ -1,4 +1,3 @@
-/** What a card is, apart from what it does. */
 import { join } from 'node:path'
 import type { GpuInfo, Reading } from '../../core/model.ts'
 import { NO_FACTS } from '../../core/record.ts'

@@ -1,4 +1,3 @@
-/** Which file gives which reading. */
 import type { GpuReadings, Reading } from '../../core/model.ts'
 import type { CardFiles } from './card-files.ts'
 import { type AwakeFacts, readLinkMaximum } from './card-info.ts'
@@ -8,7 +7,7 @@ import type { Attribute } from './files.ts'
 import { parseClockLevels, parseErrorCounts, parsePcieGeneration, parsePcieWidth } from './parse.ts'
 import { isApuTable, parseClockEventReasons, parseMetricsHeader } from './throttle.ts'
 
-/** Dear to read, or slow to change. */
+/** Expensive to read, or slow to change. */
 export type SlowReadings = Pick<
   GpuReadings,
   'pcieGeneration' | 'pcieWidth' | 'pcieReplayCount' | 'eccCorrectedVolatileCount' | 'eccUncorrectedVolatileCount'
@@ -44,7 +43,7 @@ export function readFacts(place: CardPlace, files: CardFiles, reader: CardReader
 }
 
 function unknownTable(format: number, content: number): string {
-  return `gpu_metrics ${format}.${content} does not tell throttling in bits that are the same on every chip`
+  return `gpu_metrics ${format}.${content} has throttling bits that differ between chips`
 }
 
 const NO_SENSOR = 'the driver shows no such sensor (hwmon) for this card'

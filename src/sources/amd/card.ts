@@ -88,7 +88,7 @@ export class Card {
 
   read(tick: SourceTick): CardReading {
     const presence = this.#presence()
-    if (presence === 'gone') return this.#lost('its folder in sysfs is gone: the card fell off the bus or its driver was unloaded')
+    if (presence === 'gone') return this.#lost('its sysfs folder is gone: the card fell off the bus or its driver was unloaded')
     if (presence === 'asleep') return silent('suspended', 'asleep to save power; reading it would wake it')
     const reader = this.#reader
     const awake = this.#awaken(tick.monotonicMs)
@@ -140,7 +140,7 @@ export class Card {
 
   #unreadable(): CardReading {
     const said = [...new Set(this.#reader.failures.map((file) => file.code))]
-    if (said.includes('ENODEV')) return this.#lost(`the driver says that the card is no longer there (${said.join(', ')})`)
+    if (said.includes('ENODEV')) return this.#lost(`the driver says that the card is gone (${said.join(', ')})`)
     return silent('error', `none of its files can be read (${said.join(', ')}); the driver may be resetting the card`)
   }
 }

@@ -1,4 +1,3 @@
-/** Finds the AMD cards below sys/class/drm. */
 import { readdirSync, readlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { errorCode } from '../../core/system-file.ts'
@@ -8,7 +7,6 @@ import { parseHex, parsePciAddress } from './parse.ts'
 const AMD_VENDOR = 0x1002
 
 export interface CardPlace {
-  /** N of `cardN`. */
   readonly minor: number
   /** `…/sys/class/drm/cardN/device` */
   readonly devicePath: string
@@ -28,7 +26,6 @@ export function listCards(root: string): string[] {
   }
 }
 
-/** The AMD ones in the order of their PCI addresses. */
 export function discoverCards(root: string, names: readonly string[] = listCards(root)): CardPlace[] {
   const places: CardPlace[] = []
   for (const name of names) {

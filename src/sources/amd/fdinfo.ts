@@ -1,14 +1,13 @@
-/** What the driver tells about one open device file, in proc/PID/fdinfo/N. */
+/** What the driver reports about one open device file, in proc/PID/fdinfo/N. */
 import type { Reading } from '../../core/model.ts'
 
 export interface DrmClient {
-  /** `0000:03:00.0` */
   readonly address: string
   /** The same number on several descriptors is the same client, to be counted once. */
   readonly client: string
   readonly vramBytes: Reading
   readonly gttBytes: Reading
-  /** Nanoseconds of work since the file was opened; null where the kernel does not tell (before 5.19). */
+  /** Nanoseconds of work since the file was opened; null before kernel 5.19. */
   readonly graphicsNs: Reading
   readonly computeNs: Reading
   readonly encoderNs: Reading

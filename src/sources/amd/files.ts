@@ -5,10 +5,7 @@ import { smallBuffer as buffer } from '../small-file.ts'
 /** Failures cost an exception each: a file that failed is asked again only after this long. */
 const RETRY_MS = 5000
 
-/**
- * One sysfs file that is read again and again. The descriptor is kept: reading at offset 0 makes the kernel produce the value anew,
- * and an open sysfs file, unlike an open device node, does not keep the card from going to sleep.
- */
+/** A sysfs file kept open: a read at offset 0 gives a new value, and unlike a device node it does not keep the card awake. */
 export class Attribute {
   readonly path: string
   /** The system's code when the last read failed. */
@@ -47,7 +44,7 @@ export class Attribute {
     } catch (error) {
       this.code = errorCode(error)
       this.close()
-      // After the driver was loaded anew the old descriptor is dead but the path may be alive.
+      // After a reload of the driver the old descriptor is dead but the path may be alive.
       if (kept && this.code === 'ENODEV') return this.#fill(monotonicMs)
       this.#retryAt = monotonicMs + RETRY_MS
       return null

@@ -21,7 +21,6 @@ export class KfdProcesses {
     this.#folder = join(root, 'sys/class/kfd/kfd/proc')
   }
 
-  /** Looks up who is there now. */
   list(): number[] {
     const pids = (tryList(this.#folder) ?? []).map(Number).filter((pid) => Number.isInteger(pid) && pid > 0)
     const before = this.#files

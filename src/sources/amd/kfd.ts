@@ -7,7 +7,6 @@ import { addressOfLocation, parseInteger, parseTarget } from './parse.ts'
 export interface KfdGpu {
   /** Names in `kfd/proc/PID/vram_ID`; several when the card is partitioned. */
   readonly ids: readonly string[]
-  /** `gfx90a` */
   readonly target: string | null
 }
 

@@ -1,4 +1,4 @@
-/** Models by PCI device number, for cards whose firmware does not tell its name (`product_name` is for server boards). */
+/** Models by PCI device number, for cards whose firmware has no name (`product_name` is for server boards). */
 export interface Model {
   readonly name: string
   /** Graphics inside a processor: its memory is the host's. */

@@ -72,14 +72,10 @@ export function ratiosOf(before: DrmClient, now: DrmClient, elapsedNs: number): 
 
 export interface CardUse {
   readonly files: OpenFile[]
-  /** Has /dev/kfd open. */
   readonly computes: boolean
 }
 
-/**
- * The processes of one card, in the order of their PIDs. `compute` is what kfd says each PID holds (null: it does not tell).
- * Both count the same memory, so the larger is taken, not the sum.
- */
+/** The processes of one card by PID. kfd (`compute`, null: unknown) and fdinfo count the same memory: the larger is taken. */
 export function joinUses(open: ReadonlyMap<number, CardUse>, compute: ReadonlyMap<number, Reading>, apu: boolean): GpuProcess[] {
   const pids = [...new Set([...open.keys(), ...compute.keys()])].sort((a, b) => a - b)
   return pids.map((pid) => {

@@ -10,7 +10,7 @@ import { KfdProcesses } from './kfd-processes.ts'
 import { type CardUse, joinUses, keyOf, OpenFile } from './process-use.ts'
 
 const SCAN_INTERVAL_MS = 2000
-/** Looking at all descriptors of a process is dear: one without a GPU is looked at again when its known age has doubled, at most this late. */
+/** Listing a process's descriptors is expensive: one without a GPU is listed again when its known age has doubled, at most this late. */
 const LOOK_AGAIN_MS = 30_000
 const MAX_PIDS = 4096
 const MAX_DESCRIPTORS = 4096
@@ -27,14 +27,13 @@ interface Known {
   readonly firstSeenMs: number
   lookAtMs: number
   files: OpenFile[]
-  /** Has /dev/kfd open. */
   computes: boolean
   /** Its descriptors are not ours to see. */
   hidden: boolean
 }
 
-const IN_CONTAINER = 'inside a container only its own processes are seen: run it with --pid=host'
-const HIDDEN = "other users' processes are listed only where they compute (kfd): run as root to see all"
+const IN_CONTAINER = 'inside a container only its own processes are visible: run it with --pid=host'
+const HIDDEN = "other users' processes are listed only if they use compute (kfd): run as root to see all"
 
 export class ProcessList {
   readonly #proc: string

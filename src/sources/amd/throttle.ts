@@ -27,13 +27,13 @@ export function isApuTable(header: MetricsHeader): boolean {
   return header.format === 2 || header.format === 3
 }
 
-/** Why clocks are held down, as NVML's mask; null in a table that does not tell it in chip-independent bits. */
+/** Why clocks are limited, as NVML's mask; null in a table without chip-independent bits. */
 export function parseClockEventReasons(table: Buffer): Reading {
   const header = parseMetricsHeader(table)
   if (header?.format !== 1 || header.content !== 3 || table.length < SIZE || table.readUInt16LE(0) !== SIZE) return null
   const low = table.readUInt32LE(THROTTLERS_OFFSET)
   const high = table.readUInt32LE(THROTTLERS_OFFSET + 4)
-  // All ones is the driver's filler for "not told".
+  // All ones is the driver's filler for "unknown".
   if (low === 0xffffffff && high === 0xffffffff) return null
   let reasons = 0
   if (low & POWER_BITS) reasons |= CLOCK_REASON.softwarePowerCap

@@ -1,4 +1,3 @@
-/** What a simulated GPU is doing at a moment. */
 import { cardOf } from './cards.ts'
 import { CONTEXT_BYTES, jobMemory } from './job-memory.ts'
 import { type GpuPlan, intruderPid, type Job, jobAt, type Phase, phaseAt, speedAt, trainedSeconds } from './jobs.ts'
@@ -31,7 +30,6 @@ interface Load {
   readonly tensor: number
   readonly dram: number
   readonly power: number
-  /** MiB/s */
   readonly rx: number
   readonly tx: number
 }

@@ -1,4 +1,3 @@
-/** The cards that can be simulated, and what the driver would say of them. */
 import type { GpuInfo } from '../../core/model.ts'
 import { NO_FACTS } from '../../core/record.ts'
 

@@ -1,4 +1,3 @@
-/** The machine around the simulated GPUs, and who runs on it. */
 import type { HostSample, ProcessInfo } from '../../core/model.ts'
 import { NO_HOST_READINGS } from '../../core/record.ts'
 import { isLost } from './gpu-sample.ts'

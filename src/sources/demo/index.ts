@@ -1,4 +1,4 @@
-/** GPUs that do not exist, doing believable work, with troubles to order. The same seed and times give the same samples. */
+/** Simulated GPUs with believable work and problems on demand. The same seed and times give the same samples. */
 import type { Source, SourceKind, SourceTick } from '../../core/kinds.ts'
 import type { GpuEvent, GpuInfo, Sample } from '../../core/model.ts'
 import { simulatedGpu } from './cards.ts'

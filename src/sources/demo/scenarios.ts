@@ -1,10 +1,10 @@
-/** The troubles that can be simulated, when they begin, and which GPU has which. */
+/** The problems that can be simulated, when they begin, and which GPU has which. */
 
 export const DEMO_SCENARIOS = ['healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'lost', 'all'] as const
 export type DemoScenario = (typeof DEMO_SCENARIOS)[number]
 export type Trouble = Exclude<DemoScenario, 'all'>
 
-/** Seconds after the first tick at which a trouble sets in. */
+/** Seconds after the first tick at which a problem begins. */
 export const TROUBLE_AT = { leak: 10, oom: 0, intruder: 20, overheat: 20, stall: 25, lost: 25 } as const
 
 /** How long the memory of a leaking job takes to fill, in seconds: fast enough that the leak is found within a minute of the start. */

@@ -1,4 +1,3 @@
-/** The steps of the simulated trainings. */
 import type { TrainingStep } from '../../core/model.ts'
 import { NO_FIGURES } from '../../core/record.ts'
 import { jobMemory } from './job-memory.ts'

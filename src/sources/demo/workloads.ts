@@ -1,5 +1,3 @@
-/** The kinds of training that the simulated GPUs do. */
-
 export interface Workload {
   readonly project: string
   readonly user: string
@@ -15,7 +13,6 @@ export interface Workload {
   readonly utilization: number
   readonly tensor: number
   readonly dram: number
-  /** Of the room between idle and limit. */
   readonly powerShare: number
   /** Training, then evaluation, then a checkpoint, over and over. */
   readonly cycleSeconds: number

@@ -1,7 +1,6 @@
 /** Which container, pod or batch job a process belongs to, from /proc/PID/cgroup. */
 
 export interface Membership {
-  /** `docker:4f1c…` */
   readonly container: string | null
   readonly pod: string | null
   readonly slurmJob: string | null
@@ -30,7 +29,7 @@ const FOLDERS: ReadonlyMap<string, string> = new Map([
   ['containerd', 'containerd'],
 ])
 
-/** Lines of v1 are `4:memory:/path`, the one of v2 is `0::/path`; the first that tells something counts. */
+/** Lines of v1 are `4:memory:/path`, the one of v2 is `0::/path`; the first useful one counts. */
 export function parseCgroup(text: string): Membership {
   let { container, pod, slurmJob } = NO_MEMBERSHIP
   for (const line of text.split('\n')) {
@@ -53,7 +52,7 @@ function findContainer(parts: readonly string[]): string | null {
     }
     const runtime = FOLDERS.get(parts[at - 1] ?? '')
     if (runtime !== undefined && (HASH.test(part) || (runtime === 'lxc' && part !== ''))) return `${runtime}:${part}`
-    // A pod's containers without a scope: the runtime behind the kubelet is not told, and is containerd where it is not Docker.
+    // A pod's containers without a scope: the runtime is not named, and is containerd where it is not Docker.
     if (HASH.test(part) && parts.some((one) => one.startsWith('kubepods'))) return `containerd:${part}`
     // containerd in a slice writes `system.slice:cri-containerd:HASH` or `kubepods-….slice:cri-containerd:HASH` as one name.
     const colons = /:(cri-containerd|crio):([0-9a-f]{64})$/.exec(part)

@@ -1,4 +1,3 @@
-/** The file system that holds a folder. */
 import { statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Reading } from '../../core/model.ts'
@@ -30,7 +29,7 @@ export async function readDiskSpace(folder: string): Promise<DiskSpace> {
   }
 }
 
-/** One question at a time, beside the samples: a network disk whose server is gone never answers, and the machine has more to tell. */
+/** One question at a time, outside the samples: a network disk whose server is gone never answers. */
 export class DiskWatch {
   readonly #ask: () => Promise<DiskSpace>
   #last: DiskSpace = NO_DISK

@@ -1,4 +1,3 @@
-/** Pure readers of what Linux writes into /proc. */
 import type { Reading } from '../../core/model.ts'
 
 export interface CpuTimes {
@@ -105,7 +104,7 @@ export interface KernelUnits {
   readonly ticksPerSecond: number
 }
 
-/** /proc/self/auxv: pairs of words, what the kernel told the program at its start. Pages are 64 KiB on some ARM machines. */
+/** /proc/self/auxv: pairs of words from the kernel, given at the start. Pages are 64 KiB on some ARM machines. */
 export function parseKernelUnits(auxv: Buffer): KernelUnits {
   let [pageBytes, ticksPerSecond] = [4096, 100]
   for (let at = 0; at + 16 <= auxv.length; at += 16) {

@@ -1,9 +1,8 @@
-/** Files of /proc that are read again and again. */
 import { closeSync, openSync, readSync, statfsSync } from 'node:fs'
 import { errorCode } from '../../core/system-file.ts'
 import { smallBuffer as buffer, tryReadSmallFile } from '../small-file.ts'
 
-/** The kernel writes such a file anew for every reading from its beginning, so it need not be opened every time. */
+/** The kernel rewrites such a file for every read from offset 0, so it need not be opened every time. */
 export class KeptFile {
   readonly #path: string
   readonly #isKept: boolean
@@ -18,7 +17,7 @@ export class KeptFile {
   read(): string | null {
     if (!this.#isKept) return tryReadSmallFile(this.#path)
     if (this.#fd < 0) return this.#open() ? this.#read() : null
-    // What is gone may be there anew: a process of the same number.
+    // What is gone may be back: a process with the same PID.
     return this.#read() ?? (this.#open() ? this.#read() : null)
   }
 

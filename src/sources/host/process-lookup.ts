@@ -1,4 +1,3 @@
-/** Who the watched processes are, and what they cost the host. */
 import { join } from 'node:path'
 import type { SourceTick } from '../../core/kinds.ts'
 import type { ProcessInfo, Reading } from '../../core/model.ts'
@@ -22,7 +21,7 @@ const MAX_DESCRIPTORS = 4096
 const INITIAL_PID_NAMESPACE = 'pid:[4026531836]'
 
 const FOREIGN_PIDS =
-  "GPU processes cannot be looked up: the driver gives the host's process numbers and this container has its own. Run the container with --pid=host."
+  'GPU processes cannot be looked up: the driver reports PIDs of the host, and this container has its own. Run the container with --pid=host.'
 
 interface StaticPart extends Membership {
   readonly uid: Reading

@@ -5,7 +5,7 @@ const ENOUGH = 5
 const DEAR_MS = 1
 const CHEAP_MS = 0.5
 
-/** Between dear and cheap it stays where it is, so that it does not go to and fro. */
+/** Between expensive and cheap it stays where it is, so that it does not flip back and forth. */
 export class AdaptiveTier {
   readonly #clock: () => number
   readonly #durationsMs: number[] = []

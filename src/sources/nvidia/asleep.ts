@@ -1,11 +1,11 @@
-/** While every card sleeps the driver is not touched: initialising NVML would wake a laptop's GPU and keep it awake. */
+/** While every card sleeps the driver is not touched: initializing NVML would wake a laptop's GPU and keep it awake. */
 import type { Source, SourceTick } from '../../core/kinds.ts'
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import { unknownGpu } from './info.ts'
 import type { PciCard } from './pci-cards.ts'
 import { silentSample } from './sample.ts'
 
-const REASON = 'the card is asleep and was left alone'
+const REASON = 'the card is asleep and was not woken'
 
 /** Stands in until a card is awake; `wake` then gives the real source, or null when the driver knows of no GPU. */
 export class AsleepSource implements Source {

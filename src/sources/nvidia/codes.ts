@@ -23,11 +23,11 @@ export const CODE = {
 
 const WORDS: ReadonlyMap<number, string> = new Map([
   [0, 'no error'],
-  [1, 'the library was not initialised'],
+  [1, 'the library was not initialized'],
   [2, 'invalid argument'],
   [3, 'not supported by this GPU'],
   [4, 'no permission'],
-  [5, 'the library was initialised twice'],
+  [5, 'the library was initialized twice'],
   [6, 'not found'],
   [7, 'the buffer was too small'],
   [8, 'the GPU lacks external power: check its power cables'],
@@ -40,7 +40,7 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [15, 'the GPU has fallen off the bus'],
   [16, 'the GPU needs a reset'],
   [17, 'blocked by the operating system'],
-  [18, 'driver and library are of different versions'],
+  [18, 'driver and library have different versions'],
   [19, 'the GPU is in use'],
   [20, 'the driver is out of memory'],
   [21, 'no data'],
@@ -57,12 +57,12 @@ const WORDS: ReadonlyMap<number, string> = new Map([
 
 /** The meaning of a code, always with the code. */
 export function codeInWords(code: number): string {
-  return `${WORDS.get(code) ?? 'an error this program does not know'} (NVML code ${code})`
+  return `${WORDS.get(code) ?? 'an error code that gpuwarden does not know'} (NVML code ${code})`
 }
 
 const INIT_ADVICE: ReadonlyMap<number, string> = new Map([
   [1, 'try again; if it stays, reinstall the NVIDIA driver'],
-  [2, 'the library does not fit this program; set GPUWARDEN_NVML to the libnvidia-ml.so.1 of the running driver'],
+  [2, 'the library does not match gpuwarden; set GPUWARDEN_NVML to the libnvidia-ml.so.1 of the running driver'],
   [3, 'no GPU here is supported by this library; install the driver branch for this card'],
   [
     4,
@@ -75,8 +75,8 @@ const INIT_ADVICE: ReadonlyMap<number, string> = new Map([
   ],
   [10, 'look at `dmesg | grep -i nvrm`; a hung GPU may need a reset or a reboot'],
   [11, 'look at `dmesg` for interrupt errors; reboot'],
-  [12, 'reinstall the NVIDIA driver so that all of its libraries are there'],
-  [13, 'the library is too old for this program; update the NVIDIA driver'],
+  [12, 'reinstall the NVIDIA driver so that all its libraries are present'],
+  [13, 'the library is too old for gpuwarden; update the NVIDIA driver'],
   [14, 'the card may need repair: run `nvidia-smi` and ask the vendor'],
   [15, 'look for `Xid 79` in `dmesg`; reboot, then check seating, power and cooling of the card'],
   [16, 'run `nvidia-smi --gpu-reset` with nothing using the GPU, or reboot'],

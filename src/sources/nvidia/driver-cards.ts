@@ -1,4 +1,4 @@
-/** Cards as the kernel's driver lists them in /proc: who they are, also where NVML cannot tell it of one that is lost. */
+/** Cards as the kernel's driver lists them in /proc: gives their identity even when NVML cannot, for a lost one. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { normaliseBusId } from './layouts.ts'

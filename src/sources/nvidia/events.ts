@@ -55,7 +55,7 @@ export class Events {
     const mask = (readUint64(buffer, 0) ?? 0) & WANTED
     if (mask === 0) return
     const code = registerEvents(handle, mask, this.#set)
-    if (code !== CODE.ok) this.#log('info', 'the driver will not report events of a GPU', { gpu: id, reason: codeInWords(code) })
+    if (code !== CODE.ok) this.#log('info', 'the driver does not report events of a GPU', { gpu: id, reason: codeInWords(code) })
   }
 
   read(tick: SourceTick, samples: Sample[]): void {
@@ -88,7 +88,7 @@ export class Events {
     } catch (fault) {
       kernel.close()
       this.#kernel = null
-      this.#log('warn', 'the kernel log can no longer be read, so XIDs come from the driver alone', { reason: String(fault) })
+      this.#log('warn', 'the kernel log can no longer be read: XIDs come from the driver only', { reason: String(fault) })
     }
   }
 
@@ -106,7 +106,7 @@ export class Events {
     }
   }
 
-  /** The driver and the kernel tell of the same XID: whoever comes second within five seconds is not heard. */
+  /** The driver and the kernel report the same XID: the second report within five seconds is ignored. */
   #add(event: GpuEvent, samples: Sample[]): void {
     if (event.event === 'xid') {
       if (this.#recent.some((one) => one.gpu === event.gpu && one.code === event.code && one.origin !== event.origin)) return

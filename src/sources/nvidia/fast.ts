@@ -1,4 +1,3 @@
-/** The readings that cost microseconds, taken every tick. */
 import type { GpuField } from '../../core/model.ts'
 import type { Device, Readings } from './device.ts'
 import { ALL_LINKS, FieldBatch } from './fields.ts'
@@ -25,7 +24,7 @@ const samplingPeriod = Buffer.alloc(8)
 export type TierReader = (out: Readings, monotonicMs: number) => void
 
 export interface FastOptions {
-  /** With MIG the parent has no utilisation of its own: it is not asked. */
+  /** With MIG the parent has no utilization of its own: it is not asked. */
   readonly mig: boolean
   /** Whether the traffic counters are needed: where GPM runs it gives the same for nothing (they take 225 µs on an H200). */
   readonly countsTraffic: () => boolean

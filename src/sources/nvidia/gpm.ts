@@ -12,7 +12,7 @@ interface Metric {
   readonly id: number
   readonly field: GpuField
   readonly unit: 'percent' | 'mebibytes'
-  /** Dear: computed with the slow tier only. */
+  /** Expensive: computed with the slow tier only. */
   readonly slow?: true
 }
 
@@ -56,7 +56,7 @@ export class Gpm {
   #newest: bigint
   #oldest: bigint
   #primed = false
-  /** Every metric was computed once: from then on the dear ones wait for the slow tier. */
+  /** Every metric was computed once: from then on the expensive ones wait for the slow tier. */
   #complete = false
   #over = false
 

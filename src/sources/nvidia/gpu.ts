@@ -16,7 +16,7 @@ import { emptyReadings, sampleOf, silentSample } from './sample.ts'
 import { slowReader } from './slow.ts'
 
 export const PROBE_INTERVAL_MS = 10_000
-/** Shares of processes are shown and judged sooner than the other dear readings; a 1.7 ms call on an H200. */
+/** Shares of processes are needed sooner than the other expensive readings; a 1.7 ms call on an H200. */
 const PROCESSES_INTERVAL_MS = 5000
 const MIG_REASON = 'MIG is enabled: see the instances'
 
@@ -25,7 +25,7 @@ export interface GpuEnv {
   readonly root: string
   readonly now: () => number
   readonly slowIntervalMs: number
-  /** Share of the slow interval by which this GPU comes after the first, so that dear calls do not fall into one tick. */
+  /** Share of the slow interval by which this GPU is delayed, so that expensive calls do not fall into one tick. */
   readonly stagger: number
   /** true while the card sleeps: no call is made then. */
   readonly asleep: () => boolean
@@ -71,7 +71,7 @@ export class Gpu {
     return this.#info.id
   }
 
-  /** Changes with every reason that is learnt. */
+  /** Changes with every new reason. */
   get revision(): number {
     return this.device.revision + this.#instances.revision
   }
@@ -82,7 +82,7 @@ export class Gpu {
 
   read(tick: SourceTick, samples: Sample[]): void {
     const { device } = this
-    if (this.#env.asleep()) this.#silence(tick, 'suspended', 'the card is asleep and was left alone', samples)
+    if (this.#env.asleep()) this.#silence(tick, 'suspended', 'the card is asleep and was not woken', samples)
     else if (device.fault !== null && !this.#probe(tick, samples)) this.#sayFault(tick, device.fault, samples)
     else this.#readAwake(tick, samples)
   }
@@ -172,9 +172,7 @@ export class Gpu {
     this.#probedMs = tick.monotonicMs
     this.#sayFault(tick, code, samples)
     this.#told = true
-    samples.push(
-      this.#event(tick, 'lost', `${codeInWords(code)}: it is left alone and looked at again every ${PROBE_INTERVAL_MS / 1000} s`),
-    )
+    samples.push(this.#event(tick, 'lost', `${codeInWords(code)}: skipped, and tried again every ${PROBE_INTERVAL_MS / 1000} s`))
   }
 
   #sayFault(tick: SourceTick, code: number, samples: Sample[]): void {
@@ -211,7 +209,7 @@ export class Gpu {
   #silence(tick: SourceTick, state: GpuState, reason: string, samples: Sample[]): void {
     Object.assign(this.#readings, NO_READINGS)
     this.#slowAt = null
-    // Back from sleep or loss, everything is read anew; a GPU that answers with errors is not asked dear questions more often.
+    // Back from sleep or loss, everything is read again; a GPU that answers with errors gets no extra expensive calls.
     if (state !== 'error') this.#nextSlowMs = this.#nextProcessesMs = Number.NEGATIVE_INFINITY
     samples.push(silentSample(tick.at, this.#info.id, state, reason))
     this.#instances.silence((id) => silentSample(tick.at, id, state, reason), samples)

@@ -1,4 +1,3 @@
-/** NVIDIA GPUs, through the driver's own library (NVML). */
 import type { Source, SourceEnv, SourceKind } from '../../core/kinds.ts'
 import { AsleepSource } from './asleep.ts'
 import { CODE, initFault } from './codes.ts'

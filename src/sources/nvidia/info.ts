@@ -1,4 +1,3 @@
-/** What is read once per GPU: identity, limits, thresholds. */
 import type { GpuInfo, MigInstance, Reading } from '../../core/model.ts'
 import { NO_FACTS } from '../../core/record.ts'
 import { CODE } from './codes.ts'
@@ -113,11 +112,10 @@ export function readInfo(device: Device, base: GpuInfo, memory: MemoryReader): G
 function architectureOf(device: Device, number: Reading): string | null {
   if (number === null) return null
   const name = ARCHITECTURES.get(number)
-  if (name === undefined) device.explain('architecture', `architecture ${number} is newer than this program`)
+  if (name === undefined) device.explain('architecture', `architecture ${number} is newer than gpuwarden`)
   return name ?? null
 }
 
-/** `9.0` */
 function computeCapabilityOf(device: Device): string | null {
   const minor = Buffer.alloc(4)
   const terms = { symbols: ['nvmlDeviceGetCudaComputeCapability'], fields: ['computeCapability'], last: minor } as const
@@ -157,11 +155,10 @@ function explainMargins(device: Device, info: GpuInfo): void {
   for (const [position, [, field]] of asked.entries()) {
     const offset = position * FIELD_VALUE_BYTES
     const margin = fieldReturn(fields, offset) === CODE.ok ? decodeFieldValue(fields, offset) : null
-    if (margin !== null) device.explain(field, `this GPU tells only a margin to its limit (T.Limit ${margin} °C), not a temperature`)
+    if (margin !== null) device.explain(field, `this GPU reports only the margin to its limit (T.Limit ${margin} °C), not a temperature`)
   }
 }
 
-/** What an instance is, from its handle. */
 export function readMigInstance(device: Device, parentId: string, name: string | null): MigInstance {
   const gpuInstanceId = uint32Reading(device, { symbols: ['nvmlDeviceGetGpuInstanceId'], fields: [] })()
   const computeInstanceId = uint32Reading(device, { symbols: ['nvmlDeviceGetComputeInstanceId'], fields: [] })()

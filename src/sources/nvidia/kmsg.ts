@@ -1,7 +1,4 @@
-/**
- * XIDs from the kernel's log, because NVML misses some (79, 119, 120 on some drivers), and processes that the kernel killed because the host
- * was out of memory. Only what is written after the start counts.
- */
+/** XIDs from the kernel's log (NVML misses 79, 119, 120 on some drivers) and host OOM kills; only what comes after the start. */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'

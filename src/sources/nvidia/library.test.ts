@@ -16,7 +16,7 @@ describe('opening', () => {
     [17, /operating system.*cgroup/],
     [999, /unknown error.*dmesg/],
     [12, /reinstall/],
-    [1, /not initialised/],
+    [1, /not initialized/],
     [77, /does not know.*77/],
   ])('says what to do when nvmlInit answers %i', async (code, words) => {
     const { env } = fake({ script: { init: code } })

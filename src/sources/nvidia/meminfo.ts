@@ -8,7 +8,7 @@ export interface HostMemory {
   close(): void
 }
 
-/** Keeps the file open: the kernel writes it anew for every read from its start. null: there is no such file. */
+/** Keeps the file open: the kernel rewrites it for every read from offset 0. null: there is no such file. */
 export function openHostMemory(root: string): HostMemory | null {
   const path = join(root, 'proc/meminfo')
   if (!existsSync(path)) return null

@@ -43,7 +43,7 @@ export class MemoryReader {
     if (verdict === 'answered') return this.#accept(decodeMemoryV2(buffer))
     if (verdict === 'not-now') return null
     this.#layout = 'v1'
-    device.explain('memoryReservedBytes', "driver too old to tell its reserve apart: memory used includes the driver's reserve")
+    device.explain('memoryReservedBytes', 'driver too old to report its reserve: memory used includes it')
     return this.#readV1()
   }
 

@@ -73,7 +73,7 @@ describe('process lists', () => {
   })
 })
 
-describe('utilisation samples', () => {
+describe('utilization samples', () => {
   it('discard what is above 100 percent', () => {
     const bytes = Buffer.alloc(32)
     bytes.writeUInt32LE(42, 0)

@@ -1,7 +1,4 @@
-/**
- * Pure decoders of process lists. The entry's size changed between drivers (535.43–535.86 wrote 32 bytes where 24 were
- * declared), so the buffer is filled with a sentinel first and the size is inferred from how far the driver wrote.
- */
+/** Pure decoders of process lists. The entry size differs between drivers (535.43–535.86 wrote 32 bytes for 24): a sentinel shows it. */
 import { readUint64 } from './layouts.ts'
 
 export const MAX_STRIDE = 32

@@ -1,4 +1,3 @@
-/** One of the driver's process lists, by the newest call that works. */
 import { CODE, isFinal, SYMBOL_MISSING } from './codes.ts'
 import type { Device } from './device.ts'
 import type { NvmlFunction } from './library.ts'
@@ -55,7 +54,7 @@ export class ProcessList {
     if (verdict !== 'answered' || present > this.#room) return null
     const processes = decodeProcesses(this.#buffer, this.#room, present)
     if (processes === null && this.#field !== null)
-      this.#device.explain(this.#field, 'the driver writes process entries of a size that this program does not know')
+      this.#device.explain(this.#field, 'the driver returns process entries of a size that gpuwarden does not know')
     // Room for twice as many next time, so that a growing list rarely needs a second call.
     if (2 * present + 5 > this.#room) this.#grow(present)
     return processes

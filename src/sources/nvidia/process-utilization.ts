@@ -1,4 +1,4 @@
-/** What each process does to the GPU's engines: a dear call, made seldom, its answer kept until the next. */
+/** What each process does on the GPU's engines: an expensive call, made rarely, its answer kept until the next. */
 import { CODE, isFinal, reasonInWords, SYMBOL_MISSING } from './codes.ts'
 import type { Device } from './device.ts'
 import { decodeUtilizationSample, UTILIZATION_SAMPLE_BYTES, type UtilizationSample } from './process-layout.ts'

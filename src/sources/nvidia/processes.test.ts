@@ -141,7 +141,7 @@ describe('the tier of a call', () => {
   })
 })
 
-describe('process utilisation', () => {
+describe('process utilization', () => {
   it('gives shares, kept until the next reading, at most every two seconds', async () => {
     const { ticker, script, counts } = await begin({
       script: { gpus: 1, processes: 2, process_sm: 40, process_mem: 30 },

@@ -29,7 +29,7 @@ export class Processes {
     )
   }
 
-  /** `seldom`: what is dear here is due in this tick. */
+  /** `seldom`: what is expensive here is due in this tick. */
   read(seldom: boolean, monotonicMs: number): GpuProcess[] | null {
     const compute = this.#compute.read()
     if (!this.#graphics.over && (seldom || !this.#graphicsTier.slow))

@@ -6,7 +6,7 @@ import { readText, readUint32, readUint64 } from './layouts.ts'
 import type { NvmlFunction } from './library.ts'
 import type { SymbolName } from './symbols.ts'
 
-/** Fills `out`; false when there is no answer, and from then on for ever when there will be none. */
+/** Fills `out`; false when there is no answer, and from then on forever when there will be none. */
 export type Question = (out: Buffer) => boolean
 
 export interface QuestionTerms {

@@ -1,4 +1,4 @@
-/** The source over an initialised NVML: its rows, its events, its list of devices. */
+/** The source over an initialized NVML: its rows, its events, its list of devices. */
 import type { Source, SourceEnv, SourceTick } from '../../core/kinds.ts'
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'
@@ -41,7 +41,7 @@ export class NvidiaSource implements Source {
   #reads = 0
   #open = true
 
-  /** NVML is initialised; `count` is what it says there are. */
+  /** NVML is initialized; `count` is its number of GPUs. */
   constructor(env: SourceEnv, nvml: Nvml, count: number, cards: readonly PciCard[]) {
     this.#env = env
     this.#nvml = nvml
@@ -108,7 +108,7 @@ export class NvidiaSource implements Source {
     this.#events.register({ id: identity.id, handle: device.handle }, identity.pciBusId)
   }
 
-  /** NVML numbers cards by their address, so that a complete list of them tells which one this is. */
+  /** NVML numbers cards by their address, so a complete list shows which one this is. */
   #listedIdentity(index: number): Identity {
     const listed = listDriverCards(this.#env.root)
     const card = listed.length === this.#rows.length ? listed[index] : undefined
@@ -116,7 +116,7 @@ export class NvidiaSource implements Source {
     return { id: card?.uuid ?? pciBusId ?? `nvidia-${index}`, name: card?.name ?? null, pciBusId }
   }
 
-  /** A new array at once when a device came, went or was met; when only reasons were learnt, not before they have settled. */
+  /** A new array at once when a device came, went or was met; for new reasons alone, not before they have settled. */
   #publish(): void {
     let structure = 0
     let revision = 0

@@ -17,7 +17,7 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
   [64, 'retiring a page or remapping a row failed: hardware; reset, and replace the card if it comes back'],
   [68, 'video processor exception'],
   [69, 'graphics engine class error: usually a fault of the application'],
-  [74, 'NVLink error: hardware; check link, bridge and neighbour GPU'],
+  [74, 'NVLink error: hardware; check link, bridge and neighbor GPU'],
   [79, 'the GPU has fallen off the bus: hardware; check power, seating and temperature, then reboot'],
   [92, 'high rate of single-bit ECC errors: hardware; watch the card'],
   [94, 'contained uncorrectable ECC error: hardware; the application was hit, reset the GPU soon'],
@@ -28,7 +28,7 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
   [120, 'GPU system processor (GSP) error: hardware or firmware; reset the GPU or reboot'],
   [121, 'chip-to-chip link error: hardware'],
   [140, 'unrecovered ECC error: hardware; reset the GPU'],
-  [143, 'GPU initialisation failed'],
+  [143, 'GPU initialization failed'],
   [149, 'NVLink error: hardware; check the fabric'],
   [154, 'the recovery action of the GPU has changed'],
 ])

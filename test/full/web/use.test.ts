@@ -120,11 +120,11 @@ describe.skipIf(whyNoBrowser !== '')(`on the web UI${whyNoBrowser}`, () => {
     await page.locator('input[name=from]').fill('2026-01-02T10:00')
     await page.locator('input[name=to]').fill('2026-01-02T09:00')
     await page.getByRole('button', { name: 'Show' }).click()
-    await until('nonsense is refused', async () => (await page.innerText('main')).includes('The end has to be after the beginning'))
+    await until('nonsense is refused', async () => (await page.innerText('main')).includes('The end must be after the beginning'))
     await page.locator('input[name=to]').fill('2026-01-02T11:00')
     await page.getByRole('button', { name: 'Show' }).click()
     await until('nothing is invented for a time without readings', async () =>
-      (await page.innerText('main')).includes('no readings of this span'),
+      (await page.innerText('main')).includes('no readings for this time range'),
     )
     expect(visit.faults).toEqual([])
   })
@@ -195,7 +195,7 @@ describe.skipIf(whyNoBrowser !== '')(`on the web UI${whyNoBrowser}`, () => {
     await until('it says so of any other', async () => (await page.innerText('main')).includes('#/constructor'))
     await page.locator('main').getByRole('link', { name: 'Memory' }).click()
     await until('the page is there', async () => (await page.locator('main h1').innerText()).startsWith('Memory'))
-    await page.getByRole('button', { name: 'Skip to the content' }).focus()
+    await page.getByRole('button', { name: 'Skip to content' }).focus()
     await page.keyboard.press('Enter')
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('main')
     expect(page.url()).toMatch(/#\/memory/)

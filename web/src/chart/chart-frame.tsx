@@ -26,13 +26,13 @@ export function ChartFrame(props: FrameProps) {
       <figcaption class="chart-head">
         <h3 class="chart-title">{title}</h3>
         <div class="chart-tools">
-          <button type="button" class="quiet" title="Save the figures as CSV" disabled={isEmpty} onClick={() => saveCsv(props)}>
+          <button type="button" class="quiet" title="Save the data as CSV" disabled={isEmpty} onClick={() => saveCsv(props)}>
             CSV
           </button>
           <button
             type="button"
             class="quiet"
-            title="Save the picture as PNG"
+            title="Save the chart as PNG"
             disabled={isEmpty}
             onClick={() => plot.current && savePng(plot.current, props)}
           >
@@ -51,7 +51,7 @@ export function ChartFrame(props: FrameProps) {
       </div>
       {isEmpty ? (
         <p class="chart-empty" style={{ height: `${height}px` }}>
-          {props.empty ?? 'No readings in this span of time.'}
+          {props.empty ?? 'No readings in this time range.'}
         </p>
       ) : (
         <div

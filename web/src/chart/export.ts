@@ -1,4 +1,3 @@
-/** A chart as a file: its figures, or its picture. */
 import type uPlot from 'uplot'
 import { colors } from './colors.ts'
 import { csvOf } from './csv.ts'

@@ -16,7 +16,7 @@ export interface ChartData {
 
 type Column = readonly (Reading | undefined)[]
 
-/** NaN and infinity are told by the legend; a line has a gap there. */
+/** The legend shows NaN and infinity; a line has a gap there. */
 function drawn(values: Column): Column {
   const isOdd = (value: Reading | undefined) => value !== null && value !== undefined && !Number.isFinite(value)
   return values.some(isOdd) ? values.map((value) => (isOdd(value) ? null : value)) : values

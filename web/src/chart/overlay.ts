@@ -1,4 +1,4 @@
-/** What is drawn besides the lines: limits with their names, stretches of time, and marks on the axis. */
+/** What is drawn around the lines: limits with their names, bands of time, and marks on the axis. */
 import type uPlot from 'uplot'
 import type { Tone } from '../words.ts'
 import { type ChartColors, translucent } from './palette.ts'

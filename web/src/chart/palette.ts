@@ -35,7 +35,6 @@ export function seriesColor(palette: ChartColors, color: SeriesColor): string {
   return color === 'pale' ? palette.pale : (palette.series[color % SERIES] ?? palette.text)
 }
 
-/** The class of a swatch in that color. */
 export function seriesClass(color: SeriesColor): string {
   return `series-${color === 'pale' ? color : (color % SERIES) + 1}`
 }

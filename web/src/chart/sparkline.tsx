@@ -6,14 +6,14 @@ import { seriesColor, translucent } from './palette.ts'
 
 const HOLE_MS = 15_000
 
-/** The last five minutes of a GPU at a glance: utilisation as an area, memory as a line. A gap is a gap. */
+/** The last five minutes of a GPU at a glance: utilization as an area, memory as a line. A gap is a gap. */
 export function Sparkline({ cell }: { readonly cell: GpuCell }) {
   const canvas = useRef<HTMLCanvasElement>(null)
   useEffect(() => (canvas.current ? follow(canvas.current, cell) : undefined), [cell])
-  return <canvas ref={canvas} class="sparkline" role="img" aria-label="Utilisation and memory of the last five minutes" />
+  return <canvas ref={canvas} class="sparkline" role="img" aria-label="Utilization and memory of the last five minutes" />
 }
 
-/** Draws only what is seen, and only when it moves by a pixel: with 64 GPUs the pictures would be the dearest part of the page. */
+/** Draws only what is visible, and only when it moves by a pixel: with 64 GPUs it would be the most expensive part of the page. */
 function follow(canvas: HTMLCanvasElement, cell: GpuCell): () => void {
   let isSeen = false
   let drawn: { readonly at: number; readonly points: number } | null = null

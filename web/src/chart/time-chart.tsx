@@ -1,4 +1,4 @@
-/** A chart over time (or over steps): one crosshair with its neighbours, zoom by dragging, limits, bands and marks. */
+/** A chart over time (or over steps): a shared crosshair, zoom by dragging, limits, bands and marks. */
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import type { Reading } from '../../../src/core/model.ts'
@@ -18,13 +18,12 @@ export interface ChartSeries {
   /** Position in the palette; the series' own position when left out. */
   readonly color?: SeriesColor
   readonly dash?: boolean
-  /** Fill down to zero. */
   readonly area?: boolean
   /** Keeps its value until the next point (clocks, learning rates). */
   readonly stepped?: boolean
   /** In the background of another line: the raw figures behind the smoothed ones. */
   readonly faint?: boolean
-  /** The axis has moments of other lines too: this one goes on over them, and the legend tells its last figure. `usual`: not over much longer silence than usual. */
+  /** The axis has moments of other lines too: this one goes on over them, and the legend shows its last figure. `usual`: not over much longer silence than usual. */
   readonly spanned?: boolean | 'usual'
 }
 
@@ -36,7 +35,7 @@ export interface ChartLimit {
   readonly isFar?: boolean
 }
 
-/** A stretch of time with a meaning of its own: clocks were held back, the agent was away. */
+/** A stretch of time with a meaning: clocks were limited, the agent was away. */
 export interface ChartBand {
   readonly from: number
   readonly to: number
@@ -44,7 +43,6 @@ export interface ChartBand {
   readonly tone: Tone
 }
 
-/** Something that happened: a finding, an XID. */
 export interface ChartMark {
   readonly at: number
   readonly label: string
@@ -78,16 +76,14 @@ export interface TimeChartProps {
   readonly limits?: readonly ChartLimit[]
   readonly bands?: readonly ChartBand[]
   readonly marks?: readonly ChartMark[]
-  /** Marks are said in words below the chart unless a neighbour does so already. */
+  /** Marks are listed below the chart unless another chart does so already. */
   readonly hasMarkList?: boolean
   readonly fan?: ChartFan | null
   /** Charts with the same key share their crosshair. */
   readonly sync?: string
   readonly height?: number
   readonly onZoom?: (from: number, to: number) => void
-  /** Double click, or Escape. */
   readonly onReset?: () => void
-  /** Said instead of an empty frame. */
   readonly empty?: string
 }
 

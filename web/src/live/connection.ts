@@ -1,4 +1,4 @@
-/** Keeps the page and the agent together: asks for the whole picture, listens, and begins anew after every gap. */
+/** Connects the page with the agent: asks for everything, follows the stream, and starts over after every gap. */
 import { effect } from '@preact/signals'
 import type { StreamEvent } from '../../../src/core/kinds.ts'
 import { askAlerts, askPicture } from '../../../src/core/known/picture.ts'
@@ -11,12 +11,12 @@ import * as store from './store.ts'
 const EVENT_NAMES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps']
 const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = 15_000
-/** No sign of life for this long and the connection is taken for dead; the agent sends something every 15 s. */
+/** Silent for this long, the connection counts as dead; the agent sends something every 15 s. */
 const SILENCE_MS = 40_000
 /** A tab that is not seen for this long lets go of the stream. */
 const UNSEEN_MS = 15_000
 const PICTURE_STEP_SECONDS = 2
-/** More alerts changed at once than the stream tells: all are asked for, this often at most. */
+/** More alerts changed at once than the stream carries: all are asked for, this often at most. */
 const ALL_ALERTS_MS = 2000
 
 let source: EventSource | null = null
@@ -49,7 +49,6 @@ function firstQuestion(): void {
   })
 }
 
-/** Tries at once instead of waiting. */
 export function reconnect(): void {
   waitMs = FIRST_WAIT_MS
   open()
@@ -135,7 +134,7 @@ function fail(): void {
   hangUp()
   store.setLink('lost')
   retry = setTimeout(() => {
-    // Also notices a session that ended: the stream alone cannot tell why it was refused.
+    // Also notices a session that ended: the stream does not say why it was refused.
     askSession().then(open, fail)
   }, waitMs)
   waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)

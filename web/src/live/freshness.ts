@@ -14,16 +14,16 @@ export type Freshness =
 
 const STATES: Readonly<Record<Exclude<GpuSample['state'], 'ok'>, string>> = {
   lost: 'Lost: the GPU fell off the bus',
-  reset_required: 'The driver wants this GPU to be reset',
-  suspended: 'Suspended: left asleep',
+  reset_required: 'The driver asks for a reset of this GPU',
+  suspended: 'Suspended: asleep, not woken',
   error: 'This GPU could not be read',
 }
 
 /** `isLinked`: whether this page hears the agent. */
 export function freshnessOf(isLinked: boolean, health: SourceHealth | null, { sample, live }: Pick<GpuView, 'sample' | 'live'>): Freshness {
-  if (!isLinked && sample) return { kind: 'unreachable', words: 'No connection to the agent: these are its last words', since: null }
+  if (!isLinked && sample) return { kind: 'unreachable', words: 'No connection to the agent: these are its last readings', since: null }
   if (health && (health.state === 'not_responding' || health.state === 'crashed' || health.state === 'failed')) {
-    // How long it has not answered is told by the age of the readings; the message only knows the beginning.
+    // The age of the readings says for how long; the message only knows the beginning.
     const words =
       health.state === 'not_responding'
         ? 'The driver is not responding'

@@ -6,7 +6,7 @@ import type { GpuInfo, GpuSample, ProcessView, SourceHealth } from '../../../src
 import { type Freshness, freshnessOf } from './freshness.ts'
 import { Recent } from './recent.ts'
 
-/** What besides a new sample changes whether readings are current. */
+/** What else changes whether readings are current. */
 export interface Moment {
   readonly now: number
   readonly isLinked: boolean

@@ -37,7 +37,6 @@ export class StepLog {
     return this.#kept.get(rankKey(run, rank))?.steps ?? []
   }
 
-  /** Ascending. */
   ranksOf(run: string): readonly number[] {
     return [...this.#kept.keys()]
       .filter((key) => key.endsWith(`@${run}`) && key.indexOf('@') === key.length - run.length - 1)

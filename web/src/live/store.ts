@@ -28,7 +28,7 @@ export const latestSteps = signal<ReadonlyMap<string, TrainingStep>>(known.runs.
 export const events = signal<readonly GpuEvent[]>(known.events)
 /** The moment of a recording that was played last; null while none is played. */
 export const playedAt = signal<number | null>(null)
-/** Grows when the page begins anew after a pause: charts ask for what they missed. */
+/** Grows when the page reconnects after a pause: charts ask for what they missed. */
 export const epoch = signal(0)
 
 export const isSimulated = signal(false)

@@ -1,4 +1,4 @@
-/** Who is told of what: alerts that are open, silences, what was, the channels, and this browser's notifications. */
+/** Open alerts, silences, past alerts, the channels, and this browser's notifications. */
 import '../style/alerts.css'
 import { openAlertsInWords } from '../../../src/core/known/alerts.ts'
 import { findingsInWords } from '../../../src/core/known/findings.ts'
@@ -26,9 +26,7 @@ export function AlertsPage() {
       <Panel title="Open" aside={alerts && <Counts alerts={alerts} />}>
         <Fault text={fault} />
         {alerts !== null && alerts.length === 0 && (
-          <Empty title="No alert is open">
-            When a detector finds something that holds, it appears here and goes to the channels below.
-          </Empty>
+          <Empty title="No alert is open">A finding that lasts becomes an alert: it appears here and goes to the channels below.</Empty>
         )}
         {alerts !== null && alerts.length > 0 && <ActiveAlerts alerts={alerts} onChange={again} />}
       </Panel>
@@ -56,7 +54,7 @@ function AlertsOff({ text }: { readonly text: string }) {
     <>
       <h1>Alerts</h1>
       <Panel>
-        <Empty title="Nobody is told of anything">
+        <Empty title="Alerts are off">
           {text} What the detectors find is still shown on the <a href="#/">overview</a>.
         </Empty>
       </Panel>

@@ -1,4 +1,3 @@
-/** One GPU: what it is, how it is, and its charts. */
 import { isAboutGpu } from '../../../src/core/known/about-gpu.ts'
 import '../style/gpu.css'
 import type { GpuInfo, GpuSample, Reading } from '../../../src/core/model.ts'
@@ -35,7 +34,7 @@ export function GpuPage() {
       <Panel>
         <Empty title={gpus.value.length === 0 ? 'No GPU is known yet' : `There is no GPU ${name}`}>
           {gpus.value.length === 0
-            ? 'It appears when the agent has read the first one.'
+            ? 'It appears with the first reading.'
             : `There are: ${gpus.value.map((one) => one.info.value.label).join(', ')}.`}
         </Empty>
       </Panel>
@@ -82,7 +81,7 @@ function Now({ cell }: { readonly cell: GpuCell }) {
   return (
     <Panel>
       <div class={`facts gpu-now ${isLive ? '' : 'stale'}`}>
-        <Fact label="Utilisation">{formatPercent(sample.utilizationRatio)}</Fact>
+        <Fact label="Utilization">{formatPercent(sample.utilizationRatio)}</Fact>
         <Fact label="Memory" tone={memoryTone(memory)}>
           {formatUsed(sample.memoryUsedBytes, info.memoryTotalBytes)}
         </Fact>
@@ -104,7 +103,7 @@ function Now({ cell }: { readonly cell: GpuCell }) {
             ? NOT_AVAILABLE
             : formatRate((sample.nvlinkRxBytesPerSecond ?? 0) + (sample.nvlinkTxBytesPerSecond ?? 0))}
         </Fact>
-        <Fact label="Clocks held back by">
+        <Fact label="Clocks limited by">
           {sample.clockEventReasons === null
             ? NOT_AVAILABLE
             : reasons.length === 0
@@ -136,7 +135,7 @@ function Findings({ cell }: { readonly cell: GpuCell }) {
   return (
     <Panel title="Findings">
       {own.length === 0 ? (
-        <Empty title={cell.freshness.value.kind === 'live' ? 'Nothing is wrong with this GPU' : 'Not known without current readings'} />
+        <Empty title={cell.freshness.value.kind === 'live' ? 'No findings on this GPU' : 'Not known without current readings'} />
       ) : (
         <ul class="list">
           {own.map((finding) => (
@@ -156,7 +155,7 @@ function Users({ cell }: { readonly cell: GpuCell }) {
       {isUnknown ? (
         <Empty title="The driver does not say who uses this GPU" />
       ) : list.length === 0 ? (
-        <Empty title="Nobody uses this GPU" />
+        <Empty title="No process uses this GPU" />
       ) : (
         <ScrollBox label="Processes of this GPU">
           <table>
@@ -198,7 +197,7 @@ function Events({ cell }: { readonly cell: GpuCell }) {
   return (
     <Panel title="Events">
       {own.length === 0 ? (
-        <Empty title="The driver has reported nothing">XIDs, ECC errors and lost cards appear here.</Empty>
+        <Empty title="No events from the driver">XIDs, ECC errors and lost GPUs appear here.</Empty>
       ) : (
         <ul class="list small">
           {own.map((event) => (
@@ -243,7 +242,7 @@ function About({ info }: { readonly info: GpuInfo }) {
       </dl>
       {silent.length > 0 && (
         <details class="small">
-          <summary>What it cannot tell ({silent.length})</summary>
+          <summary>Not available ({silent.length})</summary>
           <ul>
             {silent.map(([field, reason]) => (
               <li key={field}>

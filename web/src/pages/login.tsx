@@ -15,9 +15,7 @@ export function LoginPage() {
       await signIn(token)
     } catch (error) {
       const wait = error instanceof Refusal && error.waitSeconds !== null ? ` Try again in ${error.waitSeconds} s.` : ''
-      setFault(
-        error instanceof Refusal && error.code === 'wrong_token' ? 'This is not the token of this agent.' : `${inWords(error)}${wait}`,
-      )
+      setFault(error instanceof Refusal && error.code === 'wrong_token' ? 'This token is wrong.' : `${inWords(error)}${wait}`)
     } finally {
       setBusy(false)
     }
@@ -27,7 +25,7 @@ export function LoginPage() {
       <form class="panel" onSubmit={submit}>
         <h1>gpuwarden</h1>
         <p class="small faint">
-          This agent asks for its token. It is in its configuration (<code>server.token</code>), or in the file that it named when it was
+          This agent needs a token. It is in the agent's configuration (<code>server.token</code>), or in the file that it named when it was
           started.
         </p>
         <label class="field">

@@ -1,4 +1,3 @@
-/** What happens to the memory of one GPU: where it goes, who has it, and when it ends. */
 import '../style/memory.css'
 import type { GpuField } from '../../../src/core/model.ts'
 import { useHistory } from '../history.ts'
@@ -27,7 +26,7 @@ export function MemoryPage() {
       <h1>Memory</h1>
       <Panel>
         <Empty title={gpus.value.length === 0 ? 'No GPU is known yet' : `There is no GPU ${name}`}>
-          {gpus.value.length === 0 ? 'It appears when the agent has read the first one.' : <GpuLinks />}
+          {gpus.value.length === 0 ? 'It appears with the first reading.' : <GpuLinks />}
         </Empty>
       </Panel>
     </>

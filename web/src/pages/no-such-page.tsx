@@ -1,4 +1,3 @@
-/** An address that leads nowhere: says so, and where one can go instead. */
 import { place } from '../location.ts'
 import { PAGE_LINKS } from '../page-list.ts'
 import { Empty, Panel } from '../parts/parts.tsx'
@@ -12,7 +11,7 @@ export function NoSuchPage() {
       <h1>There is no such page</h1>
       <Panel>
         <Empty title={`Nothing is at #/${path.length > LONGEST ? `${path.slice(0, LONGEST)}…` : path}`}>
-          The link may have been cut, or typed wrongly. These pages exist:
+          The link may be incomplete or mistyped. These pages exist:
         </Empty>
         <nav class="ways-out" aria-label="Pages that exist">
           {PAGE_LINKS.map(({ name, label }) => (

@@ -1,4 +1,3 @@
-/** The whole machine on one page. */
 import '../style/overview.css'
 import { findings, gpus, health, link } from '../live/store.ts'
 import { place, setQuery } from '../location.ts'
@@ -109,17 +108,16 @@ function NoGpus() {
   )
 }
 
-/** Worst first. */
 function ActiveFindings() {
   const list = findings.value
   const { state } = link.value
   return (
     <Panel title="Findings" aside={<a href="#/alerts">Alerts</a>}>
-      {list.length > 0 && state === 'lost' && <p class="small tone-critical">As of when the agent was last heard:</p>}
+      {list.length > 0 && state === 'lost' && <p class="small tone-critical">As of the last contact with the agent:</p>}
       {list.length === 0 && state !== 'live' ? (
-        <Empty title="Not known">What is wrong can be told as soon as the agent answers.</Empty>
+        <Empty title="Not known">Findings appear as soon as the agent answers.</Empty>
       ) : list.length === 0 ? (
-        <Empty title="Nothing is wrong">Leaks, coming OOMs, intruders, heat and stalled trainings appear here.</Empty>
+        <Empty title="No findings">Leaks, OOM forecasts, intruders, heat and stalled runs appear here.</Empty>
       ) : (
         <ul class="list">
           {list.slice(0, MOST_FINDINGS).map((finding) => (

@@ -1,4 +1,3 @@
-/** Who uses the GPUs: every process on every one of them. */
 import '../style/processes.css'
 import { useState } from 'preact/hooks'
 import { session } from '../api.ts'
@@ -38,7 +37,7 @@ export function ProcessesPage() {
         {open !== '' &&
           !all.some(({ key }) => key === open) &&
           all.length > 0 &&
-          `. Process ${open.replace('@', ' on GPU ')} is not there any more`}
+          `. Process ${open.replace('@', ' on GPU ')} is no longer there`}
         .{!canKill && all.length > 0 && ' They can be ended from here when server.allow_kill and a token are set.'}
       </p>
       {toKill && <KillDialog row={toKill} onClose={() => setToKill(null)} />}
@@ -78,7 +77,7 @@ function Filters({ q, gpu }: { readonly q: string; readonly gpu: string }) {
         class="process-filter"
         aria-label="Filter by PID, user, command, container or mark"
         placeholder="Filter: user, command, PID, mark…"
-        title="Every word has to be found somewhere. pid:12, user:ada and gpu:0 mean exactly that."
+        title="Every word must match. pid:12, user:ada and gpu:0 match exactly."
         value={q}
         onInput={(event) => setQuery({ q: event.currentTarget.value || null })}
       />
@@ -86,21 +85,19 @@ function Filters({ q, gpu }: { readonly q: string; readonly gpu: string }) {
   )
 }
 
-/** What keeps the list from being whole. */
 function Notes() {
   const reason = host.value?.processesReason ?? null
   const silent = gpus.value.filter((cell) => cell.sample.value?.processes === null).map((cell) => cell.info.value.label)
   const old = gpus.value.filter((cell) => !['live', 'waiting'].includes(cell.freshness.value.kind) && cell.processes.value.length > 0)
   return (
     <>
-      {reason !== null && <p class="note">Who the processes are cannot be told: {reason}</p>}
+      {reason !== null && <p class="note">The owners of the processes are not known: {reason}</p>}
       {silent.length > 0 && (
-        <p class="note">Of GPU {silent.join(', ')} no process list can be read: the driver does not give it, or the GPU does not answer.</p>
+        <p class="note">No process list for GPU {silent.join(', ')}: the driver does not provide one, or the GPU does not answer.</p>
       )}
       {old.length > 0 && (
         <p class="note">
-          What is said of GPU {old.map((cell) => cell.info.value.label).join(', ')} is not current: greyed rows may be of processes that
-          have ended.
+          Readings of GPU {old.map((cell) => cell.info.value.label).join(', ')} are not current: gray rows may be processes that have ended.
         </p>
       )}
     </>
@@ -110,7 +107,7 @@ function Notes() {
 function Nobody({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered)
     return (
-      <Empty title="No process fits the filter">
+      <Empty title="No process matches the filter">
         <button type="button" onClick={() => setQuery({ q: null, gpu: null })}>
           Show all
         </button>

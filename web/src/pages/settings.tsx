@@ -1,4 +1,3 @@
-/** What is set, what is missing, what it costs, and where else to look. */
 import '../style/settings.css'
 import { ConfigPanel } from './settings/config-panel.tsx'
 import { DoctorPanel } from './settings/doctor-panel.tsx'

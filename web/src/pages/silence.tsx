@@ -44,14 +44,14 @@ export function SilencePage() {
               <Badge tone={severityTone(alert.finding.severity)}>{alert.finding.severity}</Badge> {alert.finding.message}
             </p>
           ) : (
-            <p class="small">This alert is over. A silence keeps it quiet should it come back.</p>
+            <p class="small">This alert is resolved. A silence keeps it quiet if it comes back.</p>
           )}
         </Panel>
       )}
       <form class="panel silence-form" onSubmit={submit}>
         {choices.length > 1 && (
           <fieldset class="silence-choices">
-            <legend class="small">What should be quiet?</legend>
+            <legend class="small">What to silence</legend>
             {choices.map((choice) => (
               <label key={choice.matchers}>
                 <input type="radio" name="what" checked={text === choice.matchers} onChange={() => setMatchers(choice.matchers)} />

@@ -1,4 +1,3 @@
-/** Training runs: the list, one of them, several side by side. */
 import '../style/training.css'
 import { place } from '../location.ts'
 import { ComparePage } from './training/compare.tsx'

@@ -10,7 +10,7 @@ export function Banners() {
     <section class="banners" aria-label="Notices">
       {state === 'lost' && (
         <p class="banner critical" role="alert">
-          <strong>No connection to the agent</strong> since {clockTime(since, now.value)}. Figures below are its last words.
+          <strong>No connection to the agent</strong> since {clockTime(since, now.value)}. Figures below are its last readings.
         </p>
       )}
       {sick.map((one) => (
@@ -20,19 +20,19 @@ export function Banners() {
           </strong>
           <span>
             since {clockTime(one.since, now.value)} ({formatAge(now.value - one.since)}).{' '}
-            {one.state === 'not_responding' ? 'It is asked again until it answers.' : one.message}
+            {one.state === 'not_responding' ? 'gpuwarden keeps trying.' : one.message}
           </span>
         </p>
       ))}
       {isSimulated.value && (
         <p class="banner simulated">
           <strong>SIMULATED</strong> These GPUs do not exist:{' '}
-          {isReplay.value ? 'the recording is one of the demo.' : 'no GPU was found, or the demo was asked for.'}
+          {isReplay.value ? 'the recording was made with the demo source.' : 'no GPU was found, or the demo source was chosen.'}
         </p>
       )}
       {isReplay.value && (
         <p class="banner info">
-          <strong>REPLAY</strong> A recording is played: times are those of the recording.
+          <strong>REPLAY</strong> This is a recording, and times are those of the recording.
         </p>
       )}
     </section>

@@ -6,7 +6,6 @@ import { placeHash } from '../place.ts'
 import { clockTime, formatAge, formatPercent, severityTone } from '../words.ts'
 import { Badge } from './parts.tsx'
 
-/** A finding in plain words, with what to do about it. */
 export function FindingItem({ finding, isShort = false }: { readonly finding: Finding; readonly isShort?: boolean }) {
   const at = present()
   return (
@@ -15,8 +14,8 @@ export function FindingItem({ finding, isShort = false }: { readonly finding: Fi
       <div class="body">
         <span>{finding.message}</span>
         <span class="tiny faint">
-          {finding.detector} · since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · {formatPercent(finding.confidence)}{' '}
-          sure
+          {finding.detector} · since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · confidence{' '}
+          {formatPercent(finding.confidence)}
           {finding.provenance === 'simulated' ? ' · SIMULATED' : ''}
           <SubjectLinks finding={finding} />
         </span>

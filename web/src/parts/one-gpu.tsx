@@ -19,7 +19,7 @@ export function GpuChoice({ current, onChoose }: { readonly current: string; rea
   )
 }
 
-/** Nothing while figures are live: a stale one never looks like it. */
+/** Nothing while figures are live: a stale one never looks live. */
 export function GpuNotice({ cell }: { readonly cell: GpuCell }) {
   const freshness = cell.freshness.value
   if (freshness.kind === 'live') return null

@@ -1,4 +1,3 @@
-/** The small pieces that all pages are made of. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Tone } from '../words.ts'
@@ -49,12 +48,12 @@ export function Fact({
 
 export interface MeterPart {
   readonly ratio: number
-  /** A class that gives the colour: `fill-1` … `fill-8`, `fill-warning`, `fill-critical`. */
+  /** A class that gives the color: `fill-1` … `fill-8`, `fill-warning`, `fill-critical`. */
   readonly fill: string
   readonly label?: string
 }
 
-/** A bar of parts that add up to at most 1. `value` says it in words for who cannot see it. */
+/** A bar of parts that add up to at most 1. `value` says it in words for screen readers. */
 export function Meter({
   parts,
   limit,
@@ -98,7 +97,6 @@ export function Empty({ title, children }: Partial<Children> & { readonly title:
   )
 }
 
-/** Something that was asked for did not work; null shows nothing. */
 export function Fault({ text }: { readonly text: string | null }) {
   return text === null ? null : (
     <p class="fault" role="alert">
@@ -153,7 +151,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   )
 }
 
-/** The clipboard is only there on https and on this very machine; elsewhere the old way. */
+/** The clipboard API needs https or this machine; elsewhere the old way. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')

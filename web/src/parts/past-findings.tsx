@@ -4,13 +4,13 @@ import { clockTime } from '../words.ts'
 
 const MOST = 20
 
-/** Troubles that are over: from when to when, and what was said last. Nothing when there are none. */
+/** Resolved findings: from when to when, and their last message. */
 export function PastFindings({ list }: { readonly list: readonly Finding[] }) {
   if (list.length === 0) return null
   const at = now.peek()
   return (
     <details class="small">
-      <summary>Over ({list.length})</summary>
+      <summary>Resolved ({list.length})</summary>
       <ul class="past-findings">
         {list.slice(0, MOST).map((finding) => (
           <li key={`${finding.fingerprint}${finding.since}`}>

@@ -9,7 +9,7 @@ export function RangePicker() {
   const [isOpen, setOpen] = useState(false)
   return (
     <div class="toolbar">
-      <fieldset class="choices" aria-label="Span of time">
+      <fieldset class="choices" aria-label="Time range">
         {RANGES.map((one) => (
           <button
             key={one.name}
@@ -38,7 +38,7 @@ function CustomRange({ onDone }: { readonly onDone: () => void }) {
     const form = new FormData(event.currentTarget as HTMLFormElement)
     const begin = new Date(String(form.get('from'))).getTime()
     const end = new Date(String(form.get('to'))).getTime()
-    if (!(end > begin)) return setFault('The end has to be after the beginning.')
+    if (!(end > begin)) return setFault('The end must be after the beginning.')
     chooseRange({ kind: 'fixed', from: begin, to: end })
     onDone()
   }

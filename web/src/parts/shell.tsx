@@ -1,4 +1,3 @@
-/** The bar at the top and the line at the bottom of every page. */
 import { computed } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isOpenAlert, openAlertsInWords } from '../../../src/core/known/alerts.ts'
@@ -57,7 +56,6 @@ function isCurrent(name: string, current: string): boolean {
   return name === (PAGES.find((page) => page.name === current)?.under ?? current)
 }
 
-/** As `gpuwarden top` counts them. */
 function AlertCount() {
   const list = open.value
   if (list.length === 0) return null
@@ -76,7 +74,7 @@ function Link() {
     return (
       <span
         class={`linkstate ${oldest === null ? '' : oldest < LIVE_MS ? 'live' : 'old'}`}
-        title={oldest === null ? 'No reading has come yet' : 'Age of the oldest reading shown'}
+        title={oldest === null ? 'No readings yet' : 'Age of the oldest reading shown'}
       >
         <i /> {oldest === null ? 'waiting' : oldest < LIVE_MS ? 'live' : `${formatAge(oldest)} old`}
       </span>

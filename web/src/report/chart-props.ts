@@ -1,4 +1,4 @@
-/** From what a report tells of a chart to what the page's charts are given. */
+/** From a report's chart data to the properties of the page's charts. */
 import { formatWhole } from '../../../src/core/format.ts'
 import type { Reading } from '../../../src/core/model.ts'
 import type { ChartUnit, ReportChart, ReportMark, ReportPageData } from '../../../src/core/report-page.ts'

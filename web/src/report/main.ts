@@ -1,4 +1,4 @@
-/** The script inside a report: draws its charts, which share one crosshair and one span of time, and says times in the reader's zone. */
+/** The script inside a report: draws its charts, which share one crosshair and one time range, in the reader's time zone. */
 import '../style/tokens.css'
 import '../style/base.css'
 import '../style/chart.css'
@@ -11,7 +11,7 @@ import { chartProps } from './chart-props.ts'
 import { ReportFigure } from './report-figure.ts'
 import { toggleTheme } from './theme.ts'
 
-/** Less than this is a click, not a span of time. */
+/** Less than this is a click, not a time range. */
 const SHORTEST_MS = 50
 /** Around a finding that was clicked, on each side. */
 const AROUND = 1 / 20
@@ -65,7 +65,7 @@ function byId(id: string): HTMLElement {
 
 for (const time of document.querySelectorAll<HTMLElement>('time[data-from]'))
   time.textContent = timeText(Number(time.dataset.from), time.dataset.to === undefined ? null : Number(time.dataset.to), 'local')
-byId('zone').textContent = `Times are those of your zone, ${zoneName(data.to)}.`
+byId('zone').textContent = `Times are in your time zone, ${zoneName(data.to)}.`
 for (const row of document.querySelectorAll<HTMLElement>('tr[data-at]'))
   row.addEventListener('click', () => {
     const at = Number(row.dataset.at)

@@ -1,4 +1,3 @@
-/** One chart of a report, with its title and a legend that hides lines. */
 import { KEYS_TEXT, onChartKey } from '../chart/keys.ts'
 import { type MountedChart, mountChart, USUAL_HEIGHT_PX } from '../chart/mount.ts'
 import { chartData, writeLegend } from '../chart/options.ts'

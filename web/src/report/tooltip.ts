@@ -1,4 +1,3 @@
-/** What is under the pointer, in words. */
 import type { ChartSeries, TimeChartProps } from '../chart/time-chart.tsx'
 import { momentText } from '../chart/time-ticks.ts'
 import { NOT_FINITE } from './chart-props.ts'
@@ -28,7 +27,6 @@ function figureLine(one: ChartSeries, index: number, { format }: TimeChartProps)
   return `${one.label}  ${format(value)}${range}`
 }
 
-/** The closest point with a figure. */
 function nearest({ values }: ChartSeries, index: number): number | null {
   for (let distance = 0; distance < NEAR_POINTS; distance++)
     for (const point of [index - distance, index + distance]) if ((values[point] ?? null) !== null) return point

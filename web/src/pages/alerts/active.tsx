@@ -13,7 +13,7 @@ const MUTED: Readonly<Record<NonNullable<AlertView['mutedBy']>, string>> = {
   silence: 'silenced',
   maintenance: 'maintenance',
   acknowledged: 'acknowledged',
-  simulated: 'simulated: nobody is told',
+  simulated: 'simulated: no notifications',
 }
 
 export function ActiveAlerts({ alerts, onChange }: { readonly alerts: readonly AlertView[]; readonly onChange: () => void }) {
@@ -61,7 +61,7 @@ function Alert({
         <Badge tone={state === 'resolved' ? 'good' : severityTone(finding.severity)}>{state === 'firing' ? finding.severity : state}</Badge>
         {alert.mutedBy !== null && <Badge tone={alert.mutedBy === 'simulated' ? 'simulated' : 'muted'}>{MUTED[alert.mutedBy]}</Badge>}
         {alert.flapping && (
-          <Badge tone="warning" title="It comes and goes: told once, not every time">
+          <Badge tone="warning" title="It comes and goes: notified once, not every time">
             flapping
           </Badge>
         )}
@@ -79,10 +79,10 @@ function Alert({
       </div>
       <p>{finding.message}</p>
       <p class="tiny faint">
-        since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · {formatPercent(finding.confidence)} sure
-        {alert.told.length > 0 && ` · told: ${alert.told.join(', ')}`}
-        {alert.waiting.length > 0 && ` · on its way to ${alert.waiting.join(', ')}`}
-        {alert.unconfirmed && ' · from before the agent was started, not seen again since'}
+        since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · confidence {formatPercent(finding.confidence)}
+        {alert.told.length > 0 && ` · notified: ${alert.told.join(', ')}`}
+        {alert.waiting.length > 0 && ` · sending to ${alert.waiting.join(', ')}`}
+        {alert.unconfirmed && ' · from before the agent started, not seen since'}
         {alert.acknowledged &&
           ` · acknowledged by ${alert.acknowledged.by || 'somebody'} until ${clockTime(alert.acknowledged.until, now.value)}`}
       </p>
@@ -98,7 +98,7 @@ function Alert({
         <div class="toolbar">
           {alert.acknowledged ? (
             <button type="button" onClick={withdraw}>
-              Withdraw acknowledgement
+              Withdraw acknowledgment
             </button>
           ) : (
             <button type="button" onClick={onAcknowledge}>
@@ -129,7 +129,7 @@ function Acknowledge({ alert, onClose }: { readonly alert: AlertView; readonly o
     <Dialog title="Acknowledge" onClose={() => onClose(false)}>
       <form onSubmit={submit}>
         <p class="small">{alert.finding.message}</p>
-        <p class="small faint">You take care of it: nobody is reminded until then, unless it gets worse.</p>
+        <p class="small faint">You are taking care of it: no reminders until then, unless it gets worse.</p>
         <DurationField seconds={seconds} onChange={setSeconds} />
         <label class="field">
           Your name

@@ -31,7 +31,7 @@ export function Channels() {
       <Fault text={fault} />
       {answer !== null && answer.channels.length === 0 && (
         <Empty title="No channel is configured">
-          Alerts are kept here only. Set SMTP_SERVER, EMAIL_ADDRESS and TO_EMAILS for e-mail, or add a channel to the configuration: see
+          Alerts are shown here only. Set SMTP_SERVER, EMAIL_ADDRESS and TO_EMAILS for e-mail, or add a channel to the configuration: see
           docs/channels.md.
         </Empty>
       )}

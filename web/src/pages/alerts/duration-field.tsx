@@ -5,7 +5,7 @@ export const DURATIONS = [
   { seconds: 7 * 24 * 3600, label: '1 week' },
 ] as const
 
-/** How long something lasts: nothing here is for ever. */
+/** How long something lasts: nothing here is forever. */
 export function DurationField({ seconds, onChange }: { readonly seconds: number; readonly onChange: (seconds: number) => void }) {
   return (
     <label class="field">

@@ -26,9 +26,9 @@ export function PastAlerts() {
       }
     >
       <Fault text={fault} />
-      {answer !== null && shown.length === 0 && <Empty title={text === '' ? 'No alert has ended yet' : 'Nothing fits'} />}
+      {answer !== null && shown.length === 0 && <Empty title={text === '' ? 'No alert has ended yet' : 'No match'} />}
       {shown.length > 0 && (
-        <ScrollBox label="Alerts that are over">
+        <ScrollBox label="Past alerts">
           <table>
             <thead>
               <tr>

@@ -4,9 +4,9 @@ import { Badge, Fault, Panel } from '../../parts/parts.tsx'
 import { type PushState, pushState, subscribe, unsubscribe } from '../../push.ts'
 
 const WORDS: Readonly<Record<PushState, string>> = {
-  on: 'This browser gets a notification for every alert, also when this page is closed.',
-  off: 'Let this browser tell you of alerts, also when this page is closed. On a phone, first add this page to the home screen.',
-  denied: 'The browser was told not to show notifications of this address. Allow them in its settings for this site.',
+  on: 'This browser gets a notification for every alert, even when this page is closed.',
+  off: 'Get a notification for every alert, even when this page is closed. On a phone, add this page to the home screen first.',
+  denied: 'The browser blocks notifications from this address. Allow them in its settings for this site.',
   insecure: 'Browsers allow notifications only over https or from the same machine. Put a proxy with a certificate in front of the agent.',
   unsupported: 'This browser has no web push.',
 }
@@ -19,12 +19,12 @@ export function PushOptIn() {
   const change = (action: () => Promise<void>) => {
     setFault(null)
     action()
-      .catch((error: unknown) => setFault(error instanceof DOMException ? `The browser said no: ${error.message}` : inWords(error)))
+      .catch((error: unknown) => setFault(error instanceof DOMException ? `The browser refused: ${error.message}` : inWords(error)))
       .finally(look)
   }
   return (
     <Panel
-      title="Notifications of this browser"
+      title="Notifications in this browser"
       aside={state === 'on' ? <Badge tone="good">on</Badge> : state === null ? null : <Badge tone="muted">off</Badge>}
     >
       {state !== null && <p class="small">{WORDS[state]}</p>}

@@ -3,7 +3,6 @@ import type { AlertView } from '../../answers.ts'
 
 export interface Suggestion {
   readonly words: string
-  /** One matcher a line. */
   readonly matchers: string
 }
 
@@ -13,10 +12,9 @@ export function suggestions(fingerprint: string | null, alert: AlertView | null)
   if (!alert) return [only]
   const { detector, subject } = alert.finding
   const more: Suggestion[] = []
-  if (subject.gpu !== null)
-    more.push({ words: `Everything of ${detector} on this GPU`, matchers: `detector=${detector}\ngpu=${subject.gpu}` })
+  if (subject.gpu !== null) more.push({ words: `All ${detector} alerts on this GPU`, matchers: `detector=${detector}\ngpu=${subject.gpu}` })
   if (subject.user !== null)
-    more.push({ words: `Everything of ${detector} for ${subject.user}`, matchers: `detector=${detector}\nuser=${subject.user}` })
-  more.push({ words: `Everything of ${detector} on this host`, matchers: `detector=${detector}` })
+    more.push({ words: `All ${detector} alerts for ${subject.user}`, matchers: `detector=${detector}\nuser=${subject.user}` })
+  more.push({ words: `All ${detector} alerts on this host`, matchers: `detector=${detector}` })
   return [only, ...more]
 }

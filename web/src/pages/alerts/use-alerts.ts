@@ -5,11 +5,10 @@ import type { AlertsAnswer } from '../../../../src/core/known/alerts.ts'
 import { alerts, onEvent, takeAlerts } from '../../live/store.ts'
 import { useAnswer } from '../../poll.ts'
 
-/** The stream tells of every change: this is for what nobody thought of. */
+/** The stream carries every change: this is a safety net. */
 export const SAFETY_MS = 60_000
 
 export interface ShownAlerts {
-  /** null: not known yet. */
   readonly alerts: readonly AlertView[] | null
   readonly fault: string | null
   readonly code: string | null
@@ -24,7 +23,7 @@ export function useAlerts(): ShownAlerts {
   return { alerts: alerts.value, fault, code, again }
 }
 
-/** Called with what the stream tells of alerts, for as long as the page is shown. */
+/** Called with the alerts of the stream, for as long as the page is shown. */
 export function useAlertsEvent(listener: (event: AlertsEvent) => void): void {
   const latest = useRef(listener)
   latest.current = listener

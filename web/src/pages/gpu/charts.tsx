@@ -72,7 +72,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
     hasMarkList: false,
     onZoom: zoomTo,
     onReset: zoomOut,
-    empty: track.state === 'loading' ? 'Loading…' : 'The agent has no readings of this span of time.',
+    empty: track.state === 'loading' ? 'Loading…' : 'The agent has no readings for this time range.',
   } satisfies Partial<TimeChartProps>
   const total = info.memoryTotalBytes
   const shown = marks.filter(({ at: moment }) => moment >= track.from && moment <= track.to)
@@ -155,7 +155,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
                 {label} {formatDuration(ms)}
               </Badge>
             ))}
-            {bands.length === 0 && at.length > 0 && <span class="faint">Clocks were not held back.</span>}
+            {bands.length === 0 && at.length > 0 && <span class="faint">Clocks were not limited.</span>}
           </div>
         </Panel>
         <Panel>
@@ -175,7 +175,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
       </div>
       {/* Below the charts: what is added to it must not push them away. */}
       {shown.length > 0 && (
-        <ul class="chart-marks happened" aria-label="What happened in this span of time">
+        <ul class="chart-marks happened" aria-label="What happened in this time range">
           {shown.slice(-MOST_MARKS).map((mark) => (
             <li key={`${mark.at}${mark.label}`} class={`tone-${mark.tone}`}>
               <time>{clockTime(mark.at, track.to)}</time> {mark.label}
@@ -191,7 +191,7 @@ function limit(value: Reading, label: string, tone: 'critical' | 'warning' = 'cr
   return value === null ? [] : [{ value, label, tone }]
 }
 
-/** Lines for what this card tells; a field that it never tells has none. */
+/** Lines for what this card reports. */
 function known(track: Track, wanted: readonly (readonly [GpuField, string, boolean?])[]): readonly ChartSeries[] {
   return wanted.flatMap(([field, label, area], color) => {
     const values = track.columns[field] ?? []

@@ -1,4 +1,4 @@
-/** What happened to a GPU in a span of time: findings and the driver's events, as marks on its charts. */
+/** What happened to a GPU in a time range: findings and driver events, as marks on its charts. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { isAboutGpu } from '../../../../src/core/known/about-gpu.ts'

@@ -78,7 +78,7 @@ function pidOf({ run }: Allocator, processes: readonly GpuProcess[], taken: Read
 export interface Reserve {
   readonly reservedBytes: number
   readonly parts: readonly { readonly name: LedgerName; readonly bytes: number; readonly explanation: string }[]
-  /** What is held in unusable pieces ÷ reserved; null when the allocator does not tell. */
+  /** Fragmented ÷ reserved; null when the allocator does not report it. */
   readonly fragmentedRatio: Reading
 }
 
@@ -99,12 +99,12 @@ export interface Judgement {
 }
 
 export function judge(ratio: Reading): Judgement {
-  if (ratio === null) return { words: 'This allocator does not tell how its free pieces lie.', tone: 'muted' }
-  if (ratio < 0.02) return { words: 'Hardly any of it is in pieces that cannot be used.', tone: 'good' }
-  if (ratio < 0.1) return { words: 'A little of it is in pieces that may not fit the next request: nothing to do.', tone: 'plain' }
+  if (ratio === null) return { words: 'This allocator does not report its fragmentation.', tone: 'muted' }
+  if (ratio < 0.02) return { words: 'Almost none of it is fragmented.', tone: 'good' }
+  if (ratio < 0.1) return { words: 'A little of it is fragmented: nothing to do.', tone: 'plain' }
   const share = ratio < 0.25 ? 'A noticeable part' : 'Much'
   return {
-    words: `${share} of it is in pieces that large requests do not fit into. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True helps.`,
+    words: `${share} of it is fragmented: large requests may not fit. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True helps.`,
     tone: ratio < 0.25 ? 'warning' : 'critical',
   }
 }

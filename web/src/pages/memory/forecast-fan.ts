@@ -44,7 +44,7 @@ function startBytes({ evidence }: Finding, usedBytes: Reading, totalBytes: numbe
   return usedBytes ?? 0
 }
 
-/** Findings about one GPU's memory, the nearest end first. Of a run only the number of its GPU is told. */
+/** Findings about one GPU's memory, the nearest end first. A run names only the number of its GPU. */
 export function forecastsOf(findings: readonly Finding[], gpu: { readonly id: string; readonly index: number }): readonly Finding[] {
   return findings
     .filter((one) => one.detector === 'oom' && isAbout(one, gpu))

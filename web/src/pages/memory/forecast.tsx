@@ -1,4 +1,3 @@
-/** When this GPU's memory will be full: the past, the fan of what may come, and how sure that is. */
 import type { ReadonlySignal } from '@preact/signals'
 import type { Finding, RiskLevel } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
@@ -37,7 +36,7 @@ export function ForecastPanel({ cell, range, track, allocators }: ForecastProps)
         ) : nearest?.riskLevel ? (
           <Badge tone={RISK_TONES[nearest.riskLevel]}>risk {nearest.riskLevel}</Badge>
         ) : reason?.isJudged ? (
-          <Badge tone="good">no end in sight</Badge>
+          <Badge tone="good">no OOM ahead</Badge>
         ) : (
           <Badge tone="muted">not known</Badge>
         )
@@ -71,14 +70,14 @@ function Statement({ finding }: { readonly finding: Finding }) {
         <Fact label="Full at" tone={RISK_TONES[finding.riskLevel ?? 'low']}>
           {moment(predictedAt)}
         </Fact>
-        <Fact label="That is in">{predictedAt === null ? NOT_AVAILABLE : formatAge(predictedAt - at)}</Fact>
-        <Fact label="At the earliest – at the latest">
+        <Fact label="Full in">{predictedAt === null ? NOT_AVAILABLE : formatAge(predictedAt - at)}</Fact>
+        <Fact label="Earliest – latest">
           {moment(predictedEarliestAt)} – {moment(predictedLatestAt)}
         </Fact>
         <Fact label="Confidence">{formatPercent(confidence)}</Fact>
-        <Fact label="Grows by">{typeof evidence.bytesPerSecond === 'number' ? pace(evidence.bytesPerSecond) : NOT_AVAILABLE}</Fact>
-        <Fact label="Room left">{typeof evidence.roomBytes === 'number' ? formatBytes(evidence.roomBytes) : NOT_AVAILABLE}</Fact>
-        <Fact label="Concluded from">
+        <Fact label="Growth">{typeof evidence.bytesPerSecond === 'number' ? pace(evidence.bytesPerSecond) : NOT_AVAILABLE}</Fact>
+        <Fact label="Memory left">{typeof evidence.roomBytes === 'number' ? formatBytes(evidence.roomBytes) : NOT_AVAILABLE}</Fact>
+        <Fact label="Based on">
           {subject.run === null ? (
             'the device'
           ) : (
@@ -125,7 +124,7 @@ function FanChart({ cell, range, track, finding }: Omit<ForecastProps, 'allocato
     <>
       <Fault text={fault} />
       <TimeChart
-        title={fan ? 'Memory in use, and what may come' : 'Memory in use'}
+        title={fan ? 'Memory in use, with forecast' : 'Memory in use'}
         at={at}
         series={[{ label: 'in use', values: used, area: true, min: min?.memoryUsedBytes, max: max?.memoryUsedBytes }]}
         from={from}
@@ -140,14 +139,16 @@ function FanChart({ cell, range, track, finding }: Omit<ForecastProps, 'allocato
             ? [{ from: predictedEarliestAt, to: predictedLatestAt, label: 'full', tone: 'critical' }]
             : []
         }
-        marks={fan && predictedAt !== null ? [{ at: predictedAt, label: 'full, as expected', tone: 'critical' }] : []}
+        marks={fan && predictedAt !== null ? [{ at: predictedAt, label: 'expected to be full', tone: 'critical' }] : []}
         height={240}
         onZoom={zoomTo}
         onReset={zoomOut}
-        empty={state === 'loading' ? 'Loading…' : 'The agent has no readings of this span of time.'}
+        empty={state === 'loading' ? 'Loading…' : 'The agent has no readings for this time range.'}
       />
       {fan && finding?.subject.run != null && (
-        <p class="tiny faint">The forecast follows what the run needs. It begins below what is in use where the run also keeps a cache.</p>
+        <p class="tiny faint">
+          The forecast follows what the run needs. It starts below the memory in use when the run also holds a cache.
+        </p>
       )}
     </>
   )

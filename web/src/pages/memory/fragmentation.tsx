@@ -1,11 +1,13 @@
 /** How the allocators of runs on this GPU use what they reserved. Cache that can be given back is not fragmentation. */
+
 import type { ReadonlySignal } from '@preact/signals'
+import { ledgerLabel } from '../../../../src/core/memory/oom-report.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
 import { Badge, Empty, Meter, Panel } from '../../parts/parts.tsx'
 import { formatAge, formatBytes, formatPercent, formatShare } from '../../words.ts'
 import { type Allocator, isFresh, judge, reserveOf } from './allocators.ts'
-import { PARTS } from './ledger-now.tsx'
+import { FILLS } from './ledger-now.tsx'
 
 export function FragmentationPanel({
   cell,
@@ -19,7 +21,7 @@ export function FragmentationPanel({
     <Panel title="Fragmentation">
       {list.length === 0 ? (
         <Empty title={`No run on GPU ${cell.info.value.label} reports its allocator`}>
-          Only the program itself knows how its memory lies: add the callback of the gpuwarden SDK to the training, two lines.
+          Only the program knows its allocator: add the callback of the gpuwarden SDK to the training code, two lines.
         </Empty>
       ) : (
         <ul class="list">
@@ -45,17 +47,19 @@ function OneAllocator({ allocator: { step, run, isGuess } }: { readonly allocato
           {step.rank > 0 ? `, rank ${step.rank}` : ''}
         </strong>
         <span class="grow" />
-        <Badge tone={tone}>{reserve?.fragmentedRatio == null ? 'not told' : `${formatPercent(reserve.fragmentedRatio)} fragmented`}</Badge>
+        <Badge tone={tone}>
+          {reserve?.fragmentedRatio == null ? 'not reported' : `${formatPercent(reserve.fragmentedRatio)} fragmented`}
+        </Badge>
       </div>
       {reserve && (
         <>
           <Meter
-            label={`Reserve of ${run?.name ?? step.run}`}
-            value={reserve.parts.map(({ name, bytes }) => `${PARTS[name].label} ${formatBytes(bytes)}`).join(', ')}
+            label={`Memory reserved by ${run?.name ?? step.run}`}
+            value={reserve.parts.map(({ name, bytes }) => `${ledgerLabel(name)} ${formatBytes(bytes)}`).join(', ')}
             parts={reserve.parts.map(({ name, bytes }) => ({
               ratio: bytes / reserve.reservedBytes,
-              fill: PARTS[name].fill,
-              label: `${PARTS[name].label}: ${formatBytes(bytes)}`,
+              fill: FILLS[name],
+              label: `${ledgerLabel(name)}: ${formatBytes(bytes)}`,
             }))}
           />
           <table class="reserve-table small">
@@ -63,7 +67,7 @@ function OneAllocator({ allocator: { step, run, isGuess } }: { readonly allocato
               {reserve.parts.map(({ name, bytes, explanation }) => (
                 <tr key={name} title={explanation}>
                   <th scope="row">
-                    <i class={`swatch ${PARTS[name].fill}`} /> {PARTS[name].label}
+                    <i class={`swatch ${FILLS[name]}`} /> {ledgerLabel(name)}
                   </th>
                   <td class="number">{formatBytes(bytes)}</td>
                   <td class="number faint">{formatShare(bytes, reserve.reservedBytes)}</td>
@@ -81,9 +85,9 @@ function OneAllocator({ allocator: { step, run, isGuess } }: { readonly allocato
       <p class="small breakable">{words}</p>
       <p class="tiny faint">
         Step {step.step}, {formatAge(at - step.at)} ago
-        {step.memoryPeakAllocatedBytes !== null && ` · tensors at most ${formatBytes(step.memoryPeakAllocatedBytes)}`}
-        {step.allocRetries !== null && step.allocRetries > 0 && ` · had to empty its cache ${step.allocRetries} times`}
-        {isGuess && ' · taken to be on this GPU because what it reserved fits'}
+        {step.memoryPeakAllocatedBytes !== null && ` · peak allocated ${formatBytes(step.memoryPeakAllocatedBytes)}`}
+        {step.allocRetries !== null && step.allocRetries > 0 && ` · ${step.allocRetries} allocation retries`}
+        {isGuess && ' · assumed to be on this GPU: its reserved memory fits'}
       </p>
     </li>
   )

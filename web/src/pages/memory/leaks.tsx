@@ -34,7 +34,7 @@ export function LeakPanel({ cell }: { readonly cell: GpuCell }) {
         <Empty title="Nothing leaks">
           GPU {cell.info.value.label}
           {watched === 0 ? '' : `, ${watched === 1 ? 'its process' : `the largest of its ${watched} processes`}`} and the runs on it are
-          followed; slow growth needs some minutes to be told from a cache that fills.
+          watched; it takes some minutes to tell slow growth from a filling cache.
         </Empty>
       ) : (
         <ul class="list leaks">
@@ -81,14 +81,14 @@ function Leak({ finding, cell }: { readonly finding: Finding; readonly cell: Gpu
         <span class="tiny faint">{SOURCES[String(evidence.source)] ?? ''}</span>
       </div>
       <div class="facts">
-        <Fact label="Grows by" tone="warning">
+        <Fact label="Growth" tone="warning">
           {perSecond === null ? NOT_AVAILABLE : pace(perSecond)}
           {perStep !== null && <small class="faint"> ({formatBytes(perStep)} per step)</small>}
         </Fact>
         <Fact label="Since">
           {clockTime(finding.since, at)} <small class="faint">({formatAge(at - finding.since)})</small>
         </Fact>
-        <Fact label="Grown in all">{formatBytes(known('riseBytes'))}</Fact>
+        <Fact label="Total growth">{formatBytes(known('riseBytes'))}</Fact>
         <Fact label="Full in">{full === null ? NOT_AVAILABLE : `about ${formatDuration(full * 1000)}`}</Fact>
         <Fact label="Confidence">{formatPercent(finding.confidence)}</Fact>
       </div>

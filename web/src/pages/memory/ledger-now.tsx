@@ -1,7 +1,7 @@
-/** Where this GPU's memory is at this moment: parts that add up to all of it. */
 import type { ReadonlySignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { LedgerEntry, LedgerName } from '../../../../src/core/memory/ledger.ts'
+import { ledgerLabel } from '../../../../src/core/memory/oom-report.ts'
 import type { ProcessView } from '../../../../src/core/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
@@ -10,20 +10,21 @@ import { Empty, Panel } from '../../parts/parts.tsx'
 import { formatBytes, formatShare } from '../../words.ts'
 import { type Allocator, ledgerNow } from './allocators.ts'
 
-export const PARTS: Readonly<Record<LedgerName, { readonly label: string; readonly fill: string }>> = {
-  torch_allocated: { label: 'Tensors', fill: 'fill-1' },
-  torch_rounding: { label: 'Rounding', fill: 'fill-5' },
-  torch_pending_free: { label: 'Freed, still awaited', fill: 'fill-6' },
-  torch_inactive_split: { label: 'Unusable pieces', fill: 'fill-8' },
-  torch_releasable_cache: { label: 'Cache that can be given back', fill: 'fill-2' },
-  non_torch: { label: 'Context and libraries', fill: 'fill-4' },
-  other_processes: { label: 'Processes', fill: 'fill-3' },
-  other: { label: 'Not attributed', fill: 'fill-7' },
-  driver_reserve: { label: 'Driver reserve', fill: 'fill-reserved' },
-  free: { label: 'Free', fill: 'fill-none' },
+/** Classes of the colors, in the order in which the parts are shown. */
+export const FILLS: Readonly<Record<LedgerName, string>> = {
+  torch_allocated: 'fill-1',
+  torch_rounding: 'fill-5',
+  torch_pending_free: 'fill-6',
+  torch_inactive_split: 'fill-8',
+  torch_releasable_cache: 'fill-2',
+  non_torch: 'fill-4',
+  other_processes: 'fill-3',
+  other: 'fill-7',
+  driver_reserve: 'fill-reserved',
+  free: 'fill-none',
 }
 
-const ORDER = Object.keys(PARTS) as readonly LedgerName[]
+const ORDER = Object.keys(FILLS) as readonly LedgerName[]
 const MOST_NAMES = 4
 
 export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; readonly allocators: ReadonlySignal<readonly Allocator[]> }) {
@@ -34,7 +35,7 @@ export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; read
   if (!ledger || sample.memoryUsedBytes === null)
     return (
       <Panel title="Where it is now">
-        <Empty title={sample ? 'This GPU does not tell how much memory is in use' : 'No readings yet'}>
+        <Empty title={sample ? 'This GPU does not report how much memory is in use' : 'No readings yet'}>
           {info.unavailable.memoryUsedBytes ?? 'The ledger appears with the first readings.'}
         </Empty>
       </Panel>
@@ -46,17 +47,18 @@ export function LedgerPanel({ cell, allocators }: { readonly cell: GpuCell; read
       <div class={isLive ? 'ledger' : 'ledger stale'}>
         <LedgerTable
           label={`Memory of GPU ${info.label}`}
-          words={ledger.entries.map(({ name, bytes }) => `${PARTS[name].label} ${formatBytes(bytes)}`).join(', ')}
+          words={ledger.entries.map(({ name, bytes }) => `${ledgerLabel(name)} ${formatBytes(bytes)}`).join(', ')}
           lines={rows.map(({ name, bytes, explanation }) => ({
             name,
-            ...PARTS[name],
+            label: ledgerLabel(name),
+            fill: FILLS[name],
             size: formatBytes(bytes),
             share: formatShare(bytes, ledger.totalBytes),
             ratio: share(bytes),
             explanation: name === 'other_processes' ? <Holders processes={cell.processes.value} /> : explanation,
           }))}
           total={formatBytes(ledger.totalBytes)}
-          note={ledger.adjusted && 'Figures of different moments did not quite fit together; a part was cut so that the sum is right.'}
+          note={ledger.adjusted && 'Figures from different moments did not add up exactly; one part was reduced so that the sum is right.'}
         />
       </div>
     </Panel>
@@ -78,5 +80,5 @@ function Holders({ processes }: { readonly processes: readonly ProcessView[] }) 
   const list = [...processes].sort((a, b) => (b.memoryUsedBytes ?? 0) - (a.memoryUsedBytes ?? 0))
   const said = list.slice(0, MOST_NAMES).map(({ pid, info }) => `${info?.name ?? 'process'} ${pid} (${info?.user ?? 'unknown user'})`)
   const rest = list.length - said.length
-  return <span>Held by processes that report no figures of their own: {`${said.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}.`}</span>
+  return <span>Held by processes that report no allocator figures: {`${said.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}.`}</span>
 }

@@ -19,7 +19,7 @@ describe('whyNoForecast', () => {
       text: '30.0 GiB less than 30 s ago.',
       isJudged: true,
     })
-    expect(whyNoForecast(course([10 * GIB, 40 * GIB, 10 * GIB, 14 * GIB])).title).toBe('Memory rose, but not towards its end')
+    expect(whyNoForecast(course([10 * GIB, 40 * GIB, 10 * GIB, 14 * GIB])).title).toBe('Memory grew, but no OOM is ahead')
   })
 
   it('looks back five minutes and over gaps', () => {
@@ -37,6 +37,6 @@ describe('whyNoForecast', () => {
   })
 
   it('says when a run is followed instead', () => {
-    expect(whyNoForecast(course([GIB, GIB, GIB, GIB], { hasAllocator: true })).text).toContain('not what its cache keeps')
+    expect(whyNoForecast(course([GIB, GIB, GIB, GIB], { hasAllocator: true })).text).toContain('not its cache')
   })
 })

@@ -33,7 +33,7 @@ export function ProcessMemoryPanel({ cell, range, track }: PanelProps) {
     range.kind === 'last' ? REFRESH_MS : null,
   )
   const { answer, fault } = polled.value
-  // Read with each answer: a stack that moved every second would only tell when the device was read.
+  // Read with each answer: a stack that moved every second would only show when the device was read.
   const stack = useMemo(() => {
     const { at, columns } = track.peek()
     return answer && processStack(answer, { at, used: columns.memoryUsedBytes ?? [] })
@@ -69,7 +69,7 @@ export function ProcessMemoryPanel({ cell, range, track }: PanelProps) {
 function Rows({ rows }: { readonly rows: readonly ProcessRow[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section class="scroll-x tall" aria-label="Processes of this span of time" tabIndex={0}>
+    <section class="scroll-x tall" aria-label="Processes in this time range" tabIndex={0}>
       <table>
         <thead>
           <tr>

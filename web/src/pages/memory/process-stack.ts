@@ -23,7 +23,6 @@ export interface ProcessRow {
 export interface ProcessStack {
   readonly at: readonly number[]
   readonly layers: readonly ProcessLayer[]
-  /** Most memory first. */
   readonly rows: readonly ProcessRow[]
 }
 

@@ -45,7 +45,7 @@ function lastStep(run: string, rank: number, curve: RunCurve): TrainingStep | nu
   const step = curve.steps.at(-1)
   const at = curve.at.at(-1)
   if (step === undefined || at === undefined) return null
-  // Told only every so many steps: the last one that was told counts.
+  // Reported only every few steps: the last report counts.
   const last = (field: (typeof MEMORY_FIELDS)[number]) => columnOf(curve, field)?.findLast((value) => value !== null) ?? null
   const unsaid = {
     epoch: null,

@@ -1,4 +1,3 @@
-/** When a GPU's memory will be full, in words. */
 import type { Finding } from '../../../../src/core/model.ts'
 import type { Tone } from '../../words.ts'
 
@@ -21,7 +20,6 @@ export function forecastWords({ predictedAt, predictedEarliestAt, predictedLates
   return `full at ${time(predictedAt)}${interval}${level}`
 }
 
-/** Local; seconds only where they matter, the day only where it is another. */
 function timeOfDay(at: number, now: number, hasSeconds: boolean): string {
   const date = new Date(at)
   const time = [date.getHours(), date.getMinutes(), ...(hasSeconds ? [date.getSeconds()] : [])].map(two).join(':')

@@ -65,7 +65,7 @@ function Picture({ cell, isLarge }: { readonly cell: GpuCell; readonly isLarge: 
         <span>−5 min</span>
         <span class="grow" />
         <span>
-          <i class="swatch fill-1" /> utilisation
+          <i class="swatch fill-1" /> utilization
         </span>
         <span>
           <i class="swatch fill-2" /> memory
@@ -113,9 +113,9 @@ function Figures({
   return (
     <>
       <div class="card-use">
-        <div class="card-figure" title="Share of time in which the GPU had work">
+        <div class="card-figure" title="Share of time the GPU was busy">
           <b>{formatPercent(sample?.utilizationRatio ?? null)}</b>
-          <span class="label">utilisation</span>
+          <span class="label">utilization</span>
         </div>
         <div class="card-picture">{children}</div>
       </div>
@@ -168,7 +168,7 @@ interface AgainstProps {
   readonly limitName: string
 }
 
-/** A reading against the limit that the card itself tells. */
+/** A reading against the card's own limit. */
 function Against({ label, value, limit, unit, tone, limitName }: AgainstProps) {
   const figure = value === null ? NOT_AVAILABLE : `${Math.round(value)}`
   const of = limit === null ? ` ${unit}` : ` / ${Math.round(limit)} ${unit}`
@@ -184,7 +184,7 @@ function Against({ label, value, limit, unit, tone, limitName }: AgainstProps) {
         </span>
       </div>
       {limit === null ? (
-        <div class="no-meter" title="The card does not tell its limit" />
+        <div class="no-meter" title="The card does not report its limit" />
       ) : (
         <Meter
           label={label}
@@ -196,13 +196,13 @@ function Against({ label, value, limit, unit, tone, limitName }: AgainstProps) {
   )
 }
 
-/** What holds the clocks back, in words. */
+/** What limits the clocks, in words. */
 export function Clocks({ sample }: { readonly sample: GpuSample | null }) {
   if (!sample || sample.clockEventReasons === null) return <span class="faint">{NOT_AVAILABLE}</span>
   const reasons = clockReasons(sample.clockEventReasons)
   const worst = reasons.filter(({ words }) => words !== 'idle')
   const [first, ...others] = worst
-  if (!first) return <span class="faint">{reasons.length > 0 ? 'idle' : 'not held back'}</span>
+  if (!first) return <span class="faint">{reasons.length > 0 ? 'idle' : 'not limited'}</span>
   return (
     <span class="clock-reasons" title={worst.map(({ words }) => words).join(', ')}>
       <Badge tone={first.tone}>{first.words}</Badge>
@@ -215,9 +215,9 @@ export function Owners({ cell }: { readonly cell: GpuCell }) {
   const sample = cell.sample.value
   if (!sample) return <span class="faint">{NOT_AVAILABLE}</span>
   if (sample.state !== 'ok') return <span class="faint">{NOT_AVAILABLE}</span>
-  if (sample.processes === null) return <span class="faint">the driver does not tell</span>
+  if (sample.processes === null) return <span class="faint">not reported</span>
   const owners = ownersOf(cell.processes.value)
-  if (owners === null) return <span class="faint">nobody</span>
+  if (owners === null) return <span class="faint">no process</span>
   const count = cell.processes.value.length
   return (
     <a href={placeHash(['processes'], { gpu: cell.info.value.label })} title={`${owners}: ${formatCount(count, 'process', 'processes')}`}>

@@ -1,4 +1,3 @@
-/** Who holds a GPU's memory, and when it will be full. */
 import { forecastOf } from '../../../../src/core/known/about-gpu.ts'
 import type { GpuSample, ProcessView } from '../../../../src/core/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
@@ -74,7 +73,7 @@ function HolderItem({ holder }: { readonly holder: Holder }) {
 export function Forecast({ cell, isCurrent }: { readonly cell: GpuCell; readonly isCurrent: boolean }) {
   const info = cell.info.value
   const finding = isCurrent ? forecastOf(info, findings.value, runs.value) : null
-  if (!finding) return <span class="faint">{isCurrent ? 'no shortage foreseen' : 'no forecast'}</span>
+  if (!finding) return <span class="faint">{isCurrent ? 'no OOM ahead' : 'no forecast'}</span>
   return (
     <a class={`tone-${forecastTone(finding)}`} href={placeHash(['memory'], { gpu: info.label })} title={finding.message}>
       {forecastWords(finding, present())}

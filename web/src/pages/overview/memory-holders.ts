@@ -5,12 +5,11 @@ import { formatBytes } from '../../words.ts'
 
 export interface Holder {
   readonly key: string
-  /** Whose it is, short. */
   readonly label: string
   readonly title: string
   readonly bytes: number
   readonly ratio: number
-  /** Class of its colour; null for what is free. */
+  /** Class of its color; null for what is free. */
   readonly fill: string | null
   readonly pid: number | null
 }
@@ -24,7 +23,7 @@ export interface Holding {
 const MOST_SHOWN = 5
 const COLOURS = 6
 
-/** null when the device does not tell how much is in use. */
+/** null when the device does not report memory in use. */
 export function holdingOf(sample: GpuSample, processes: readonly ProcessView[]): Holding | null {
   const ledger = ledgerOf({
     totalBytes: sample.memoryTotalBytes,
@@ -55,7 +54,7 @@ export function holdingOf(sample: GpuSample, processes: readonly ProcessView[]):
 
 type MakeHolder = (key: string, label: string, title: string, bytes: number, fill: string | null, pid?: number | null) => Holder
 
-/** In the order in which they came, so that colours stay; the smallest are summed when there are many. */
+/** In the order in which they came, so that colors stay; the smallest are summed when there are many. */
 function byProcess(processes: readonly ProcessView[], sum: number, holder: MakeHolder): readonly Holder[] {
   const known = processes.filter(({ memoryUsedBytes }) => (memoryUsedBytes ?? 0) > 0)
   const shown = new Set(

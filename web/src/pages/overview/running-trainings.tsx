@@ -1,4 +1,3 @@
-/** The trainings that run now. */
 import { untracked } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { RunsAnswer } from '../../answers.ts'
@@ -16,13 +15,13 @@ const QUIET_MS = 60_000
 const MOST_SHOWN = 12
 
 export function RunningTrainings() {
-  // The stream tells steps as they come; means over a whole run are the agent's to know.
+  // The stream carries steps as they come; means over a whole run come from the agent.
   const { answer } = usePolled('runs', (signal) => ask<RunsAnswer>('/api/v1/runs', {}, { signal }), REFRESH_MS).value
   const listed = new Map((answer?.runs ?? []).map((run) => [run.id, run]))
   const rows = trainingRows(allRuns(), listed, findings.value, untracked(present))
   return (
     <Panel title="Running trainings" aside={<a href="#/training">All runs</a>}>
-      {rows.length > 0 && link.value.state === 'lost' && <p class="small tone-critical">As of when the agent was last heard:</p>}
+      {rows.length > 0 && link.value.state === 'lost' && <p class="small tone-critical">As of the last contact with the agent:</p>}
       {rows.length === 0 ? (
         <Empty title="No training is running">
           Start one with <code>gpuwarden run -- python train.py</code>, or report steps from your code with the SDK.

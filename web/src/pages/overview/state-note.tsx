@@ -11,7 +11,7 @@ const NAMES: Readonly<Record<Freshness['kind'], { readonly name: string; readonl
   stale: { name: 'stale', tone: 'warning' },
   ended: { name: 'ended', tone: 'muted' },
   lost: { name: 'lost', tone: 'critical' },
-  trouble: { name: 'trouble', tone: 'warning' },
+  trouble: { name: 'problem', tone: 'warning' },
 }
 
 /** A GPU that is lost is still asked: then its age says nothing. */
@@ -20,7 +20,7 @@ const FRESH_MS = 3000
 /** As large as the picture whose place it takes, so that nothing moves. */
 export function StateNote({ cell, freshness }: { readonly cell: GpuCell; readonly freshness: Freshness }) {
   const { name, tone } = NAMES[freshness.kind]
-  const words = freshness.kind === 'waiting' ? 'No sample has come yet' : freshness.kind === 'live' ? '' : freshness.words
+  const words = freshness.kind === 'waiting' ? 'No sample yet' : freshness.kind === 'live' ? '' : freshness.words
   return (
     <p class={`state-note ${tone}`} role="status" title={words}>
       <strong>{name}</strong>
@@ -34,7 +34,7 @@ export function StateBadge({ cell, freshness }: { readonly cell: GpuCell; readon
   const { name, tone } = NAMES[freshness.kind]
   if (freshness.kind === 'live') return <span class="faint tiny">live</span>
   return (
-    <span class={`badge ${tone}`} title={'words' in freshness ? freshness.words : 'No sample has come yet'}>
+    <span class={`badge ${tone}`} title={'words' in freshness ? freshness.words : 'No sample yet'}>
       {name.toUpperCase()} <Age cell={cell} />
     </span>
   )

@@ -1,4 +1,3 @@
-/** The whole machine in one line. */
 import type { ComponentChildren } from 'preact'
 import { countBySeverity } from '../../../../src/core/known/findings.ts'
 import type { Reading } from '../../../../src/core/model.ts'
@@ -23,7 +22,7 @@ export function TotalsBar() {
         {totals.gpus}
         {totals.notCurrent > 0 && <small class="tone-critical"> {totals.notCurrent} not current</small>}
       </Total>
-      <Total label="Utilisation, mean">{formatPercent(totals.utilizationRatio)}</Total>
+      <Total label="Utilization, mean">{formatPercent(totals.utilizationRatio)}</Total>
       <Total label="GPU memory" tone={memoryTone(memory)} aside={memory === null ? null : formatPercent(memory)}>
         {bytesOf(totals.memoryUsedBytes, totals.memoryTotalBytes)}
       </Total>

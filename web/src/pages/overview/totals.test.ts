@@ -16,7 +16,7 @@ function gpu(id: string, figures: Partial<GpuSample>, more: Partial<TotalsInput>
 const process = (pid: number, user: string | null) => ({ pid, info: user === null ? null : { user } }) as ProcessView
 
 describe('totalsOf', () => {
-  it('sums, and takes the mean of utilisation', () => {
+  it('sums, and takes the mean of utilization', () => {
     const totals = totalsOf([gpu('a', { utilizationRatio: 1 }), gpu('b', { utilizationRatio: 0.5, powerWatts: 100 })])
     expect(totals).toMatchObject({
       gpus: 2,

@@ -11,14 +11,14 @@ export interface TotalsInput {
 
 export interface Totals {
   readonly gpus: number
-  /** Parts of cards, beside the cards themselves. */
+  /** MIG instances, not counted as GPUs. */
   readonly migInstances: number
   readonly notCurrent: number
   readonly utilizationRatio: Reading
   readonly memoryUsedBytes: Reading
   readonly memoryTotalBytes: Reading
   readonly powerWatts: Reading
-  /** Sum of the caps; null when one of the cards does not tell its own. */
+  /** Sum of the caps; null when one card does not report its own. */
   readonly powerCapWatts: Reading
   readonly processes: Reading
   readonly users: number

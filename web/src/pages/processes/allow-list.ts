@@ -1,4 +1,4 @@
-/** The lines that make a process welcome, for the configuration file. */
+/** The allow-list entries for a process, for the configuration file. */
 import type { ProcessInfo } from '../../../../src/core/model.ts'
 
 export interface AllowEntry {
@@ -16,7 +16,7 @@ export function allowEntries(info: ProcessInfo, gpuLabel: string, policy: Policy
   const { user, container } = info
   const program = info.executable ?? info.name
   const isFirst = ['allowed_users', 'allowed_commands', 'allowed_containers'].every((key) => (policy[`policy.${key}`] ?? []).length === 0)
-  const first = isFirst ? ' This is the first rule: from then on everybody whom no rule names is an intruder.' : ''
+  const first = isFirst ? ' This is the first rule: from then on, everybody not named in a rule is an intruder.' : ''
   const entries: AllowEntry[] = []
   if (user !== null)
     entries.push({
@@ -29,21 +29,21 @@ export function allowEntries(info: ProcessInfo, gpuLabel: string, policy: Policy
     entries.push({
       name: 'command',
       label: 'Allow the program',
-      meaning: `Anybody may run this program on every GPU; * and ? stand for letters.${first}`,
+      meaning: `Anybody may run this program on every GPU; * and ? are wildcards.${first}`,
       yaml: yamlOf('allowed_commands', program, policy),
     })
   if (container !== null)
     entries.push({
       name: 'container',
       label: 'Allow the container',
-      meaning: `What runs in this container may use every GPU. A container that is started anew has another name.${first}`,
+      meaning: `What runs in this container may use every GPU. A new container has another name.${first}`,
       yaml: yamlOf('allowed_containers', container, policy),
     })
   if (user !== null)
     entries.push({
       name: 'claim',
       label: `Give GPU ${gpuLabel} to ${user}`,
-      meaning: `GPU ${gpuLabel} belongs to ${user}: whoever else uses it is an intruder.`,
+      meaning: `GPU ${gpuLabel} belongs to ${user}: anybody else who uses it is an intruder.`,
       yaml: yamlOf('claims', `${gpuLabel}=${user}`, policy),
     })
   return entries
@@ -60,7 +60,7 @@ function quoted(text: string): string {
   return JSON.stringify(text)
 }
 
-/** From the settings as the agent tells them. */
+/** From the settings as the agent reports them. */
 export function policyOf(settings: readonly { readonly key: string; readonly value: unknown }[]): Policy {
   const lists = settings
     .filter(({ key }) => key.startsWith('policy.'))

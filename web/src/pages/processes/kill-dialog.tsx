@@ -10,9 +10,13 @@ import { clockTime, formatAge, formatBytes, NOT_AVAILABLE } from '../../words.ts
 import type { ProcessRow } from './process-rows.ts'
 
 const SIGNALS = [
-  { name: 'SIGINT', label: 'Interrupt (INT)', what: 'As Ctrl+C does: training code can save a checkpoint and end by itself.' },
-  { name: 'SIGTERM', label: 'Terminate (TERM)', what: 'Asks it to end; it may still clean up. Programs that do not listen end at once.' },
-  { name: 'SIGKILL', label: 'Kill (KILL)', what: 'Ends it at once. It cannot refuse, and nothing is saved: what was not written is lost.' },
+  { name: 'SIGINT', label: 'Interrupt (INT)', what: 'Like Ctrl+C: training code can save a checkpoint and exit.' },
+  {
+    name: 'SIGTERM',
+    label: 'Terminate (TERM)',
+    what: 'Asks it to exit; it can still clean up. A program that does not handle the signal ends at once.',
+  },
+  { name: 'SIGKILL', label: 'Kill (KILL)', what: 'Ends it at once. Nothing is saved: what was not written to disk is lost.' },
 ] as const
 
 type SignalName = (typeof SIGNALS)[number]['name']
@@ -60,8 +64,7 @@ export function KillDialog({ row, onClose }: { readonly row: ProcessRow; readonl
           ))}
         </fieldset>
         <p class="small faint">
-          The agent signals only if this PID still is this very process, and writes to its log what was asked, from where, and what came of
-          it.
+          The agent sends the signal only if this PID is still the same process. It logs the request, where it came from, and the result.
         </p>
         <Fault text={fault} />
         {answer && <Outcome answer={answer} startedAt={startedAt} />}

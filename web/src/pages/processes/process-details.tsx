@@ -87,7 +87,7 @@ const STATES: Readonly<Record<string, string>> = {
   R: 'running',
   S: 'sleeping',
   D: 'waits in the kernel (D)',
-  Z: 'dead, not collected (Z)',
+  Z: 'zombie (Z)',
   T: 'stopped',
   t: 'stopped by a debugger',
   I: 'idle',
@@ -125,7 +125,7 @@ function MemoryHistory({ row }: { readonly row: ProcessRow }) {
         format={formatBytes}
         least={0}
         height={140}
-        empty={answer === null ? 'Asking…' : 'Nothing is known of this process in this span of time.'}
+        empty={answer === null ? 'Asking…' : 'No readings of this process in this time range.'}
         onZoom={zoomTo}
         onReset={zoomOut}
       />

@@ -1,11 +1,9 @@
-/** What the detectors have to say of a process. */
 import type { Finding, ProcessView, Run } from '../../../../src/core/model.ts'
 import { severityTone, type Tone } from '../../words.ts'
 
 export interface ProcessMark {
   readonly label: string
   readonly tone: Tone
-  /** The finding in its own words. */
   readonly words: string
 }
 

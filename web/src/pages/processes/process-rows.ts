@@ -11,7 +11,6 @@ export interface ProcessRow {
   /** False: the readings are old; the process may be gone. */
   readonly isCurrent: boolean
   readonly marks: readonly ProcessMark[]
-  /** As one line. */
   readonly command: string | null
   readonly place: string | null
 }
@@ -113,7 +112,7 @@ const FIELDS: Readonly<Record<string, (row: ProcessRow) => string>> = {
   gpu: ({ gpuLabel }) => gpuLabel,
 }
 
-/** Every word has to be found somewhere; `pid:12`, `user:ada` and `gpu:0` mean exactly that. */
+/** Every word must match; `pid:12`, `user:ada` and `gpu:0` match exactly. */
 export function filterRows(rows: readonly ProcessRow[], text: string): readonly ProcessRow[] {
   const words = text
     .toLowerCase()

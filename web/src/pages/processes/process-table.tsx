@@ -110,7 +110,7 @@ function Row({ row, isOpen, width, onKill }: RowProps) {
             {process.pid}
           </button>
         </td>
-        <td class="process-user cut" title={info?.user ?? 'Whose it is cannot be told'}>
+        <td class="process-user cut" title={info?.user ?? 'Owner not known'}>
           {info?.user ?? <span class="faint">unknown</span>}
         </td>
         <td>
@@ -144,7 +144,9 @@ function Row({ row, isOpen, width, onKill }: RowProps) {
               class="danger"
               disabled={info?.startedAt == null}
               title={
-                info?.startedAt == null ? 'Who this process is cannot be told, so it is not ended from here' : `End process ${process.pid}`
+                info?.startedAt == null
+                  ? 'The identity of this process is not known, so it cannot be ended from here'
+                  : `End process ${process.pid}`
               }
               onClick={() => onKill(row)}
             >

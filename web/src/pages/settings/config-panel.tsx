@@ -1,4 +1,3 @@
-/** The configuration in force, and where each value came from. */
 import type { ConfigAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { place, setQuery } from '../../location.ts'
@@ -24,7 +23,7 @@ export function ConfigPanel() {
               File: <code class="anywhere">{answer.file}</code>
             </>
           )}{' '}
-          Flags count before variables of the environment, these before the file, and the file before what is usual.
+          Flags override environment variables, variables override the file, and the file overrides the defaults.
         </p>
       )}
       {answer?.warnings.map((warning) => (
@@ -54,7 +53,7 @@ export function ConfigPanel() {
       {answer === null ? (
         fault === null && <Empty title="Asking the agent…" />
       ) : rows.length === 0 ? (
-        <Empty title={all.length > 0 && changed === 0 && q === '' ? 'Everything is as it comes' : 'No setting fits'}>
+        <Empty title={all.length > 0 && changed === 0 && q === '' ? 'All settings have their defaults' : 'No setting matches'}>
           <button type="button" onClick={() => setQuery({ q: null, only: null })}>
             Show all
           </button>

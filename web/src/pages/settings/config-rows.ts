@@ -1,4 +1,3 @@
-/** The configuration as a table that can be searched. */
 import type { ConfigAnswer } from '../../answers.ts'
 
 export type ConfigRow = ConfigAnswer['settings'][number]
@@ -14,7 +13,7 @@ export function isDefault({ from }: ConfigRow): boolean {
   return from === 'default'
 }
 
-/** Every word has to be found in the key, the value, the variable or the help. */
+/** Every word must be in the key, the value, the variable or the help. */
 export function searchConfig(rows: readonly ConfigRow[], text: string, onlyChanged: boolean): readonly ConfigRow[] {
   const words = text
     .toLowerCase()

@@ -1,4 +1,3 @@
-/** What the doctor found on this machine, and how to get what is missing. */
 import { useEffect, useState } from 'preact/hooks'
 import type { DoctorAnswer } from '../../answers.ts'
 import { ask, inWords } from '../../api.ts'
@@ -46,7 +45,7 @@ export function DoctorPanel() {
       }
     >
       <Fault text={fault} />
-      {answer === null && fault === null && <Empty title="The machine is being examined…">It takes some seconds.</Empty>}
+      {answer === null && fault === null && <Empty title="Checking the machine…">It takes some seconds.</Empty>}
       <ul class="list">
         {checks.map(({ name, state, message, fix }) => (
           <li key={`${name} ${message}`} class="check">
@@ -65,7 +64,7 @@ export function DoctorPanel() {
       </ul>
       {answer && (
         <p class="tiny faint" role="status">
-          Looked at {clockTime(answer.at, now.peek())}, in {formatDuration(answer.tookMs)}. The same in a terminal:{' '}
+          Checked at {clockTime(answer.at, now.peek())} in {formatDuration(answer.tookMs)}. The same in a terminal:{' '}
           <code>gpuwarden doctor</code>
         </p>
       )}

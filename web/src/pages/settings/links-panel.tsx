@@ -23,7 +23,7 @@ export function LinksPanel() {
           <dt>
             <a href="/openapi.json">/openapi.json</a>
           </dt>
-          <dd>everything that can be asked of this agent</dd>
+          <dd>the API of this agent</dd>
         </div>
         {answer?.files.map(({ name, title, url }) => (
           <div key={name}>
@@ -32,7 +32,7 @@ export function LinksPanel() {
                 {title}
               </a>
             </dt>
-            <dd>Grafana dashboard, to be imported there</dd>
+            <dd>Grafana dashboard, to import there</dd>
           </div>
         ))}
         <div>
@@ -57,7 +57,7 @@ export function AboutPanel() {
         <Fact label="Version">{version.value || known?.version}</Fact>
         <Fact label="Host">{hostname.value || known?.hostname}</Fact>
         <Fact label="Times in">{zoneName(now.peek())}</Fact>
-        <Fact label="Colours" title="Set in the browser or the system; the page follows at once">
+        <Fact label="Colors" title="Set in the browser or the system; the page follows at once">
           {isDark ? 'dark' : 'light'} <small class="faint">as your system prefers</small>
         </Fact>
       </div>
@@ -69,7 +69,7 @@ export function AboutPanel() {
           </button>
         </div>
       ) : (
-        <p class="small faint">This agent asks for no token: it answers only to this very machine.</p>
+        <p class="small faint">This agent needs no token: it answers only this machine.</p>
       )}
       <Fault text={fault} />
     </Panel>

@@ -1,4 +1,4 @@
-/** What watching costs, and whether all parts of the agent are well. */
+/** What watching costs, and whether all parts of the agent are ok. */
 import { useRef } from 'preact/hooks'
 import type { HealthAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
@@ -9,7 +9,7 @@ import { costsOf, totalOf } from './overhead.ts'
 import { roomFacts } from './room-facts.ts'
 
 const EVERY_MS = 5000
-/** Long enough for a sampler to have told its counter more than once. */
+/** Long enough for a sampler to have sent its counter more than once. */
 const WINDOW_MS = 60_000
 
 export function OverheadPanel() {
@@ -32,7 +32,7 @@ export function OverheadPanel() {
         title="What watching costs"
         aside={
           <span class="small faint">
-            {before === null ? 'being measured…' : `of one core, over the last ${formatAge(answer.at - before.at)}`}
+            {before === null ? 'measuring…' : `of one core, over the last ${formatAge(answer.at - before.at)}`}
           </span>
         }
       >
@@ -41,7 +41,7 @@ export function OverheadPanel() {
       </Panel>
       <Panel
         title="Health of the agent"
-        aside={<Badge tone={answer.status === 'ok' ? 'good' : 'warning'}>{answer.status === 'ok' ? 'well' : 'degraded'}</Badge>}
+        aside={<Badge tone={answer.status === 'ok' ? 'good' : 'warning'}>{answer.status === 'ok' ? 'ok' : 'degraded'}</Badge>}
       >
         <Parts answer={answer} />
       </Panel>
@@ -55,13 +55,13 @@ function Costs({ before, now }: { readonly before: HealthAnswer | null; readonly
   return (
     <>
       <div class="facts">
-        <Fact label="CPU, all together">{total.cpuRatio === null ? '…' : formatPercent(total.cpuRatio)}</Fact>
-        <Fact label="Memory, all together">{formatBytes(total.residentBytes)}</Fact>
+        <Fact label="CPU, total">{total.cpuRatio === null ? '…' : formatPercent(total.cpuRatio)}</Fact>
+        <Fact label="Memory, total">{formatBytes(total.residentBytes)}</Fact>
         <Fact label="Running for">{formatAge(now.at - now.self.startedAt)}</Fact>
-        <Fact label="Pages and other listeners">
+        <Fact label="Pages and other stream clients">
           {now.stream.clients} <small class="faint">of {now.stream.maxClients}</small>
         </Fact>
-        <Fact label="Listeners dropped">{now.stream.droppedClients}</Fact>
+        <Fact label="Stream clients dropped">{now.stream.droppedClients}</Fact>
       </div>
       <ScrollBox label="Cost of each process">
         <table>

@@ -1,18 +1,17 @@
-/** What the agent and its samplers cost: from two answers, because only counters are told. */
+/** What the agent and its samplers cost: from two answers, because the agent sends only counters. */
 import type { Reading } from '../../../../src/core/model.ts'
 import type { HealthAnswer } from '../../answers.ts'
 
 export interface Cost {
   readonly name: string
   readonly pid: Reading
-  /** Share of one core between the two answers. */
   readonly cpuRatio: Reading
   /** Share of one core since its start, where the start is known. */
   readonly meanCpuRatio: Reading
   readonly residentBytes: Reading
 }
 
-/** The agent first, then each sampler. A counter that began anew in between says nothing. */
+/** The agent first, then each sampler. A counter that was reset in between says nothing. */
 export function costsOf(before: HealthAnswer | null, now: HealthAnswer): readonly Cost[] {
   const elapsedSeconds = before === null ? 0 : (now.at - before.at) / 1000
   const agent: Cost = {

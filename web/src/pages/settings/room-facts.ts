@@ -22,7 +22,6 @@ function isPlain(value: unknown): boolean {
   return typeof value !== 'object'
 }
 
-/** `bytesWritten` → `bytes written` */
 function wordsOf(name: string): string {
   return name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
 }

@@ -1,4 +1,3 @@
-/** Curves of several runs on one axis. */
 import type { Reading } from '../../../../src/core/model.ts'
 import { byStep, columnOf, type RunCurve } from './curve.ts'
 

@@ -33,7 +33,7 @@ export function FinalFigures({
               <th class="number">Best loss</th>
               <th class="number">Mean samples/s</th>
               <th class="number">Mean step</th>
-              <th class="number">Tensors at most</th>
+              <th class="number">Peak allocated</th>
               <th class="number">Duration</th>
               <th>
                 <span class="visually-hidden">Remove</span>
@@ -75,7 +75,7 @@ function FinalRow({ one, index, metric, ids }: FinalRowProps) {
           {nameOf(one)}
         </a>
       </td>
-      <td>{run ? <StateBadge state={keptRow(run, undefined, now.peek()).state} /> : <span class="faint">only seen</span>}</td>
+      <td>{run ? <StateBadge state={keptRow(run, undefined, now.peek()).state} /> : <span class="faint">not stored</span>}</td>
       <td class="number">{(run ? told('lastStep') : curve.steps.at(-1)) ?? NOT_AVAILABLE}</td>
       {metric !== 'loss' && <td class="number">{metricFormat(metric)(last(metric))}</td>}
       <td class={`number ${loss !== null && !Number.isFinite(loss) ? 'tone-critical' : ''}`}>{formatFigure(loss)}</td>

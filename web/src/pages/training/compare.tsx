@@ -1,4 +1,3 @@
-/** Several runs in one chart, by step or by the time since each began. */
 import { useMemo, useState } from 'preact/hooks'
 import { drawable, marksOfStretches, stretchesOf } from '../../chart/not-finite.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
@@ -115,7 +114,7 @@ function CompareChart({ list, metric, axis, smoothing, isLog, isLoading }: Chart
   const drawn = useMemo(() => {
     const told = list.flatMap((one, color) => (columnOf(one.curve, metric) ? [{ one, color, line: lineOf(one.curve, metric, axis) }] : []))
     const names = told.map(({ one }) => shortened(nameOf(one)))
-    // Two runs of the same name are told apart by their ids.
+    // Two runs of the same name are distinguished by their ids.
     const label = (index: number) => {
       const name = names[index] ?? ''
       return names.filter((other) => other === name).length > 1 ? `${name} (${told[index]?.one.id})` : name
@@ -148,7 +147,7 @@ function CompareChart({ list, metric, axis, smoothing, isLog, isLoading }: Chart
       height={360}
       onZoom={(from, to) => setQuery({ s0: String(Math.floor(from)), s1: String(Math.ceil(to)) })}
       onReset={() => setQuery({ s0: null, s1: null })}
-      empty={isLoading ? 'Loading…' : 'None of these runs tells this figure.'}
+      empty={isLoading ? 'Loading…' : 'None of these runs reports this figure.'}
     />
   )
 }

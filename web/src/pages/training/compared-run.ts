@@ -1,4 +1,3 @@
-/** One of several runs that are compared: what it is and its course. */
 import type { RunAnswer } from '../../answers.ts'
 import { ask, inWords } from '../../api.ts'
 import { stepLog } from '../../live/step-log.ts'

@@ -6,7 +6,6 @@ import type { StepsAnswer } from '../../answers.ts'
 
 export interface RunCurve {
   readonly steps: readonly number[]
-  /** Epoch milliseconds. */
   readonly at: readonly number[]
   readonly columns: ReadonlyMap<string, readonly Reading[]>
   /** 1: every step; n: every n-th. */

@@ -1,4 +1,3 @@
-/** The GPU of a run, over the same time and under the same crosshair. */
 import type { GpuField, Reading } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf, useHistory } from '../../history.ts'
@@ -51,7 +50,7 @@ export function GpuBeside(props: BesideProps) {
         {isGuess && <span class="small faint">Nobody said which GPU it is on; what it reserved fits this one.</span>}
         {axis === 'step' && (
           <>
-            <span class="small faint">A GPU knows no steps.</span>
+            <span class="small faint">GPU readings have no steps.</span>
             <button type="button" onClick={() => setQuery({ x: null })}>
               Show over time
             </button>
@@ -106,7 +105,7 @@ function Charts({ cell, from, to, isMoving, onZoom, onReset }: BesideProps) {
 }
 
 function emptyWords(state: 'loading' | 'ready' | 'failed'): string {
-  return state === 'loading' ? 'Loading…' : 'The agent has no readings of this span of time.'
+  return state === 'loading' ? 'Loading…' : 'The agent has no readings for this time range.'
 }
 
 const SHORTEST_MS = 60_000

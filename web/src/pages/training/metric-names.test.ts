@@ -14,7 +14,7 @@ describe('metricsOf', () => {
 
 describe('metricName and metricFormat', () => {
   it('have words and units', () => {
-    expect(metricName('stepSeconds')).toBe('Time of a step')
+    expect(metricName('stepSeconds')).toBe('Step time')
     expect(metricName('custom:accuracy')).toBe('accuracy')
     expect(metricFormat('memoryAllocatedBytes')(1024 ** 3)).toBe('1.0 GiB')
     expect(metricFormat('phase:data')(0.5)).toBe('500 ms')

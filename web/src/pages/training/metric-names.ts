@@ -1,4 +1,3 @@
-/** What can be compared, in words and with its unit. */
 import { CUSTOM, PHASE } from '../../../../src/core/curve-fields.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import { formatBytes, formatFigure, formatSeconds } from '../../words.ts'
@@ -9,16 +8,16 @@ const NAMES: Readonly<Record<string, string>> = {
   learningRate: 'Learning rate',
   gradientNorm: 'Gradient norm',
   throughputPerSecond: 'Samples per second',
-  stepSeconds: 'Time of a step',
+  stepSeconds: 'Step time',
   epoch: 'Epoch',
   memoryAllocatedBytes: 'Allocated memory',
   memoryReservedBytes: 'Reserved memory',
   memoryActiveBytes: 'Active memory',
-  memoryInactiveSplitBytes: 'Memory in unusable pieces',
+  memoryInactiveSplitBytes: 'Fragmented memory',
   memoryPeakAllocatedBytes: 'Peak of allocated memory',
   memoryPeakReservedBytes: 'Peak of reserved memory',
-  allocRetries: 'Times the cache had to be emptied',
-  oomCount: 'Times memory ran out',
+  allocRetries: 'Allocation retries',
+  oomCount: 'Out-of-memory errors',
 }
 
 export function metricName(field: string): string {
@@ -31,7 +30,7 @@ export function metricFormat(field: string): (value: Reading) => string {
   return field === 'stepSeconds' || field.startsWith(PHASE) ? formatSeconds : formatFigure
 }
 
-/** Those that at least one of the runs tells: the usual ones first, then by name. */
+/** Those that at least one run reports: the usual ones first, then by name. */
 export function metricsOf(curves: readonly RunCurve[]): readonly string[] {
   const told = new Set(curves.flatMap((curve) => [...curve.columns.keys()].filter((field) => columnOf(curve, field))))
   const usual = Object.keys(NAMES).filter((field) => told.has(field))

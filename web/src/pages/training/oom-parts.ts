@@ -19,7 +19,7 @@ export interface OomParts {
   readonly words: string
 }
 
-/** null: the report does not tell where the memory was. */
+/** null: the report does not say where the memory was. */
 export function oomParts(report: OomReport): OomParts | null {
   const total = ledgerTotal(report)
   if (total <= 0) return null

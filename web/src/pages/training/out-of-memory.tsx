@@ -1,4 +1,4 @@
-/** Why memory ran out: what the SDK wrote down, in words. */
+import type { LedgerName } from '../../../../src/core/memory/ledger.ts'
 import {
   type CodePlace,
   causeWords,
@@ -12,7 +12,7 @@ import { now } from '../../live/agent-clock.ts'
 import { LedgerTable } from '../../parts/ledger-table.tsx'
 import { CopyButton, Fact, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { clockTime, formatBytes } from '../../words.ts'
-import { PARTS } from '../memory/ledger-now.tsx'
+import { FILLS } from '../memory/ledger-now.tsx'
 import { oomParts } from './oom-parts.ts'
 
 type Raw = Readonly<Record<string, unknown>>
@@ -32,7 +32,7 @@ export function OutOfMemory({ report, raw }: { readonly report: OomReport; reado
       {holders.length > 0 && <Holders list={holders} />}
       {stack.length > 0 && <Folded title="Calls, innermost first" text={stack.toReversed().map(placeText).join('\n')} />}
       {message !== null && <Folded title="PyTorch's own message" text={message} />}
-      <Folded title="All that the SDK wrote down" text={JSON.stringify(raw, null, 2)} />
+      <Folded title="Full report of the SDK" text={JSON.stringify(raw, null, 2)} />
     </Panel>
   )
 }
@@ -41,7 +41,7 @@ export function OutOfMemory({ report, raw }: { readonly report: OomReport; reado
 export function LastWords({ raw }: { readonly raw: Raw }) {
   return (
     <Panel title="Last report of the SDK">
-      <Folded title="All that it wrote down" text={JSON.stringify(raw, null, 2)} />
+      <Folded title="Full report" text={JSON.stringify(raw, null, 2)} />
     </Panel>
   )
 }
@@ -57,13 +57,13 @@ function Circumstances({ report }: { readonly report: OomReport }) {
         </p>
       )}
       <div class="facts">
-        {requestedBytes !== null && <Fact label="Asked for">{formatBytes(requestedBytes)}</Fact>}
+        {requestedBytes !== null && <Fact label="Requested">{formatBytes(requestedBytes)}</Fact>}
         {growth && <Fact label="Tensors grew">{growthText(growth)}</Fact>}
         <Fact label="Allocator settings" title="PYTORCH_ALLOC_CONF">
           {allocatorSettings === null ? 'none' : <code class="breakable">{allocatorSettings}</code>}
         </Fact>
         {allocatorRetries !== null && (
-          <Fact label="Emptied its cache" title="The allocator gave its cache back and tried again">
+          <Fact label="Allocation retries" title="The allocator released its cache and tried again">
             {allocatorRetries} ×
           </Fact>
         )}
@@ -81,12 +81,6 @@ function Circumstances({ report }: { readonly report: OomReport }) {
   )
 }
 
-const FILLS: Readonly<Record<string, { readonly fill: string }>> = PARTS
-
-function fillOf(name: string): string {
-  return Object.hasOwn(FILLS, name) ? (FILLS[name]?.fill ?? 'fill-7') : 'fill-7'
-}
-
 function Ledger({ report }: { readonly report: OomReport }) {
   const ledger = oomParts(report)
   if (ledger === null) return null
@@ -96,7 +90,7 @@ function Ledger({ report }: { readonly report: OomReport }) {
       <LedgerTable
         label="Memory of the GPU when it ran out"
         words={ledger.words}
-        lines={ledger.parts.map((part) => ({ ...part, fill: fillOf(part.name) }))}
+        lines={ledger.parts.map((part) => ({ ...part, fill: Object.hasOwn(FILLS, part.name) ? FILLS[part.name as LedgerName] : 'fill-7' }))}
         total={ledger.total}
       />
     </div>

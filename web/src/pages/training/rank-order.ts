@@ -4,7 +4,7 @@ import type { RankRow } from '../../answers.ts'
 import { formatPercent } from '../../words.ts'
 
 export interface JudgedRank extends RankRow {
-  /** Of about the last twenty steps where the agent tells, else of all. */
+  /** Of about the last twenty steps where the agent has them, else of all. */
   readonly stepSeconds: Reading
   /** 0–1, of the slowest. */
   readonly share: number

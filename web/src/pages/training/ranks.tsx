@@ -1,4 +1,3 @@
-/** The ranks of a run side by side. */
 import type { Finding } from '../../../../src/core/model.ts'
 import type { RanksAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
@@ -57,7 +56,7 @@ export function RanksPanel({
           <thead>
             <tr>
               <th class="number">Rank</th>
-              <th>Time of a step</th>
+              <th>Step time</th>
               <th class="number">Against the others</th>
               <th class="number">Step</th>
               <th class="number">Behind</th>

@@ -1,4 +1,3 @@
-/** The course of a run. */
 import { useMemo } from 'preact/hooks'
 import { CUSTOM } from '../../../../src/core/curve-fields.ts'
 import type { Finding, Reading } from '../../../../src/core/model.ts'
@@ -48,7 +47,7 @@ export function RunCharts(props: ChartsProps) {
     sync: SYNC,
     onZoom: props.onZoom,
     onReset: props.onReset,
-    empty: isLoading ? 'Loading…' : 'This run does not tell.',
+    empty: isLoading ? 'Loading…' : 'This run does not report it.',
   }
   const gradients = columnOf(curve, 'gradientNorm')
   const peak = gradients === null ? 0 : Math.max(0, ...gradients.map((value) => (Number.isFinite(value) ? (value ?? 0) : 0)))
@@ -61,7 +60,7 @@ export function RunCharts(props: ChartsProps) {
           {...props}
           curve={curve}
           shared={shared}
-          title={`Gradient norm (above ${GRADIENT_LIMIT} it explodes)`}
+          title={`Gradient norm (exploding above ${GRADIENT_LIMIT})`}
           field="gradientNorm"
           limits={peak >= LIMIT_SHOWN_FROM ? [{ value: GRADIENT_LIMIT, label: `limit ${GRADIENT_LIMIT}`, tone: 'warning' }] : []}
         />
@@ -117,7 +116,7 @@ function Smoothed({ curve, shared, field, title, smoothing, isLog, limits = [], 
       smoothing === 0
         ? [{ label: name, values: raw, color: 0, spanned: isSparse(values) }]
         : [
-            { label: 'as it was', values: raw, color: 0, faint: true, spanned: isSparse(values) },
+            { label: 'raw', values: raw, color: 0, faint: true, spanned: isSparse(values) },
             { label: 'smoothed', values: drawable(smoothed(values, smoothing), isLog), color: 0, spanned: isSparse(values) },
           ]
     return { series, marks: marksOfStretches(name, odd), bands: bandsOfStretches(name, odd) }
@@ -141,7 +140,7 @@ function Smoothed({ curve, shared, field, title, smoothing, isLog, limits = [], 
   )
 }
 
-/** Told only every so many steps: the line goes on over the steps between. */
+/** Reported only every few steps: the line continues over the steps between. */
 function isSparse(values: readonly Reading[]): boolean {
   return values.filter((value) => value === null).length > values.length * 0.3
 }
@@ -178,10 +177,10 @@ function Plain({ shared, curve, title, lines, isStepped = false, format = format
 function StepTime({ shared, curve }: { readonly shared: Shared; readonly curve: RunCurve }) {
   const layers = useMemo(() => phaseLayers(curve), [curve])
   if (layers === null)
-    return <Plain shared={shared} curve={curve} title="Time of a step" lines={[['stepSeconds', 'step']]} format={formatSeconds} />
+    return <Plain shared={shared} curve={curve} title="Step time" lines={[['stepSeconds', 'step']]} format={formatSeconds} />
   return (
     <Panel>
-      <TimeChart {...shared} title="Time of a step, by phase" series={layers} stacked least={0} format={formatSeconds} />
+      <TimeChart {...shared} title="Step time by phase" series={layers} stacked least={0} format={formatSeconds} />
     </Panel>
   )
 }

@@ -32,7 +32,7 @@ export function RunFacts({
           {row.totalSteps !== null && <small class="faint"> of {row.totalSteps}</small>}
           {row.progress !== null && <progress value={row.progress} max={1} aria-label={`${formatPercent(row.progress)} done`} />}
         </Fact>
-        <Fact label="Time left" title="Steps left × mean time of a step">
+        <Fact label="Time left" title="Steps left × mean step time">
           {row.etaMs === null ? NOT_AVAILABLE : formatAge(row.etaMs)}
         </Fact>
         <Fact label="Loss" tone={isOdd ? 'critical' : 'plain'}>
@@ -44,8 +44,8 @@ export function RunFacts({
           </Fact>
         )}
         <Fact label="Samples/s">{formatFigure(row.throughputPerSecond)}</Fact>
-        {run && <Fact label="Mean time of a step">{formatSeconds(told('meanStepSeconds'))}</Fact>}
-        {told('memoryPeakAllocatedBytes') !== null && <Fact label="Tensors at most">{formatBytes(told('memoryPeakAllocatedBytes'))}</Fact>}
+        {run && <Fact label="Mean step time">{formatSeconds(told('meanStepSeconds'))}</Fact>}
+        {told('memoryPeakAllocatedBytes') !== null && <Fact label="Peak allocated">{formatBytes(told('memoryPeakAllocatedBytes'))}</Fact>}
         {odd !== null && odd > 0 && (
           <Fact label="Not finite" tone="critical">
             {odd} steps
@@ -57,7 +57,7 @@ export function RunFacts({
           </Fact>
         )}
         {row.startedAt !== null && <Fact label="Started">{clockTime(row.startedAt, at)}</Fact>}
-        {run?.endedAt != null && <Fact label={run.endIsPresumed ? 'Ended (nobody said so)' : 'Ended'}>{clockTime(run.endedAt, at)}</Fact>}
+        {run?.endedAt != null && <Fact label={run.endIsPresumed ? 'Ended (assumed)' : 'Ended'}>{clockTime(run.endedAt, at)}</Fact>}
         {row.durationMs !== null && <Fact label="Duration">{formatAge(row.durationMs)}</Fact>}
         {run && (
           <>
@@ -77,7 +77,7 @@ export function RunFacts({
       </div>
       {run?.message != null && !isCauseShown && (
         <p class={`small breakable ${row.state === 'success' ? '' : 'tone-critical'}`}>
-          <strong>Last words:</strong> {run.message}
+          <strong>Last message:</strong> {run.message}
         </p>
       )}
       {run?.command != null && (

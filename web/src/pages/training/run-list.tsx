@@ -1,5 +1,3 @@
-/** All runs: those that run first. */
-
 import { now } from '../../live/agent-clock.ts'
 import { isReplay } from '../../live/store.ts'
 import { go, place, setQuery } from '../../location.ts'
@@ -50,7 +48,7 @@ export function RunListPage() {
         <NoRuns />
       ) : shown.length === 0 ? (
         <Panel>
-          <Empty title="No run matches">There are {rows.length} in all.</Empty>
+          <Empty title="No run matches">There are {rows.length} runs.</Empty>
         </Panel>
       ) : (
         <RunTable rows={shown} chosen={chosen} />
@@ -77,7 +75,7 @@ function NoRuns() {
   return (
     <Panel>
       <div class="empty">
-        <strong>No training has been watched yet</strong>
+        <strong>No training runs yet</strong>
         <p class="small">Start one with</p>
         <pre>gpuwarden run -- python train.py</pre>
         <p class="small">or add the callback of the SDK to the training code: two lines, and loss, step time and memory appear here.</p>

@@ -1,4 +1,3 @@
-/** What was found about a run, as marks on its charts. */
 import type { Finding } from '../../../../src/core/model.ts'
 import type { ChartMark } from '../../chart/time-chart.tsx'
 import { severityTone } from '../../words.ts'
@@ -21,7 +20,7 @@ function stepAt({ at, steps }: RunCurve, moment: number): number | null {
   return (index < 0 ? steps.at(-1) : steps[index]) ?? null
 }
 
-/** Of what is kept and what is active now, each trouble once; the newer statement counts. */
+/** Of stored and active findings, each one once; the newer one counts. */
 export function joinedFindings(past: readonly Finding[], active: readonly Finding[]): readonly Finding[] {
   const known = new Map(past.map((finding) => [`${finding.fingerprint} ${finding.since}`, finding]))
   for (const finding of active) known.set(`${finding.fingerprint} ${finding.since}`, finding)

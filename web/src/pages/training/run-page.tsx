@@ -1,4 +1,3 @@
-/** One run: what it is, how far it came, and its course beside that of its GPU. */
 import { useState } from 'preact/hooks'
 import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import { isCauseKnown, readOomReport } from '../../../../src/core/memory/oom-report.ts'
@@ -100,9 +99,9 @@ export function RunPage({ id }: { readonly id: string }) {
         )}
         <span class="small faint grow">
           {course.isSeenOnly
-            ? 'The agent keeps no curve of simulated and replayed runs: this is what came since this page was opened.'
+            ? 'The agent stores no curves of simulated or replayed runs: this is what arrived since the page was opened.'
             : curve.stride > 1
-              ? `One of ${curve.stride} steps is shown, and all that is not finite. Drag to zoom, double-click to go back.`
+              ? `One of ${curve.stride} steps is shown, and every NaN or infinite value. Drag to zoom, double-click to go back.`
               : 'Drag to zoom, double-click to go back.'}
         </span>
       </div>
@@ -154,7 +153,7 @@ function NotHere({ id, isUnknown, fault }: { readonly id: string; readonly isUnk
       {isUnknown ? (
         <Panel>
           <Empty title={`There is no run ${id} here`}>
-            It was forgotten, belongs to another agent, or is simulated and has taken no step since this page was opened.
+            It was removed, belongs to another agent, or is simulated and has had no step since this page was opened.
           </Empty>
         </Panel>
       ) : fault !== null ? (
@@ -223,7 +222,7 @@ function Found({ list }: { readonly list: readonly Finding[] }) {
   return (
     <Panel title="Findings">
       {active.length === 0 ? (
-        <Empty title={past.length === 0 ? 'No detector has said anything about this run' : 'Nothing is wrong at this moment'} />
+        <Empty title={past.length === 0 ? 'No findings about this run' : 'No active findings'} />
       ) : (
         <ul class="list">
           {active.map((finding) => (

@@ -18,7 +18,6 @@ export interface RunRow {
   readonly durationMs: Reading
   readonly step: Reading
   readonly totalSteps: Reading
-  /** 0–1 */
   readonly progress: Reading
   readonly etaMs: Reading
   readonly loss: Reading
@@ -36,7 +35,7 @@ export function isRunning(state: RunState): boolean {
   return state === 'running' || state === 'silent'
 }
 
-/** Running ones first, then the latest; those that are only seen tell no beginning, and stand by name, where they stay. */
+/** Running ones first, then the latest; those that are not stored have no beginning, and are sorted by name. */
 export function runRows(
   listed: readonly RunListed[],
   latest: ReadonlyMap<string, TrainingStep>,
@@ -57,7 +56,7 @@ export function runRows(
 
 export function keptRow(run: RunListed, step: TrainingStep | undefined, now: number): RunRow {
   const told = (name: string) => numberOf(run.training?.[name])
-  // What came with the stream after the end belongs to a later life of the run, of which the list will tell.
+  // Steps after the end belong to a later life of the run, which the list will show.
   const isLater = step !== undefined && run.endedAt === null && step.at >= (told('lastStepAt') ?? 0)
   const lastStep = isLater ? step.step : told('lastStep')
   const lastStepAt = isLater ? step.at : told('lastStepAt')
@@ -124,7 +123,6 @@ export function filteredRows(rows: readonly RunRow[], text: string, state: State
 
 export const MOST_COMPARED = 6
 
-/** Ids in an address; each once. */
 export function parseRuns(text: string | undefined): readonly string[] {
   return [...new Set((text ?? '').split(',').filter((id) => id !== ''))].slice(0, MOST_COMPARED)
 }

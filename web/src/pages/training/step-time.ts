@@ -1,4 +1,4 @@
-/** The time of a step and what it was spent on, as layers. */
+/** The step time and what it was spent on, as layers. */
 import { PHASE } from '../../../../src/core/curve-fields.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import { columnOf, namesOf, type RunCurve } from './curve.ts'
@@ -10,7 +10,7 @@ export interface TimeLayer {
 
 const MOST_PHASES = 7
 
-/** Phases as they were sent, and the rest of the step. Null where the run does not tell phases. */
+/** Phases as they were sent, and the rest of the step. Null if the run reports no phases. */
 export function phaseLayers(curve: RunCurve): readonly TimeLayer[] | null {
   const names = namesOf(curve, PHASE)
   if (names.length === 0) return null

@@ -1,4 +1,3 @@
-/** The runs, as rows that keep up with the stream. */
 import { computed, type ReadonlySignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { RunsAnswer } from '../../answers.ts'
