@@ -181,8 +181,8 @@ describe('a report', () => {
     const run = { id: 'r1', name: 'r', startedAt: T, endedAt: null, outcome: null, message: null, gpus: [], report: null }
     const { summary, html } = await buildReport({ ...request(recording()), run })
     expect(summary.notes).toEqual([
-      expect.stringContaining('Which GPUs the run used is not known'),
-      expect.stringContaining('has not said'),
+      expect.stringContaining('It is unknown which GPUs the run used'),
+      expect.stringContaining('has not reported its end'),
     ])
     expect(summary.gpus.length).toBe(2)
     const page = html('0', T)
@@ -200,7 +200,7 @@ describe('a report', () => {
       'Gradient norm',
       'Step time',
       'Throughput (samples per second)',
-      'GPU utilisation',
+      'GPU utilization',
       'Tensor core activity',
       'GPU memory',
       'Where the memory of GPU 0 is',
@@ -221,7 +221,7 @@ describe('a report', () => {
     expect(Object.keys(parts)).toEqual([
       'Tensors',
       'Freed, still awaited',
-      'Unusable pieces',
+      'Fragmented',
       'Cache that can be given back',
       'Context and libraries',
       'Not attributed',
@@ -300,7 +300,7 @@ describe('the report of a run that ran out of memory, on an H200', () => {
     expect(ofRun.stdout).toContain(`gpuwarden · train.py: ran out of GPU memory
   cause     fragmentation: 6.5 GiB lay unused in the allocator's cache, but in pieces too small for 32.0 MiB: try expandable_segments:True in PYTORCH_ALLOC_CONF
   where     /home/user/train.py:33 in leak, asked for 32 MiB
-  memory    133 GiB tensors, 6.5 GiB unusable pieces, 29 MiB free
+  memory    133 GiB tensors, 6.5 GiB fragmented, 29 MiB free
   duration  56 s
 `)
     expect(ofRun.stdout).toMatch(/energy {4}1\.\d\d Wh/)

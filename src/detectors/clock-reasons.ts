@@ -11,7 +11,7 @@ export const CLOCK_REASON = {
   displayClocks: 0x100,
 } as const
 
-/** A bucket that fills while a bit is set and drains while it is not: reasons flicker, and a held one must not be missed for that. */
+/** Fills while a bit is set and drains while it is not: reasons flicker, and a lasting one must not be missed. */
 export interface Bucket {
   lastMs: number
   filledMs: number
@@ -21,7 +21,7 @@ export function bucket(): Bucket {
   return { lastMs: -1, filledMs: 0 }
 }
 
-/** Gives how full it is, in ms; at most twice `holdMs`. */
+/** Returns how full it is, in ms; at most twice `holdMs`. */
 export function pour(state: Bucket, set: boolean, nowMs: number, holdMs: number): number {
   const passed = state.lastMs < 0 ? 0 : nowMs - state.lastMs
   state.lastMs = nowMs

@@ -27,7 +27,7 @@ detectorContract({ kind: memoryPressure, trouble: () => retries() })
 describe('memory pressure', () => {
   it('counts failures of the allocator and says what the run needs', () => {
     const found = alarms(feed(memoryPressure.create(memoryPressure.defaults), retries()))
-    expect(found[0]?.message).toMatch(/cudaMalloc failed 3 times in 1 min .* needs 63% of the 79.0 GiB/)
+    expect(found[0]?.message).toMatch(/cudaMalloc failed 3 times in 1 min .* needs 63% of 79.0 GiB/)
     expect(found[0]?.subject.run).toBe('run-1')
   })
 

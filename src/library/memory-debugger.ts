@@ -1,4 +1,4 @@
-/** All memory tools over one sampling: profile, OOM forecast, leak verdicts, fragmentation. */
+/** All memory tools on one sampling: profile, OOM forecast, leak verdicts, fragmentation. */
 import { writeFile } from 'node:fs/promises'
 import type { Finding } from '../core/model.ts'
 import { detectors } from '../detectors/index.ts'
@@ -12,15 +12,13 @@ import { callSafely, deviceSet, MemoryTool, type MemoryToolOptions } from './mem
 import { checkedThreshold, DEFAULT_OOM_THRESHOLD } from './oom-detector.ts'
 
 export interface MemoryDebuggerOptions extends MemoryToolOptions {
-  /** Percent; 85 when not given. */
+  /** Percent; 85 by default. */
   readonly oomThreshold?: number
-  /** MB; 100 when not given. */
+  /** MB; 100 by default. */
   readonly leakThreshold?: number
-  /** Is told of every OOM warning. */
   readonly warningCallback?: (prediction: OomPrediction) => void
-  /** Is told of every leak that is found. */
   readonly leakCallback?: (verdict: LeakVerdict) => void
-  /** Is told of everything that any detector says. */
+  /** Called for every finding of every detector. */
   readonly findingCallback?: (finding: Finding) => void
 }
 
@@ -71,7 +69,6 @@ export class MemoryDebugger {
     return this.#tool.ended()
   }
 
-  /** What is known by now; may be asked at any time. */
   getStatusReport(): MemoryDebuggerReport {
     return {
       ...this.#profile.report(this.#tool.gpus(), this.#tool.processes(), this.#tool.lastAt),
@@ -81,7 +78,7 @@ export class MemoryDebugger {
     }
   }
 
-  /** Writes the report, as JSON or, for a path that ends in .html, as a page with charts; and gives it. */
+  /** Returns the report, and writes it to `path`: as a page with charts if it ends in .html, else as JSON. */
   async generateReport(path?: string): Promise<MemoryDebuggerReport> {
     const report = this.getStatusReport()
     if (path === undefined) return report

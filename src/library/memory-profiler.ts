@@ -29,12 +29,11 @@ export class MemoryProfiler {
     return this.#tool.ended()
   }
 
-  /** What is known by now; may be asked at any time. */
   getStatusReport(): MemoryProfileReport {
     return this.#profile.report(this.#tool.gpus(), this.#tool.processes(), this.#tool.lastAt)
   }
 
-  /** Writes the report, as JSON or, for a path that ends in .html, as a page with charts; and gives it. */
+  /** Returns the report, and writes it to `path`: as a page with charts if it ends in .html, else as JSON. */
   async generateReport(path?: string): Promise<MemoryProfileReport> {
     const report = this.getStatusReport()
     if (path === undefined) return report

@@ -1,4 +1,4 @@
-/** Reads a log folder once, streaming, into what a report shows: buckets over time, figures, findings. Bounded whatever the length. */
+/** Reads a log folder once, streaming, into what a report shows. Bounded, whatever the length. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { GpuInfo, Reading, TrainingStep } from '../core/model.ts'
@@ -38,7 +38,7 @@ const MOST_GPUS = 128
 const MOST_RANKS = 32
 const MOST_PIDS = 16
 const MEBIBYTE = 1024 * 1024
-/** Guess of how much gzip saves, for the progress bar alone. */
+/** A guess, for the progress bar only. */
 const GZIP_RATIO = 12
 
 export interface RecordedGpu {
@@ -125,7 +125,7 @@ export async function readForReport(path: string, options: ReadOptions = {}): Pr
 
 type Kind = RecordingFile['kind'] | 'findings'
 
-/** The host's and the driver's own lines are not drawn. */
+/** Lines of the host and of the driver are not shown. */
 function isUsed({ kind }: RecordingFile): boolean {
   return kind === 'gpu_devices' || kind === 'gpu_metrics' || kind === 'training_metrics'
 }

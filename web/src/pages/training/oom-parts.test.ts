@@ -20,12 +20,12 @@ describe('the ledger of memory that ran out', () => {
     ])
     expect(ledger?.parts).toEqual([
       { name: 'torch_allocated', label: 'Tensors', size: '8.0 GiB', ratio: 0.8, share: '80%', explanation: 'Tensors.' },
-      { name: 'torch_inactive_split', label: 'Unusable pieces', size: '1.0 GiB', ratio: 0.1, share: '10%', explanation: 'Pieces.' },
+      { name: 'torch_inactive_split', label: 'Fragmented', size: '1.0 GiB', ratio: 0.1, share: '10%', explanation: 'Pieces.' },
       { name: 'something_new', label: 'something new', size: '1.0 GiB', ratio: 0.1, share: '10%', explanation: '' },
       { name: 'free', label: 'Free', size: '0 B', ratio: 0, share: '0%', explanation: '' },
     ])
     expect(ledger?.total).toBe('10.0 GiB')
-    expect(ledger?.words).toBe('Tensors 8.0 GiB, Unusable pieces 1.0 GiB, something new 1.0 GiB, Free 0 B')
+    expect(ledger?.words).toBe('Tensors 8.0 GiB, Fragmented 1.0 GiB, something new 1.0 GiB, Free 0 B')
   })
 
   it('is none where nothing was told', () => {
