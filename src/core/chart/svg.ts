@@ -1,5 +1,4 @@
-/** The few pieces of SVG that a chart is made of. Text from outside is escaped here and nowhere else. */
-
+/** The pieces of SVG in a chart. Untrusted text is escaped here and nowhere else. */
 export const FONT_FAMILY =
   "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
@@ -12,7 +11,7 @@ export interface TextStyle {
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-/** Characters that XML forbids are dropped, not escaped: one of them makes the whole picture unreadable. */
+/** Characters that XML forbids are dropped: one of them makes the whole picture unreadable. */
 export function escapeXml(text: string): string {
   return (
     text
@@ -23,7 +22,6 @@ export function escapeXml(text: string): string {
   )
 }
 
-/** At most one decimal: finer than any screen, and short. */
 export function coordinate(value: number): string {
   const rounded = Math.round(value * 10) / 10
   return String(Object.is(rounded, -0) ? 0 : rounded)
@@ -43,7 +41,7 @@ export function rectElement(x: number, y: number, width: number, height: number,
   return `<rect x="${coordinate(x)}" y="${coordinate(y)}" width="${coordinate(width)}" height="${coordinate(height)}" fill="${fill}"${extra}/>`
 }
 
-/** How wide text will be, without a font at hand: near enough to lay things out, on the wide side. */
+/** Estimated width of text without a font, on the wide side. */
 export function textWidth(text: string, size: number): number {
   let units = 0
   for (const character of text) {

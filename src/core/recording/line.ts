@@ -1,4 +1,4 @@
-/** What the other lines of a recording say: the inverse of hostRecord, eventRecord, stepRecord and deviceRecord. */
+/** Parses the other lines of a recording: the inverse of hostRecord, eventRecord, stepRecord and deviceRecord. */
 import type { Fact, FactsOf, FactTable, Mutable } from '../fields/field.ts'
 import { GPU_EVENTS, GPU_INFO } from '../fields/gpu.ts'
 import type { GpuEvent, GpuInfo, HostSample, TrainingStep } from '../model.ts'
@@ -11,7 +11,7 @@ export interface DeviceLine {
   readonly device: GpuInfo
 }
 
-/** To be copied as they are: see gpu.ts. */
+/** Copied as a whole: see gpu.ts. */
 const UNREAD_HOST: Mutable<HostSample> = { kind: 'host', at: 0, hostname: '', ...NO_HOST_READINGS, processes: [], processesReason: null }
 const UNREAD_STEP: Mutable<TrainingStep> = {
   kind: 'step',
@@ -58,7 +58,7 @@ export function parseEventLine(line: LineInput): Parsed<GpuEvent> {
   return fields.bad ? 'wrong_type' : event
 }
 
-/** `run` is the name of a run whose lines do not tell theirs. */
+/** `run`: name for lines without one. */
 export function parseStepLine(line: LineInput, run = 'recording'): Parsed<TrainingStep> {
   const record = parseObject(line)
   if (typeof record === 'string') return record
@@ -76,7 +76,6 @@ export function parseStepLine(line: LineInput, run = 'recording'): Parsed<Traini
   return fields.bad ? 'wrong_type' : step
 }
 
-/** Of a card of which the recording does not tell who made it. */
 export const UNKNOWN_VENDOR = 'unknown'
 
 export function parseDeviceLine(line: LineInput): Parsed<DeviceLine> {
@@ -89,7 +88,7 @@ export function parseDeviceLine(line: LineInput): Parsed<DeviceLine> {
   return device === null ? 'wrong_type' : { kind: 'device', at, device }
 }
 
-/** What an object says of the facts of a table; null when one of them is of a wrong type. */
+/** null when one of the facts has a wrong type. */
 function readFacts<Table extends FactTable>(record: JsonRecord, table: Table): FactsOf<Table> | null {
   const fields = new Fields(record)
   const facts = Object.fromEntries(Object.entries<Fact>(table).map(([name, fact]) => [name, readFact(fields, name, fact)]))
