@@ -4,7 +4,8 @@ import { EXIT, Failure } from '../core/failure.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
-import { type Recorded, type RecordedRank, readForReport } from './training-recording.ts'
+import type { Recorded, RecordedRank } from './training-lines.ts'
+import { readForReport } from './training-recording.ts'
 import { type Summary, type SummaryTraining, summarize } from './training-summary.ts'
 
 /** The record of the run; null for a whole folder. */
