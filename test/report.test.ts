@@ -303,7 +303,7 @@ describe('the report of a run that ran out of memory, on an H200', () => {
   memory    132.6 GiB tensors, 6.5 GiB fragmented, 29 MiB free
   duration  56 s
 `)
-    expect(ofRun.stdout).toMatch(/energy {4}1\.\d\d Wh/)
+    expect(ofRun.stdout).toMatch(/energy {4}1\.\d+ Wh/)
     expect(readFileSync(page, 'utf8')).toContain('<h2>Why memory ran out</h2>')
     const ofFolder = await run(['report', dir])
     expect(ofFolder.stdout).toContain('gpuwarden · logs\n  cause     fragmentation')

@@ -1,5 +1,5 @@
 /** The message as JSON, for programs: what webhooks post and commands read. Documented in docs/channels.md; `version` changes when it breaks. */
-import type { Alert, AlertMessage } from '../core/kinds.ts'
+import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import type { Reading } from '../core/model.ts'
 import { contentOf } from './content.ts'
 import { fullText } from './content-text.ts'

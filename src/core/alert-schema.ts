@@ -1,7 +1,7 @@
 /** Schemas of an alert and of the alert events of the live stream. Strict, so that a test finds an undescribed field. */
 import { z } from 'zod'
+import type { AlertsEvent, AlertView } from './alert-contract.ts'
 import { findingSchema, severitySchema } from './finding-schema.ts'
-import type { AlertsEvent, AlertView } from './kinds.ts'
 
 const reading = z.number().nullable()
 const text = z.string().nullable()

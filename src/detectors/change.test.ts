@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
 import type { Finding } from '../core/model.ts'
 import { change } from './change.ts'
 import { detectorContract, feed } from './detector.contract.ts'

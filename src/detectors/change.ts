@@ -1,6 +1,7 @@
 /** Memory, utilization, temperature or power of one GPU changed more than ever before. */
+
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration } from '../core/format.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../core/memory/record-ratio.ts'
 import type { Finding, GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { type Abnormal, CHANGE_FIELDS, type ChangeField, changeDraft } from './change-fields.ts'

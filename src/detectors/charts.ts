@@ -1,5 +1,5 @@
 /** The charts that several detectors share. */
-import type { DetectorChart } from '../core/kinds.ts'
+import type { DetectorChart } from '../core/detector-contract.ts'
 
 export const MEMORY_CHART: DetectorChart = {
   of: 'gpu',

@@ -1,6 +1,7 @@
 /** The disk of the log folder is nearly full: soon nothing can be stored. */
+
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatPercent } from '../core/format.ts'
-import type { Detector, DetectorKind } from '../core/kinds.ts'
 import type { Finding, HostSample, Severity } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'

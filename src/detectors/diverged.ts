@@ -1,6 +1,7 @@
 /** Training has diverged: one finding from the first bad step until the loss is back near its old level, or the run ends. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import { LOSS_CHART } from './charts.ts'
 import { type Beginning, type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'

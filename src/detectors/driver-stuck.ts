@@ -1,5 +1,5 @@
 /** The driver does not respond, or reading it kills the sampler: reported by the sampler's supervisor, never guessed from values. */
-import type { Detector, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, Severity, SourceHealth } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'

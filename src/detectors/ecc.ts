@@ -1,6 +1,7 @@
 /** Memory errors: any new uncorrected one, or very many corrected ones. Errors from before the agent started are not new. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatCount } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import { type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'

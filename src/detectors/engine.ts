@@ -1,6 +1,7 @@
 /** Runs the detectors: feeds them what the hub publishes, keeps the active findings, and goes on without one that fails. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput, DetectorKind, HubEvent, Tick } from '../core/kinds.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import type { HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
 import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
 

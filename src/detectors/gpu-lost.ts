@@ -1,7 +1,7 @@
 /** A GPU that fell off the bus, needs a reset, cannot be read, or is not reported anymore. */
 import { BoundedMap } from '../core/bounded-map.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, Severity } from '../core/model.ts'
 import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'

@@ -1,6 +1,6 @@
 /** A detector that judges each GPU separately: keeps the GPUs, their observed time and labels, and the open findings. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput } from '../core/kinds.ts'
+import type { Detector, DetectorInput } from '../core/detector-contract.ts'
 import type { Finding, FindingSubject, GpuEvent, GpuInfo, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'

@@ -1,6 +1,7 @@
 /** Exploding gradients: far above their usual norm (on a log scale), or above a level that is too much for most models. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import { evidenceLevel } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
 import { type DivergenceState, divergence, isFalling, judgeCourse, restartCourse } from './divergence.ts'

@@ -1,6 +1,7 @@
 /** Memory that is held and not used: 1 GiB or more, and no work at all for half an hour. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'

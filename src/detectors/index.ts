@@ -1,5 +1,5 @@
 /** All detectors. A new one is its file and its line here. */
-import type { DetectorKind } from '../core/kinds.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { change } from './change.ts'
 import { disk } from './disk.ts'
 import { diverged } from './diverged.ts'

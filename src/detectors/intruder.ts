@@ -1,7 +1,7 @@
 /** An unexpected process: forbidden by the policy, or on a GPU that a run claims or somebody else uses. On an empty GPU it is at most information. */
 import { BoundedMap } from '../core/bounded-map.ts'
+import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes } from '../core/format.ts'
-import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'

@@ -1,5 +1,5 @@
 /** Memory that grows and is never freed: of a GPU, a process, the host memory of a process, or the allocator of a run. */
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import type { LeakWatch } from '../core/memory/leak-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'

@@ -1,6 +1,7 @@
 /** Loss or gradient norm is not finite: reported at that very step. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Severity, TrainingStep } from '../core/model.ts'
 import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'

@@ -1,6 +1,7 @@
 /** The loss has stopped falling: medians of long windows, compared with their noise. Information only. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'

@@ -1,6 +1,7 @@
 /** The loss rises out of its usual range: a spike, or the start of a divergence. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { LOSS_CHART } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'

@@ -1,7 +1,7 @@
 /** The allocator hits the limit (cudaMalloc fails, the cache is flushed, it tries again), or memory stays nearly full. */
 import { BoundedMap } from '../core/bounded-map.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../core/format.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'

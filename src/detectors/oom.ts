@@ -1,5 +1,5 @@
 /** When memory will run out: a forecast with its interval, from the allocator of a run where it reports, else from the device. */
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'

@@ -1,5 +1,5 @@
 /** The power brake: something outside the card (power supply, rack) makes it halve its clocks. */
-import type { DetectorKind } from '../core/kinds.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { CLOCK_CHART } from './charts.ts'
 import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'
 import { NO_FINDINGS } from './finding.ts'

@@ -1,5 +1,5 @@
 /** Failing memory rows: some wait for a reset to be remapped, some cannot be. */
-import type { DetectorKind } from '../core/kinds.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'

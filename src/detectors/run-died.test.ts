@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput, HubEvent } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
+import type { HubEvent } from '../core/kinds.ts'
 import type { Finding, Run, RunEnding } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { createEngine } from './engine.ts'

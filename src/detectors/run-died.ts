@@ -1,6 +1,6 @@
 /** A run that died: one finding per death, whoever saw it. Other findings around it are its evidence. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'

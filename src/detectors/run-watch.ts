@@ -1,6 +1,6 @@
 /** A detector that judges each training run separately; findings end when their run ends or falls silent. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput } from '../core/kinds.ts'
+import type { Detector, DetectorInput } from '../core/detector-contract.ts'
 import type { Finding, Run, TrainingStep } from '../core/model.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'

@@ -1,6 +1,7 @@
 /** The GPU waits for data: the share of each step spent on it, where the run reports it. Information only. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'

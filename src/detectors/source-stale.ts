@@ -1,7 +1,7 @@
 /** A source that says it is ok but sends nothing. Known failures are reported by driver_stuck. */
 import { BoundedMap } from '../core/bounded-map.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration } from '../core/format.ts'
-import type { Detector, DetectorKind } from '../core/kinds.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'

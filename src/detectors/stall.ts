@@ -1,6 +1,6 @@
 /** Training has stalled: no step for ten step times; without reported steps, a GPU that went idle in the middle of its work. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { EndedRuns } from './ended-runs.ts'

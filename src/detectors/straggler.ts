@@ -1,6 +1,7 @@
 /** A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared, where reported. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'

@@ -1,5 +1,5 @@
 /** Too hot: compared with the slowdown temperature of the card itself, not with a fixed number. */
-import type { DetectorKind } from '../core/kinds.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuInfo, Reading, Severity } from '../core/model.ts'
 import { evidenceLevel } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'

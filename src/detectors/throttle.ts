@@ -1,5 +1,5 @@
 /** Clocks slowed down by heat or by the card's protection; a software power cap is normal under load and only information. */
-import type { DetectorKind } from '../core/kinds.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import { CLOCK_CHART } from './charts.ts'
 import { type Bucket, bucket, CLOCK_REASON, pour } from './clock-reasons.ts'

@@ -1,6 +1,6 @@
 /** XID errors: events, so a finding ends when none has come for a while. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'

@@ -1,6 +1,7 @@
 /** Memory held by a process that is gone, or that hangs in the kernel and cannot be killed. */
+
+import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
-import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'

@@ -1,6 +1,7 @@
 /** Shared by the memory classes of the library: options, start and stop. */
 import { loadConfig } from '../agent/config.ts'
-import type { DetectorKind, GpuView, Log } from '../core/kinds.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
+import type { GpuView, Log } from '../core/kinds.ts'
 import type { ProcessView } from '../core/model.ts'
 import { type MemoryObserver, MemoryWatch } from './memory-watch.ts'
 

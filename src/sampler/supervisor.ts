@@ -2,8 +2,9 @@
  * Keeps sources alive. All run in one sampler process while they behave; one that hangs or crashes is moved to a process
  * of its own and started again with growing pauses, so that it cannot take the others with it.
  */
-import type { SourceOptions } from '../core/kinds.ts'
+
 import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
+import type { SourceOptions } from '../core/source-contract.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
 import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
 import { healthOf, newRecord, type Opening, type SourceRecord, takeOut } from './source-record.ts'

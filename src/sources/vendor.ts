@@ -1,5 +1,5 @@
 /** What the rest of gpuwarden has to know of a vendor: its folder declares it here, in one place, and nobody else names it. */
-import type { SourceKind } from '../core/kinds.ts'
+import type { SourceKind } from '../core/source-contract.ts'
 
 export interface Vendor {
   /** The name of its source, of its check in `doctor` and of its cards' `vendor`. */

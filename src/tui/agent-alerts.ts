@@ -1,8 +1,8 @@
 /** The alerts of an agent, and what people do about them. */
 import { userInfo } from 'node:os'
 import type { AgentClient } from '../core/agent-client.ts'
+import type { AlertView } from '../core/alert-contract.ts'
 import { formatClock, printable } from '../core/format.ts'
-import type { AlertView } from '../core/kinds.ts'
 import { askAlerts } from '../core/known/picture.ts'
 import type { AlertDesk } from './feed.ts'
 import type { LiveState } from './live-state.ts'

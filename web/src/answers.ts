@@ -1,5 +1,6 @@
 /** The shapes of the agent's answers, as /openapi.json describes them. */
-import type { AlertView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
+import type { AlertView } from '../../src/core/alert-contract.ts'
+import type { HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
 import type { Finding, FindingSubject, GpuEvent, Reading, Run, Severity, SourceHealth } from '../../src/core/model.ts'
 
 export { numberOf } from '../../src/core/known/revive.ts'

@@ -1,5 +1,5 @@
 /** The alerts of an agent: its answer, kept up to date by the stream. */
-import type { AlertsEvent, AlertView } from '../kinds.ts'
+import type { AlertsEvent, AlertView } from '../alert-contract.ts'
 import type { Finding } from '../model.ts'
 import { compareFindings, type KnownFindings } from './findings.ts'
 

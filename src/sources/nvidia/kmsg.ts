@@ -4,7 +4,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SourceEnv } from '../../core/kinds.ts'
+import type { SourceEnv } from '../../core/source-contract.ts'
 import { normaliseBusId } from './layouts.ts'
 
 export interface KernelXid {
