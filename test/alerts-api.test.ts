@@ -9,7 +9,7 @@ import { PretendChannel, pretendWorld, temporaryDir, type World } from '../src/a
 import type { Silence } from '../src/alerts/silences.ts'
 import { pushRoutes } from '../src/channels/push-routes.ts'
 import { PushSubscriptions } from '../src/channels/push-subscriptions.ts'
-import type { AlertView, PastAlert } from '../src/core/kinds.ts'
+import type { AlertView, PastAlert } from '../src/core/alert-contract.ts'
 import type { Route } from '../src/core/route.ts'
 import { startServer } from '../src/server/pretend-agent.contract.ts'
 

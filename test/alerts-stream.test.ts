@@ -1,7 +1,7 @@
 /** Alerts in the live stream of the real program: what people do about them, and going on after a break. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { AlertsEvent, AlertView } from '../src/core/alert-contract.ts'
 import { alertsEventSchema } from '../src/core/alert-schema.ts'
-import type { AlertsEvent, AlertView } from '../src/core/kinds.ts'
 import { openStream, type StreamClient } from '../src/server/pretend-agent.contract.ts'
 import { buildFakeNvml, fakeNvmlScript } from './fake-nvml/index.ts'
 import { RunningAgent, until } from './program.ts'

@@ -291,7 +291,7 @@ describe('gpuwarden alerts', () => {
     await new Promise((resolve) => server.once('listening', resolve))
     onTestFinished(() => void server.close())
     const result = await run(['alerts', '--port', String((server.address() as AddressInfo).port)])
-    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('is no gpuwarden agent')])
+    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('is not a gpuwarden agent')])
   })
 })
 

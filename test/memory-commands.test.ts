@@ -80,9 +80,9 @@ describe('profile', () => {
     const { charts } = JSON.parse(/id="data">(.*?)<\/script>/s.exec(page)?.[1] ?? '') as ReportPageData
     expect(charts.map(({ title, times }) => [title, (times?.length ?? 0) > 10])).toEqual([
       ['GPU 0: memory in use (SIMULATED)', true],
-      ['GPU 0: busy (SIMULATED)', true],
+      ['GPU 0: utilization (SIMULATED)', true],
       ['GPU 1: memory in use (SIMULATED)', true],
-      ['GPU 1: busy (SIMULATED)', true],
+      ['GPU 1: utilization (SIMULATED)', true],
     ])
     const names = [...page.matchAll(/ (?:id|data-chart)="([^"]+)"/g)].map((match) => match[1])
     expect(names).toContain('3')
@@ -251,7 +251,7 @@ describe('frag', () => {
     const source = `replay:${join(FIXTURES, 'traces/leak_graph/gpu_metrics.jsonl.gz')}`
     const { code, stdout } = await run(['frag', '--source', source])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/No training run with allocator figures was seen/)
+    expect(stdout).toMatch(/No training run reported its allocator/)
     expect(stdout).toMatch(/free +\d/)
   })
 
@@ -328,7 +328,7 @@ describe('the library', () => {
   it('LeakDetector and FragmentationAnalyzer judge a recording', async () => {
     const { code, stdout, stderr } = await example('memory-leak-and-fragmentation.js', [join(FIXTURES, 'traces/leak_graph')])
     expect([code, stderr]).toEqual([0, ''])
-    expect(stdout).toMatch(/^found: .*run leak_graph/m)
+    expect(stdout).toMatch(/^found: .*Run leak_graph/m)
     expect(stdout).toMatch(/^\[leak\] \(0\.\d\d\) GPU 0/m)
     expect(stdout).toMatch(/run leak_graph: \d\.\d% fragmented \(low\)/)
   })

@@ -180,8 +180,8 @@ describe('a report', () => {
     const run = { id: 'r1', name: 'r', startedAt: T, endedAt: null, outcome: null, message: null, gpus: [], report: null }
     const { summary, html } = await buildReport({ ...request(recording()), run })
     expect(summary.notes).toEqual([
-      expect.stringContaining('Which GPUs the run used is not known'),
-      expect.stringContaining('has not said'),
+      expect.stringContaining('It is unknown which GPUs the run used'),
+      expect.stringContaining('has not reported its end'),
     ])
     expect(summary.gpus.length).toBe(2)
     const page = html('0', T)
@@ -199,7 +199,7 @@ describe('a report', () => {
       'Gradient norm',
       'Step time',
       'Throughput (samples per second)',
-      'GPU utilisation',
+      'GPU utilization',
       'Tensor core activity',
       'GPU memory',
       'Where the memory of GPU 0 is',

@@ -2,8 +2,8 @@
 import { ALERTS } from '../prometheus/generate/files.ts'
 import { runbookName } from '../prometheus/generate/rule.ts'
 import { RULE_NAMES, RULES } from '../src/alerts/rules.ts'
+import type { DetectorInput, DetectorKind } from '../src/core/detector-contract.ts'
 import { formatBytes, formatDuration } from '../src/core/format.ts'
-import type { DetectorInput, DetectorKind } from '../src/core/kinds.ts'
 import { detectors } from '../src/detectors/index.ts'
 import { type DetectorSettings, detectorOptions, detectorSettings, type LevelSettings } from '../src/detectors/settings.ts'
 

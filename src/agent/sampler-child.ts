@@ -1,7 +1,7 @@
 /** Entry of the sampler process, the only one that loads native code. It ends when the agent says so, or is gone. */
 import { performance } from 'node:perf_hooks'
 import { resourceUsage } from 'node:process'
-import type { SourceEnv } from '../core/kinds.ts'
+import type { SourceEnv } from '../core/source-contract.ts'
 import { TickClock } from '../sampler/clock.ts'
 import type { FromSampler, ProcessUsage, StartMessage, ToSampler } from '../sampler/messages.ts'
 import { type Beat, Metronome } from '../sampler/metronome.ts'

@@ -1,7 +1,8 @@
 /** Sources, supervised, flowing into a hub: what every command that looks at GPUs stands on. */
 
 import { EXIT, Failure } from '../core/failure.ts'
-import type { Log, SelfUsage, SourceOptions } from '../core/kinds.ts'
+import type { Log, SelfUsage } from '../core/kinds.ts'
+import type { SourceOptions } from '../core/source-contract.ts'
 import { VERSION } from '../core/version.ts'
 import type { Opening } from '../sampler/source-record.ts'
 import { Supervisor } from '../sampler/supervisor.ts'

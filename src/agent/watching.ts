@@ -1,10 +1,11 @@
 /** The detectors in the agent: shows them what the hub publishes, and keeps what they have learned over a restart. */
 import { readFileSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { KeptFile } from '../core/kept-file.ts'
-import type { AgentState, DetectorKind, HubEvent, Log, Sink } from '../core/kinds.ts'
+import type { AgentState, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { makeFolderSync } from '../core/make-folder.ts'
 import type { Finding } from '../core/model.ts'
 import { createEngine, type DetectorFailure, type Engine } from '../detectors/engine.ts'

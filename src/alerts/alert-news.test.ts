@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { AlertsEvent } from '../core/alert-contract.ts'
 import { alertsEventSchema } from '../core/alert-schema.ts'
-import type { AlertsEvent } from '../core/kinds.ts'
 import { MOST_IN_EVENT } from './alert-news.ts'
 import { parseMatcher } from './matcher.ts'
 import { HOUR, MINUTE, pretendWorld, SECOND, type World } from './pretend-world.contract.ts'

@@ -1,5 +1,5 @@
 /** Finds out what changed among the alerts, for those who follow. Nobody follows: nothing is compared, nothing is kept. */
-import type { AlertNews, AlertsEvent, AlertView } from '../core/kinds.ts'
+import type { AlertNews, AlertsEvent, AlertView } from '../core/alert-contract.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { Silence } from './silences.ts'
 

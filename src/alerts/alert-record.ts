@@ -1,5 +1,6 @@
 /** What is kept of each trouble: the state of the engine for one fingerprint. Plain and JSON-safe. */
-import type { Acknowledgement, GpuView } from '../core/kinds.ts'
+import type { Acknowledgement } from '../core/alert-contract.ts'
+import type { GpuView } from '../core/kinds.ts'
 import type { Finding, Reading, Severity } from '../core/model.ts'
 
 export type AlertPhase = 'pending' | 'firing' | 'resolved'

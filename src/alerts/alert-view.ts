@@ -1,5 +1,5 @@
 /** How the alerts stand, for people and for /metrics. */
-import type { AlertView } from '../core/kinds.ts'
+import type { AlertView } from '../core/alert-contract.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { AlertsHealth } from './alerts-api.ts'
 import type { Dispatch } from './dispatch.ts'

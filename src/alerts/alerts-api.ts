@@ -1,16 +1,7 @@
 /** What the alert engine needs, and what the agent, the commands and the routes may ask of it. */
-import type {
-  AgentState,
-  AlertNews,
-  AlertView,
-  Channel,
-  Delivery,
-  DetectorDeclaration,
-  History,
-  Log,
-  PastAlert,
-  Sink,
-} from '../core/kinds.ts'
+import type { AlertNews, AlertView, Channel, Delivery, PastAlert } from '../core/alert-contract.ts'
+import type { DetectorDeclaration } from '../core/detector-contract.ts'
+import type { AgentState, History, Log, Sink } from '../core/kinds.ts'
 import type { Reading } from '../core/model.ts'
 import type { AlertPhase } from './alert-record.ts'
 import type { DeliveryResult } from './courier.ts'

@@ -1,6 +1,8 @@
 /** The alert engine as the agent uses it: takes findings, keeps what must not be lost, and lets the couriers deliver. */
+
+import type { AlertView, Delivery, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
-import type { AlertView, Delivery, Dropped, HubEvent, PastAlert } from '../core/kinds.ts'
+import type { Dropped, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
 import { ChangeWatch } from './alert-news.ts'
 import { type AlertRecord, isSimulated } from './alert-record.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AlertStatus } from '../core/kinds.ts'
+import type { AlertStatus } from '../core/alert-contract.ts'
 import type { Severity } from '../core/model.ts'
 import { ChannelQueue } from './channel-queue.ts'
 import { Journal } from './journal.ts'

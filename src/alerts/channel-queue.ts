@@ -2,7 +2,7 @@
  * The queue of one channel. A trouble is in it once: what happens to it while it waits changes what is waiting, so that an hour
  * without a mail server ends in a few messages that say how things stand, and none that is out of date.
  */
-import type { Alert } from '../core/kinds.ts'
+import type { Alert } from '../core/alert-contract.ts'
 import { SEVERITY_RANK } from './alert-record.ts'
 import type { Journal } from './journal.ts'
 import type { Notice, SpooledMessage, Told } from './notice.ts'

@@ -1,6 +1,6 @@
 /** Makes messages of notices: what belongs together, when it is due, what is said first and what becomes "N more". */
 import { createHash } from 'node:crypto'
-import type { Alert, AlertMessage, AlertSeries } from '../core/kinds.ts'
+import type { Alert, AlertMessage, AlertSeries } from '../core/alert-contract.ts'
 import { SEVERITY_RANK, worst } from './alert-record.ts'
 import { type ChannelQueue, isOpen } from './channel-queue.ts'
 import type { Notice, SpooledMessage } from './notice.ts'

@@ -1,5 +1,6 @@
 /** Brings the messages of one channel where they belong, one after the other: durable first, then tried, then written down. */
-import type { AlertMessage, Channel, Delivery, Log } from '../core/kinds.ts'
+import type { AlertMessage, Channel, Delivery } from '../core/alert-contract.ts'
+import type { Log } from '../core/kinds.ts'
 import { TokenBucket } from '../core/token-bucket.ts'
 import type { ChannelQueue } from './channel-queue.ts'
 import type { Composer } from './composer.ts'

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { AlertMessage } from '../core/kinds.ts'
+import type { AlertMessage } from '../core/alert-contract.ts'
 import { ENGINE_LIMITS } from './engine.ts'
 import { HOUR, MINUTE, NOON, PretendChannel, pretendWorld, SECOND, temporaryDir, tickOf } from './pretend-world.contract.ts'
 

@@ -1,6 +1,8 @@
 /** Decides who has to be told of which trouble, and hands it to the queue of each channel. Sends nothing itself. */
+
+import type { Alert, AlertStatus } from '../core/alert-contract.ts'
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { AgentState, Alert, AlertStatus } from '../core/kinds.ts'
+import type { AgentState } from '../core/kinds.ts'
 import type { Finding, GpuInfo, ProcessView, Run } from '../core/model.ts'
 import { type AlertRecord, SEVERITY_RANK } from './alert-record.ts'
 import type { ChannelQueue } from './channel-queue.ts'

@@ -1,9 +1,9 @@
 /** The shapes of what the routes of the alerts take and give. Strict, so that a test sees a field that nobody described. */
 
 import { z } from 'zod'
+import type { PastAlert } from '../core/alert-contract.ts'
 import { alertViewSchema } from '../core/alert-schema.ts'
 import { findingSubjectSchema, severitySchema } from '../core/finding-schema.ts'
-import type { PastAlert } from '../core/kinds.ts'
 import type { ChannelHealth } from './alerts-api.ts'
 import { DELIVERY_RESULTS } from './courier.ts'
 import { MATCHER_NAMES, MATCHER_OPERATORS } from './matcher.ts'

@@ -126,7 +126,7 @@ describe('the journal', () => {
     const dead = logLane.run('/net/x', () => new Promise<void>((resolve) => (answer = resolve)))
     journal.set('a', 1)
     expect(await journal.commit(20)).toBe(false)
-    await expect.poll(() => journal.fault, { timeout: 20_000 }).toMatch(/not answered .*\/net\/x/)
+    await expect.poll(() => journal.fault, { timeout: 20_000 }).toMatch(/not responded .*\/net\/x/)
     const count = log.lines.length
     for (let i = 0; i < 1000; i++) {
       journal.set('b', i)

@@ -1,5 +1,5 @@
 /** What waits for a channel: single notices, and the message made of some of them. Plain and JSON-safe. */
-import type { Alert, AlertMessage } from '../core/kinds.ts'
+import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import type { Severity } from '../core/model.ts'
 
 /** Fields ending in `Ms` are in the observed time of delivery. */

@@ -1,5 +1,5 @@
 /** The latest alerts that are over, for `alerts history`: bounded, and kept over a restart. */
-import type { PastAlert } from '../core/kinds.ts'
+import type { PastAlert } from '../core/alert-contract.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { Journal } from './journal.ts'
 

@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { AgentState, AlertMessage, Channel, Delivery, GpuView, Log, Tick } from '../core/kinds.ts'
+import type { AlertMessage, Channel, Delivery } from '../core/alert-contract.ts'
+import type { AgentState, GpuView, Log, Tick } from '../core/kinds.ts'
 import type {
   Finding,
   FindingSubject,

@@ -1,5 +1,5 @@
 /** What becomes an alert: every finding, after the time that its detector asks for, unless the configuration says otherwise. */
-import type { DetectorDeclaration } from '../core/kinds.ts'
+import type { DetectorDeclaration } from '../core/detector-contract.ts'
 import type { Finding, Severity } from '../core/model.ts'
 import type { Patience } from './engine.ts'
 

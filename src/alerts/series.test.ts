@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Alert, History, HistoryQuery } from '../core/kinds.ts'
+import type { Alert } from '../core/alert-contract.ts'
+import type { History, HistoryQuery } from '../core/kinds.ts'
 import type { FindingSubject, GpuInfo, TrainingStep } from '../core/model.ts'
 import { NO_FIGURES } from '../core/record.ts'
 import { detectors } from '../detectors/index.ts'

@@ -1,5 +1,7 @@
 /** The chart of an alert: what its detector looked at, around the time of the trouble. */
-import type { Alert, AlertSeries, DetectorChart, History, StepField } from '../core/kinds.ts'
+import type { Alert, AlertSeries } from '../core/alert-contract.ts'
+import type { DetectorChart, StepField } from '../core/detector-contract.ts'
+import type { History } from '../core/kinds.ts'
 import type { GpuField, GpuInfo, Reading } from '../core/model.ts'
 import type { CoursePoints, StepCourses } from './step-courses.ts'
 

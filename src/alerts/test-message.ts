@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { AlertMessage, Delivery } from '../core/kinds.ts'
+import type { AlertMessage, Delivery } from '../core/alert-contract.ts'
 import type { AlertsOptions } from './alerts-api.ts'
 import { linksFor } from './composer.ts'
 import { deliver } from './courier.ts'

@@ -1,5 +1,5 @@
 /** Messages for tests. */
-import type { Alert, AlertMessage } from '../core/kinds.ts'
+import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import type { Finding } from '../core/model.ts'
 
 export const NOW = Date.UTC(2026, 2, 1, 2, 35)

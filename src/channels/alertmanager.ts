@@ -1,6 +1,6 @@
 /** Prometheus Alertmanager, API v2. It groups, silences and routes by labels, so these are what never changes while the trouble lasts. */
 import { z } from 'zod'
-import type { Alert, AlertMessage } from '../core/kinds.ts'
+import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import type { Severity } from '../core/model.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'

@@ -1,6 +1,6 @@
 /** What a kind of channel is: a name, its options, and how one is opened. One file per kind, one line each in index.ts. */
 import type { z } from 'zod'
-import type { Channel } from '../core/kinds.ts'
+import type { Channel } from '../core/alert-contract.ts'
 import { resolveReferences } from './secrets.ts'
 
 /** What channels may know of their surroundings. */

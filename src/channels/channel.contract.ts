@@ -1,6 +1,6 @@
 /** What every channel has to do, whatever it speaks. Each kind brings a real counterpart that can be told how to behave. */
 import { afterEach, describe, expect, it } from 'vitest'
-import type { AlertMessage, Channel, Delivery } from '../core/kinds.ts'
+import type { AlertMessage, Channel, Delivery } from '../core/alert-contract.ts'
 import { group, heartbeat, hostile, late, message, resolved, test } from './alert-message.fixture.ts'
 
 export type Behaviour =

@@ -1,7 +1,7 @@
 /** A program of one's own: never through a shell, the message as JSON on its standard input. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { z } from 'zod'
-import type { Delivery } from '../core/kinds.ts'
+import type { Delivery } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { payloadOf } from './payload.ts'
 import { oneLine } from './plain-text.ts'

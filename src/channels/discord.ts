@@ -1,6 +1,6 @@
 /** Discord, by a webhook. Mentions are off for the whole message, and Markdown is escaped. */
 import { z } from 'zod'
-import type { AlertMessage } from '../core/kinds.ts'
+import type { AlertMessage } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { TONE_COLORS } from './content-html.ts'

@@ -1,10 +1,10 @@
 /** The mail itself: subject, headers for filters and threads, text, HTML, and charts of the evidence. */
 import { createHash } from 'node:crypto'
 import type { SendMailOptions } from 'nodemailer'
+import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import { type ChartSpec, renderChart } from '../core/chart/chart.ts'
 import { renderPng } from '../core/chart/png.ts'
 import { formatValue, unitNamed } from '../core/chart/units.ts'
-import type { Alert, AlertMessage } from '../core/kinds.ts'
 import { contentOf } from './content.ts'
 import { htmlOf, type InlineChart } from './content-html.ts'
 import { fullText, subjectOf } from './content-text.ts'

@@ -1,5 +1,5 @@
 /** What the mail server's words mean: 4xx passes by itself, 5xx does not, and a line that broke is tried again. */
-import type { Delivery } from '../core/kinds.ts'
+import type { Delivery } from '../core/alert-contract.ts'
 import { oneLine } from './plain-text.ts'
 import type { Redact } from './secrets.ts'
 

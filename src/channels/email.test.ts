@@ -1,7 +1,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { describe, expect, it } from 'vitest'
-import type { AlertMessage } from '../core/kinds.ts'
+import type { AlertMessage } from '../core/alert-contract.ts'
 import { group, hostile, message, resolved, test } from './alert-message.fixture.ts'
 import { type Behaviour, channelContract } from './channel.contract.ts'
 import { email, recipients } from './email.ts'

@@ -1,6 +1,6 @@
 /** E-mail by SMTP. */
 import { z } from 'zod'
-import type { AlertMessage, Delivery } from '../core/kinds.ts'
+import type { AlertMessage, Delivery } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { lineOptions, openSocket } from './email-connection.ts'
 import { outcomeOf, refusals, transcript, unreachable } from './email-outcome.ts'

@@ -1,6 +1,6 @@
 /** One HTTP request, and what its answer means for the delivery. */
 import { z } from 'zod'
-import type { Delivery } from '../core/kinds.ts'
+import type { Delivery } from '../core/alert-contract.ts'
 import { oneLine } from './plain-text.ts'
 import { isReference, type Redact } from './secrets.ts'
 

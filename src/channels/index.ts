@@ -1,6 +1,7 @@
 /** Every kind of channel, and how the configured ones are opened. A new kind is one file and one row here. */
+
+import type { Channel } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
-import type { Channel } from '../core/kinds.ts'
 import { alertmanager } from './alertmanager.ts'
 import { type ChannelEnv, type ChannelKind, describeIssue } from './channel-kind.ts'
 import { command } from './command.ts'

@@ -1,6 +1,6 @@
 /** ntfy: pushes to phones, by ntfy.sh or a server of one's own. */
 import { z } from 'zod'
-import type { AlertMessage } from '../core/kinds.ts'
+import type { AlertMessage } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { shortText } from './content-text.ts'

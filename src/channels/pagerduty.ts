@@ -1,7 +1,7 @@
 /** PagerDuty, Events API v2: one event per alert, under a key that firing, repeat and resolved share. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Alert, AlertMessage, Delivery } from '../core/kinds.ts'
+import type { Alert, AlertMessage, Delivery } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { judge, postJson, secretText, webAddress } from './http-delivery.ts'

@@ -1,6 +1,7 @@
 /** The message as JSON, for programs: what webhooks post and commands read. Documented in docs/channels.md; `version` changes when it breaks. */
+
+import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import { isoTime } from '../core/format.ts'
-import type { Alert, AlertMessage } from '../core/kinds.ts'
 import { contentOf } from './content.ts'
 import { fullText } from './content-text.ts'
 import { harmless, safeLink } from './plain-text.ts'

@@ -1,6 +1,6 @@
 /** Pushover: pushes to phones. */
 import { z } from 'zod'
-import type { AlertMessage } from '../core/kinds.ts'
+import type { AlertMessage } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { shortText } from './content-text.ts'

@@ -1,6 +1,6 @@
 /** Slack, by an incoming webhook. Text from outside goes in as plain_text, where nothing is markup. */
 import { z } from 'zod'
-import type { AlertMessage } from '../core/kinds.ts'
+import type { AlertMessage } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf, type MessageContent } from './content.ts'
 import { TONE_COLORS } from './content-html.ts'

@@ -1,6 +1,6 @@
 /** Microsoft Teams, by the webhook of a workflow. Text from outside stands in text runs, which know no markup. */
 import { z } from 'zod'
-import type { AlertMessage, Delivery } from '../core/kinds.ts'
+import type { AlertMessage, Delivery } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf, type MessageContent } from './content.ts'
 import { shortText } from './content-text.ts'

@@ -1,7 +1,7 @@
 /** Telegram, by a bot. */
 import { z } from 'zod'
+import type { AlertMessage } from '../core/alert-contract.ts'
 import { escapeHtml } from '../core/escape-html.ts'
-import type { AlertMessage } from '../core/kinds.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { shortText } from './content-text.ts'

@@ -1,7 +1,7 @@
 /** Web push: notifications of the web UI, also while no page is open. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { AlertMessage, Channel, Delivery } from '../core/kinds.ts'
+import type { AlertMessage, Channel, Delivery } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { shortText } from './content-text.ts'

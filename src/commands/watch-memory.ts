@@ -1,8 +1,8 @@
 /** What the memory commands share: their defaults, watching until the time is over or Ctrl-C, and the progress on a terminal. */
 import type { Config, ConfigValues } from '../agent/config.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatPercent } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import { type MemoryObserver, MemoryWatch } from '../library/memory-watch.ts'
 import { AgentSteps } from './agent-steps.ts'
 import { FAST_INTERVAL_SECONDS } from './fast-interval.ts'

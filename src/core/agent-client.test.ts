@@ -62,7 +62,7 @@ describe('AgentClient', () => {
     })
     expect(await new AgentClient({ url, token: 't' }).version()).toBe('1.2.3')
     const withheld = await faultOf(new AgentClient({ url, token: 't', isTokenWithheld: true }).get('/api/v1/alerts'))
-    expect(withheld).toMatchObject({ status: 401, reason: 'A token is needed.', hint: expect.stringContaining('it was not sent') })
+    expect(withheld).toMatchObject({ status: 401, reason: 'A token is needed.', hint: expect.stringContaining('was not sent') })
     expect((await faultOf(new AgentClient({ url, token: null }).get('/'))).hint).toBe('Give it with --token-file or --token.')
     expect(seen).toEqual([undefined, undefined, undefined])
   })
@@ -83,7 +83,7 @@ describe('AgentClient', () => {
     )
     const agent = new AgentClient({ url, token: null })
     const fault = await faultOf(agent.get('/'))
-    expect(fault.message).toContain(`is no gpuwarden agent, or an older one (status ${status} from nginx/1.24: "<html>xxx`)
+    expect(fault.message).toContain(`is not a gpuwarden agent, or an older one (status ${status} from nginx/1.24: "<html>xxx`)
     expect(fault.message.length).toBeLessThan(250)
     expect((await agent.tryPost('/', {})).status).toBe(status === 200 ? 0 : status)
     expect(await agent.version()).toBe(null)
@@ -121,7 +121,7 @@ describe('AgentClient', () => {
     })
     expect((await new AgentClient({ url: breaking, token: null }).tryGet('/')).message).toBe('the connection was closed')
     const endless = await serve((_request, response) => void response.writeHead(200, { 'content-length': String(2 ** 40) }).write('x'))
-    expect((await new AgentClient({ url: endless, token: null }).tryGet('/')).message).toContain('larger than any')
+    expect((await new AgentClient({ url: endless, token: null }).tryGet('/')).message).toContain('too large for an agent')
   })
 
   it('listens to an answer that goes on for longer than the limit', async () => {

@@ -1,4 +1,4 @@
-/** Asks an agent over its HTTP API: the one client for commands, screens and what sends steps. Small, without the weight of fetch. */
+/** The client of an agent's HTTP API, for commands, screens and step senders. Small: without fetch. */
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { readBounded } from './bounded-body.ts'
@@ -10,28 +10,27 @@ export const DEFAULT_URL = 'http://127.0.0.1:4780'
 export interface AgentAddress {
   readonly url: string
   readonly token: string | null
-  /** There is a token, and nothing proves who would get it: it is not sent. */
+  /** There is a token, but nothing proves who would get it: it is not sent. */
   readonly isTokenWithheld?: boolean
 }
 
-/** What came of a question, as a value: for those whom no answer may stop. */
+/** The result of a request as a value, for callers that must not stop. */
 export interface Answer {
-  /** 0: nobody answered, or nobody who speaks JSON. */
+  /** 0: no answer, or not JSON. */
   readonly status: number
-  /** Of the agent's own errors; `unreachable` or `late` where nobody answered; null for what did not come from an agent. */
+  /** An error code of the agent; `unreachable` or `late` without an answer; null: not an agent. */
   readonly code: string | null
-  /** What went wrong, in a few words. */
   readonly message: string
   readonly hint: string | null
-  /** undefined: what came is not JSON. */
+  /** undefined: not JSON. */
   readonly body: unknown
 }
 
-/** An answer that says no, or none at all. */
+/** A refusal, or no answer. */
 export class AgentFault extends Failure {
   readonly status: number
   readonly code: string | null
-  /** Without saying where it was asked. */
+  /** Without the address. */
   readonly reason: string
 
   constructor({ status, code, message }: Answer, text: string, hint: string | null) {
@@ -99,7 +98,7 @@ export class AgentClient {
     return this.#ask({ method: 'POST', path, limitMs, headers, body: `${lines.join('\n')}\n` })
   }
 
-  /** An answer that goes on: the limit is for its beginning. */
+  /** A streamed answer: the limit is for its start. */
   async stream(path: string, headers: Readonly<Record<string, string>> = {}, limitMs = this.#limitMs): Promise<IncomingMessage> {
     const asked = this.#open({ method: 'GET', path, limitMs, headers })
     try {
@@ -112,7 +111,7 @@ export class AgentClient {
     }
   }
 
-  /** Of the agent that serves there; null when none does. The token is not sent. */
+  /** Version of the agent there; null: none. The token is not sent. */
   async version(limitMs = this.#limitMs): Promise<string | null> {
     const { status, body } = await new AgentClient({ url: this.url, token: null }).tryGet('/healthz', limitMs)
     const told = body as { status?: unknown; name?: unknown; version?: unknown } | null | undefined
@@ -134,10 +133,10 @@ export class AgentClient {
     let late: Late | null = null
     let timer: NodeJS.Timeout | undefined
     const head = new Promise<IncomingMessage>((resolve, reject) => {
-      // Not imported: that reads all that the module offers, fetch's machinery among it, which takes 10 MB on Node.js 24.
+      // Not imported: that loads fetch with it, 10 MB on Node.js 24.
       const { request } = process.getBuiltinModule(this.url.startsWith('https:') ? 'node:https' : 'node:http')
       const authorization = this.#token === null ? {} : { authorization: `Bearer ${this.#token}` }
-      // A connection for each question: one that is kept may be closed by the other side at the moment it is used again.
+      // A new connection per request: the other side may close a kept one at the moment of reuse.
       const asked = request(this.url + path, { method, headers: { ...headers, ...authorization }, agent: false }, resolve)
       asked.on('error', reject)
       timer = setTimeout(() => {
@@ -159,7 +158,7 @@ export class AgentClient {
     const say = (text: string, advice: string | null) => new AgentFault(answer, text, advice)
     if (code === 'late') return say(`the agent at ${this.url} did not answer: ${message}`, hint)
     if (code === 'unreachable') return say(`no gpuwarden agent answers at ${this.url} (${message})`, START_ONE)
-    if (code === null) return say(`what answers at ${this.url} is no gpuwarden agent, or an older one (${message})`, NAME_IT)
+    if (code === null) return say(`the server at ${this.url} is not a gpuwarden agent, or an older one (${message})`, NAME_IT)
     const isToken = code === 'missing_token' || code === 'wrong_token'
     return say(`the agent at ${this.url} says: ${message}`, isToken ? (this.#isTokenWithheld ? PROVE_IT : GIVE_TOKEN) : hint)
   }
@@ -174,12 +173,12 @@ function silence(error: unknown): Answer {
     : { status: 0, code: 'unreachable', message: code ?? message, hint: null, body: undefined }
 }
 
-/** Rejects when the connection ends too early, or there is no end to the answer. */
+/** Rejects when the connection ends early, or the answer is too large. */
 async function readAnswer(answer: IncomingMessage): Promise<Answer> {
   const bytes = await readBounded(answer, LARGEST_ANSWER_BYTES)
   if (typeof bytes === 'string') {
     answer.destroy()
-    throw new Error(bytes === 'cut_off' ? 'the connection was closed' : 'the answer is larger than any of an agent')
+    throw new Error(bytes === 'cut_off' ? 'the connection was closed' : 'the answer is too large for an agent')
   }
   const text = bytes.toString()
   const status = answer.statusCode ?? 0
@@ -206,13 +205,13 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** As the environment says that `gpuwarden run` and people set. */
+/** From the environment, set by `gpuwarden run` or by the user. */
 export function tokenFromEnvironment(env: NodeJS.ProcessEnv): string | null {
   if (env.GPUWARDEN_TOKEN) return env.GPUWARDEN_TOKEN.trim()
   return env.GPUWARDEN_TOKEN_FILE ? tokenIn(env.GPUWARDEN_TOKEN_FILE) : null
 }
 
-/** null where the file cannot be read: the agent then asks for a token, which is what gets reported. */
+/** null where the file cannot be read: the agent then asks for a token, and that is reported. */
 export function tokenIn(file: string): string | null {
   try {
     return readFileSync(file, 'utf8').trim() || null

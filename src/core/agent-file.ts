@@ -1,7 +1,4 @@
-/**
- * Which agents run on this machine: each leaves a small file for as long as it serves, and whoever holds a token looks there first.
- * That something answers on a port proves nothing; that the process named in a file of ours listens there does.
- */
+/** Agents on this machine: each keeps a small file while it serves. A token is sent only where the process named in such a file listens. */
 import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -13,7 +10,7 @@ import { tryList, tryReadLink, tryReadText } from './system-file.ts'
 
 export interface AgentPlace {
   readonly env?: NodeJS.ProcessEnv
-  /** `/proc` in life; a folder in tests. */
+  /** A folder in tests. */
   readonly proc?: string
 }
 
@@ -21,7 +18,7 @@ interface AgentRecord {
   readonly pid: number
   readonly port: number
   readonly startedAt: number
-  /** As /proc tells it; a reused PID has another. null where there is no /proc. */
+  /** From /proc; a reused PID has another. null without /proc. */
   readonly startTicks: Reading
 }
 
@@ -30,7 +27,7 @@ const LARGEST_FILE_BYTES = 4096
 const LISTENING = '0A'
 const SYSTEM_FOLDER = '/run/gpuwarden'
 
-/** Says that this process serves there. Gives the way to take it back; rejects when no folder can be written, or none answers. */
+/** Announces that this process serves there; returns how to undo it. Rejects when no folder can be written. */
 export async function announceAgent(port: number, { env = process.env, proc = '/proc' }: AgentPlace = {}): Promise<() => Promise<void>> {
   const record: AgentRecord = { pid: process.pid, port, startedAt: Date.now(), startTicks: startTicksOf(process.pid, proc) }
   let fault: unknown = null
@@ -41,12 +38,12 @@ export async function announceAgent(port: number, { env = process.env, proc = '/
       fault = error
     }
   }
-  throw new Error(`no folder takes the file that tells where the agent is: ${fault instanceof Error ? fault.message : 'none is known'}`, {
+  throw new Error(`cannot write the file that says where the agent is: ${fault instanceof Error ? fault.message : 'none is known'}`, {
     cause: fault,
   })
 }
 
-/** True when the process that listens there is an agent of this user, of root, or of `owner` (such as the owner of the token's file). */
+/** Whether the process that listens there is an agent of this user, of root, or of `owner` (such as the owner of the token file). */
 export function isAgentOfOurs(port: number, owner: number | null = null, { env = process.env, proc = '/proc' }: AgentPlace = {}): boolean {
   const trusted = new Set([process.getuid?.() ?? 0, 0, ...(owner === null ? [] : [owner])])
   return foldersToRead(env).some((folder) => {
@@ -66,7 +63,7 @@ function foldersToRead(env: NodeJS.ProcessEnv): string[] {
   return [...runtimeFolder(env), SYSTEM_FOLDER, stateFolder(env)]
 }
 
-/** Somebody else's (as after sudo) is not ours to use. */
+/** Another user's (as after sudo) must not be used. */
 function runtimeFolder({ XDG_RUNTIME_DIR: folder }: NodeJS.ProcessEnv): string[] {
   if (!folder?.startsWith('/')) return []
   const stat = statSync(folder, { throwIfNoEntry: false })
@@ -108,7 +105,7 @@ interface FoundRecord {
   readonly uid: number
 }
 
-/** null: none that can be believed. */
+/** null: none that can be trusted. */
 function readRecord(path: string): FoundRecord | null {
   try {
     const stat = lstatSync(path)
@@ -139,7 +136,7 @@ function recordIn(text: string, uid: number): FoundRecord | null {
   return { record: { pid, port, startedAt, startTicks: typeof startTicks === 'number' ? startTicks : null }, uid }
 }
 
-/** Not there, not ours to read, or not what an agent writes. */
+/** Missing, unreadable, or not written by an agent. */
 function provesNothing(error: unknown): null {
   if (error instanceof SyntaxError || error instanceof TypeError || (error instanceof Error && 'code' in error)) return null
   throw error
@@ -149,7 +146,7 @@ function isCount(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) > 0
 }
 
-/** Where the kernel tells who listens there, it has to be this process; where it does not, the living process has to do. */
+/** Where the kernel shows who listens there, it must be this process; else a running process is enough. */
 function listens(pid: number, port: number, uid: number, proc: string): boolean {
   const listeners = [`${proc}/net/tcp`, `${proc}/net/tcp6`].flatMap((path) => listenersIn(tryReadText(path) ?? '', port))
   if (listeners.length === 0) return true
@@ -165,7 +162,7 @@ function listenersIn(table: string, port: number): { readonly uid: number; reado
   })
 }
 
-/** null: not ours to look at. */
+/** null: not readable. */
 function socketsOf(pid: number, proc: string): Set<string> | null {
   const folder = `${proc}/${pid}/fd`
   const names = tryList(folder)

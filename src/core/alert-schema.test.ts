@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { AlertView } from './alert-contract.ts'
 import { alertsEventSchema, alertViewSchema } from './alert-schema.ts'
 import { findingSchema } from './finding-schema.ts'
-import type { AlertView } from './kinds.ts'
 import type { Finding } from './model.ts'
 
 const finding: Finding = {

@@ -1,7 +1,7 @@
-/** The shapes of an alert and of what the live stream tells of alerts. Strict, so that a test sees a field that nobody described. */
+/** Schemas of an alert and of the alert events of the live stream. Strict, so that a test finds an undescribed field. */
 import { z } from 'zod'
+import type { AlertsEvent, AlertView } from './alert-contract.ts'
 import { findingSchema, severitySchema } from './finding-schema.ts'
-import type { AlertsEvent, AlertView } from './kinds.ts'
 
 const reading = z.number().nullable()
 const text = z.string().nullable()
@@ -16,19 +16,19 @@ export const alertViewSchema: z.ZodType<AlertView> = z.strictObject({
   flapping: z.boolean(),
   simulated: z.boolean(),
   acknowledged: z.strictObject({ at, until: at, by: z.string(), severity: severitySchema }).nullable(),
-  mutedBy: z.enum(['silence', 'maintenance', 'acknowledged', 'simulated']).nullable().describe('Why nobody is told of it at present'),
+  mutedBy: z.enum(['silence', 'maintenance', 'acknowledged', 'simulated']).nullable().describe('Why nobody is notified of it now'),
   silence: text.describe('Id of the silence that covers it'),
-  told: z.array(z.string()).describe('Channels that were told that it fires'),
-  waiting: z.array(z.string()).describe('Channels for which a message about it waits, or is on its way'),
-  gpuLabel: text.describe('What the GPU is called here'),
-  unconfirmed: z.boolean().describe('From before the agent was started, and not seen again since'),
+  told: z.array(z.string()).describe('Channels that were notified that it fires'),
+  waiting: z.array(z.string()).describe('Channels with a message about it waiting or on its way'),
+  gpuLabel: text.describe('Label of the GPU'),
+  unconfirmed: z.boolean().describe('From before the agent started, and not seen since'),
 })
 
 export const alertsEventSchema: z.ZodType<AlertsEvent> = z.strictObject({
   type: z.literal('alerts'),
   at,
-  alerts: z.array(alertViewSchema).describe('Those that are new or changed, as they are now'),
-  gone: z.array(z.string()).describe('Fingerprints of those that are no longer kept'),
-  hasMore: z.boolean().describe('More changed at once than one event tells: ask GET /api/v1/alerts'),
-  silencesChanged: z.boolean().describe('Silences were set, or ended: see GET /api/v1/silences'),
+  alerts: z.array(alertViewSchema).describe('New or changed alerts'),
+  gone: z.array(z.string()).describe('Fingerprints of alerts that are not kept anymore'),
+  hasMore: z.boolean().describe('More changed than one event holds: ask GET /api/v1/alerts'),
+  silencesChanged: z.boolean().describe('Silences were set or ended: see GET /api/v1/silences'),
 })

@@ -1,10 +1,9 @@
-/** Reads the body of a request, within a limit. */
 import type { IncomingMessage } from 'node:http'
 
-/** `cut_off`: the sender went away before the end. */
+/** `cut_off`: the sender left before the end. */
 export type BoundedBody = Buffer | 'too_large' | 'cut_off'
 
-/** Stops reading at the limit without destroying the connection: the answer still has to go out on it. */
+/** Stops at the limit without destroying the connection: the answer still has to be sent on it. */
 export function readBounded(incoming: IncomingMessage, limitBytes: number): Promise<BoundedBody> {
   if (Number(incoming.headers['content-length'] ?? 0) > limitBytes) return Promise.resolve('too_large')
   return new Promise((resolve) => {
@@ -28,7 +27,7 @@ export function readBounded(incoming: IncomingMessage, limitBytes: number): Prom
   })
 }
 
-/** `application/json` of `Application/JSON; charset=utf-8`; empty when the request does not say. */
+/** `application/json` of `Application/JSON; charset=utf-8`; empty when not given. */
 export function mediaType({ headers }: IncomingMessage): string {
   return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }

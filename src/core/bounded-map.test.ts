@@ -37,6 +37,6 @@ describe('BoundedMap', () => {
     expect(map.get('a')).toEqual({ n: 1 })
     map.load([...'abc'].map((key) => [key, { n: 0 }]))
     expect([...map.keys()]).toEqual(['b', 'c'])
-    expect(() => map.load({})).toThrow('expected the saved entries')
+    expect(() => map.load({})).toThrow('expected saved entries')
   })
 })

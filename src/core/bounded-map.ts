@@ -4,7 +4,7 @@ export interface BoundedMapOptions<K, V> {
   readonly onEvict?: (key: K, value: V) => void
 }
 
-/** A map that never grows past its cap: the key that was added longest ago goes first. Its content is JSON-safe when its values are. */
+/** A map that never grows past its cap: the oldest key goes first. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #cap: number
   readonly #options: BoundedMapOptions<K, V>
@@ -21,7 +21,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
     return super.set(key, value)
   }
 
-  /** Sets it, and gives the value. */
+  /** Sets and returns the value. */
   keep(key: K, value: V): V {
     this.set(key, value)
     return value
@@ -35,14 +35,14 @@ export class BoundedMap<K, V> extends Map<K, V> {
     super.set(key, value)
   }
 
-  /** Copies, so that what is saved does not change with the map. */
+  /** A copy, JSON-safe when the values are. */
   saved(): [K, V][] {
     return structuredClone([...this])
   }
 
-  /** Replaces the content with what saved() gave, possibly by way of JSON. */
+  /** Replaces the content with the result of saved(). */
   load(entries: unknown): void {
-    if (!Array.isArray(entries)) throw new TypeError(`expected the saved entries of a table as an array, got ${typeof entries}`)
+    if (!Array.isArray(entries)) throw new TypeError(`expected saved entries as an array, got ${typeof entries}`)
     this.clear()
     for (const entry of structuredClone(entries) as [K, V][]) this.set(entry[0], entry[1])
   }

@@ -49,7 +49,7 @@ describe('a lane', () => {
     const lane = new DiskLane()
     const dead = held('late')
     const call = lane.run('/net/logs/x', dead.call)
-    await expect(lane.patiently(() => call, 20)).rejects.toThrow(/not answered .*\/net\/logs\/x/)
+    await expect(lane.patiently(() => call, 20)).rejects.toThrow(/not responded .*\/net\/logs\/x/)
     let isBegun = false
     const other = lane.patiently(async () => {
       isBegun = true

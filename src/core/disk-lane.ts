@@ -1,17 +1,16 @@
 /**
- * A network disk whose server is gone never answers: a call there does not fail, it does not return. Node has four threads for all file
- * work and for looking up names, and each such call keeps one of them. So what the agent does in its folders goes through lanes, with one
- * call under way in each: a dead disk holds one thread per lane, and mail and web hooks still find their servers.
+ * A call on a network disk whose server is gone does not fail, it never returns, and keeps one of Node's four threads for files and names.
+ * So file work goes through lanes with one call each: a dead disk holds one thread per lane, and mail and web hooks still work.
  */
 
-/** A call that takes this long is a fault of its own. Senders of training steps wait 5 s for an answer. */
+/** A call this long is a fault. Senders of training steps wait 5 s for an answer. */
 export const STUCK_MS = 3000
-/** When the program ends: whoever waits at a prompt, or systemd, is not to wait for a dead disk. */
+/** At exit neither a prompt nor systemd should wait for a dead disk. */
 export const STUCK_AT_END_MS = 1500
 
 export class DiskStuck extends Error {
   constructor(waitedMs: number, path: string) {
-    super(`the disk has not answered for ${Math.round(waitedMs / 1000)} s (${path})`)
+    super(`the disk has not responded for ${Math.round(waitedMs / 1000)} s (${path})`)
     this.name = 'DiskStuck'
   }
 }
@@ -21,13 +20,13 @@ export class DiskLane {
   #startedAt: number | null = null
   #path = ''
 
-  /** Begins at once when the lane is free, else in its turn. Whoever calls has one call here at a time: so what waits is bounded. */
+  /** Starts at once when the lane is free, else in turn. Each caller has one call here at a time, so the queue is bounded. */
   run<T>(path: string, call: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const begin = () => {
         this.#startedAt = performance.now()
         this.#path = path
-        // An argument that Node refuses throws at once: the lane goes on then, too.
+        // An argument that Node refuses throws at once: the lane must go on then, too.
         ;(async () => call())()
           .finally(() => this.#next())
           .then(resolve, reject)
@@ -37,18 +36,17 @@ export class DiskLane {
     })
   }
 
-  /** How long the call under way has gone without an answer; 0 when there is none. */
+  /** How long the current call has waited; 0: none. */
   waitedMs(): number {
     return this.#startedAt === null ? 0 : performance.now() - this.#startedAt
   }
 
-  /** The fault, when the call under way has taken `limitMs` already. */
   stuck(limitMs = STUCK_MS): DiskStuck | null {
     const waitedMs = this.waitedMs()
     return waitedMs < limitMs ? null : new DiskStuck(waitedMs, this.#path)
   }
 
-  /** Rejects with DiskStuck when a call has no answer for `limitMs`, at once where that is so already; the work itself goes on. */
+  /** Rejects with DiskStuck when a call takes `limitMs`, at once if it already has; the work itself goes on. */
   patiently<T>(work: () => Promise<T>, limitMs = STUCK_MS): Promise<T> {
     const fault = this.stuck(limitMs)
     if (fault) return Promise.reject(fault)
@@ -74,18 +72,18 @@ export class DiskLane {
 
 /** The log folder, and all below it. */
 export const logLane = new DiskLane()
-/** The lines of the alerts' journal: they must not wait behind a sync of the disk. */
+/** The alert journal must not wait behind a sync of the disk. */
 export const journalLane = new DiskLane()
-/** Where the agent says that it is there: a runtime folder, or somebody's home. */
+/** Where the agent announces itself: a runtime folder, or a home. */
 export const homeLane = new DiskLane()
 
-/** Since when a folder of the agent has not answered, in epoch ms; null: all do. */
+/** Epoch ms since when a folder of the agent has not responded; null: all do. */
 export function stuckSince(): number | null {
   const waitedMs = Math.max(logLane.waitedMs(), journalLane.waitedMs())
   return waitedMs < STUCK_MS ? null : Date.now() - Math.round(waitedMs)
 }
 
-/** Whether a call is under way that will keep this process from ending. */
+/** Whether a stuck call will keep this process from ending. */
 export function isHeldByDisk(): boolean {
   return [logLane, journalLane, homeLane].some((lane) => lane.stuck(STUCK_AT_END_MS) !== null)
 }

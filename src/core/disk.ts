@@ -1,4 +1,4 @@
-/** The file calls of Node, one at a time: for everything that the agent does in its log folder while it runs. See disk-lane.ts. */
+/** Node's file calls, one at a time, for everything in the log folder. See disk-lane.ts. */
 import * as callbacks from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { logLane } from './disk-lane.ts'
@@ -68,7 +68,6 @@ export class DiskFile {
 
 type Done = (error: NodeJS.ErrnoException | null, ...results: unknown[]) => void
 
-/** A call of node:fs in its turn; the last argument is called back. */
 function called(call: (...args: never[]) => void): (...args: unknown[]) => void {
   return (...args) => {
     const done = args.pop() as Done

@@ -1,4 +1,4 @@
-/** What a finding rests on, as people read it. The unit of a figure is the end of its name, in either spelling: `heldBytes`, `held_bytes`. */
+/** The evidence of a finding for people. The unit is the end of the name, in either spelling: `heldBytes`, `held_bytes`. */
 import { formatBytes, formatDuration, formatFigure, formatPercent } from './format.ts'
 import type { Finding } from './model.ts'
 
@@ -27,7 +27,7 @@ const UNITS: readonly (readonly [RegExp, Words])[] = [
   [/ hertz$/, (value) => `${formatFigure(value / 1e6)} MHz`],
 ]
 
-/** `moment`: how a point in time is told. What is not known is left out. */
+/** `moment` formats a point in time. Unknown values are left out. */
 export function evidenceRows(evidence: Finding['evidence'], moment: Words): readonly EvidenceRow[] {
   return Object.entries(evidence).flatMap(([name, value]) => {
     const words = wordsOf(name)

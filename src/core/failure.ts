@@ -1,7 +1,6 @@
-/** A fault that a person can do something about: it ends a command with a sentence and an exit code, not with a stack. */
+/** An error that a user can fix: it ends a command with a message and an exit code, not with a stack. */
 export class Failure extends Error {
   readonly exitCode: number
-  /** What to do about it. */
   readonly hint: string | null
 
   constructor(
@@ -18,11 +17,11 @@ export class Failure extends Error {
 /** Documented in docs/cli.md. */
 export const EXIT = {
   ok: 0,
-  /** A check said no: doctor found something missing. */
+  /** A check failed: doctor found something missing. */
   checkFailed: 1,
   /** Wrong argument or configuration. */
   usage: 2,
-  /** The GPUs or the recording that were asked for cannot be read. */
+  /** The requested GPUs or recording cannot be read. */
   noSource: 3,
   /** The address is taken or may not be bound. */
   noListen: 4,

@@ -1,13 +1,10 @@
-/**
- * A piece of file work that is written once, for the start (which waits for the disk) and for the time after (which does not): a generator
- * that yields each call and is given its result.
- */
+/** File work written once, for the start (synchronous) and for later (asynchronous): a generator that yields each call and gets its result. */
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
 
 export type Asked<T> = Generator<unknown, T, unknown>
 
-/** For reading, and without waiting where a pipe is in the place of a file; a link is not followed. */
+/** Does not wait on a pipe, does not follow a link. */
 const LOOK = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK | fs.constants.O_NOFOLLOW
 
 export const AT_ONCE = {

@@ -1,4 +1,4 @@
-/** The shape of a finding, for every route that tells of one. Strict, so that a test sees a field that nobody described. */
+/** Schema of a finding. Strict, so that a test finds an undescribed field. */
 import { z } from 'zod'
 import type { Finding, FindingSubject } from './model.ts'
 

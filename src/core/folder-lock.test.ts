@@ -112,7 +112,7 @@ describe.each([
     const path = lockPath()
     leave(path, { pid: DEAD_PID })
     leave(`${path}.takeover`)
-    expect(await acquire(lockAt(path))).toEqual({ held: false, owner: 'another process that starts at this moment' })
+    expect(await acquire(lockAt(path))).toEqual({ held: false, owner: 'another process that is just starting' })
   })
 })
 

@@ -1,7 +1,6 @@
 /**
- * A file that says which process a folder belongs to. Its text is there from the first moment (written aside, then linked), so that
- * nobody finds it empty. A lock whose owner is dead is never removed, because between looking and removing it may have become somebody
- * else's: whoever wants it links `NAME.takeover` first, which one at a time can, looks again, and renames its own lock over the dead one.
+ * A lock file that names the process a folder belongs to. It is written aside and then linked, so that nobody finds it empty. A dead owner's lock
+ * is never removed, because it may change hands in between: a taker links `NAME.takeover` first, looks again, and renames its own lock over it.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname, uptime } from 'node:os'
@@ -12,23 +11,22 @@ import { isSameProcess, ownIdentity, type ProcessIdentity } from './process-iden
 import { errorCode } from './system-file.ts'
 
 export const HEARTBEAT_MS = 30_000
-/** An owner that cannot be looked up from here (another machine or container) is taken for dead after this long without a sign. */
+/** An owner on another machine or in another container counts as dead after this long without a heartbeat. */
 const SILENT_MS = 4 * HEARTBEAT_MS
 const TRIES = 20
 const PAUSE_MS = 25
 const LARGEST_BYTES = 256 * 1024
-/** What file systems without hard links say. */
+/** From file systems without hard links. */
 const NO_LINKS: readonly string[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
-/** What an owner says of itself, besides who it is. */
 export type LockNote = Readonly<Record<string, unknown>>
 
 export type LockOutcome =
-  /** `left`: what a dead owner had said; null when there was none. */
+  /** `left`: the note of a dead owner; null: none. */
   { readonly held: true; readonly left: LockNote | null } | { readonly held: false; readonly owner: string }
 
 interface FoundLock {
-  /** null: it is not ours to read. */
+  /** null: not readable. */
   readonly text: string | null
   readonly changedAt: number
   readonly owner: ProcessIdentity | null
@@ -50,17 +48,16 @@ export class FolderLock {
     return this.#text !== null
   }
 
-  /** Takes the lock when it is free or its owner is dead. Rejects with what to do when something else is in its place. */
+  /** Takes the lock when it is free or its owner is dead. Rejects when something else is in its place. */
   acquire(note: LockNote = {}): Promise<LockOutcome> {
     return logLane.run(this.#path, () => inTurn(this.#acquire(IN_TURN, note)))
   }
 
-  /** The same for the start. It waits for the disk. */
+  /** The same, synchronous, for the start. */
   acquireNow(note: LockNote = {}): LockOutcome {
     return atOnce(this.#acquire(AT_ONCE, note))
   }
 
-  /** Writes down what the owner says now. */
   async describe(note: LockNote): Promise<void> {
     if (!(await this.#isStillOurs())) return
     const text = this.#describe(note)
@@ -70,7 +67,7 @@ export class FolderLock {
     this.#text = text
   }
 
-  /** Says that we live; false when the lock was taken from us or removed. */
+  /** False when the lock was taken over or removed. */
   async heartbeat(): Promise<boolean> {
     if (!(await this.#isStillOurs())) return false
     const now = new Date()
@@ -110,9 +107,9 @@ export class FolderLock {
             return { held: true, left: noteIn(found?.text ?? null) }
           }
         }
-        // Where there are no hard links, one without an end is just being written.
+        // Without hard links, a lock without its newline is still being written.
         else if (found.text?.endsWith('\n') !== false || tries >= TRIES) return { held: false, owner: this.#inWords(found) }
-        if (tries >= TRIES) return { held: false, owner: 'another process that starts at this moment' }
+        if (tries >= TRIES) return { held: false, owner: 'another process that is just starting' }
         yield calls.pause(PAUSE_MS)
       }
     } finally {
@@ -120,7 +117,7 @@ export class FolderLock {
     }
   }
 
-  /** False: there is one already. */
+  /** False: it exists. */
   *#create(calls: FileCalls, mine: string, path: string): Asked<boolean> {
     try {
       yield calls.link(mine, path)
@@ -138,12 +135,12 @@ export class FolderLock {
     }
   }
 
-  /** False: somebody else was faster, or is at it. */
+  /** False: another process was faster. */
   *#replace(calls: FileCalls, mine: string, dead: string | null): Asked<boolean> {
     const door = `${this.#path}.takeover`
     if (!(yield* this.#create(calls, mine, door))) {
       const other = yield* look(calls, door)
-      // Killed within its moment. The pause before our next try is longer than such a moment: who was as fast as we has done by then.
+      // Its owner was killed during takeover. The pause before our next try is longer than a takeover, so others are done by then.
       if (other !== null && this.#isDead(other)) yield calls.rm(door, { force: true })
       return false
     }
@@ -195,12 +192,12 @@ function notALock(path: string): Error {
   return new Error(`${path} is not a lock of gpuwarden (a folder, a pipe, a link or a large file): remove it`)
 }
 
-/** Unlike any other, of this process or of one in another container. */
+/** Unique, also across containers. */
 function besides(path: string): string {
   return `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
 }
 
-/** null: not a lock of ours, one of an older version, or one that is just being written. */
+/** null: not our lock, from an older version, or still being written. */
 function ownerIn(text: string): ProcessIdentity | null {
   const said = noteIn(text) as ProcessIdentity | null
   const isNullOr = (value: unknown, type: string) => value === null || typeof value === type

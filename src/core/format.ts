@@ -1,4 +1,4 @@
-/** Numbers and names as people read them. N/A where the device cannot tell. */
+/** Numbers and names as people read them; N/A when unknown. */
 import type { GpuInfo, Reading } from './model.ts'
 
 export const NOT_AVAILABLE = 'N/A'
@@ -41,7 +41,7 @@ export function formatPercent(ratio: Reading): string {
   return `${Math.abs(percent) < 9.95 ? tenths(percent) : Math.round(percent)}%`
 }
 
-/** `95%` of a whole; what is there is never 0%. */
+/** `95%` of a whole; never 0% for something. */
 export function formatShare(part: number, whole: number): string {
   const text = formatPercent(whole > 0 ? part / whole : 0)
   return text === '0%' && part > 0 ? '<0.1%' : text
@@ -66,7 +66,7 @@ export function formatCount(count: number, one: string, many = `${one}s`): strin
   return `${count} ${count === 1 ? one : many}`
 }
 
-/** Four digits that count; NaN and Inf by name, because that is the news. */
+/** Four significant digits; NaN and Inf by name. */
 export function formatFigure(value: Reading): string {
   if (value === null) return NOT_AVAILABLE
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Inf' : '-Inf'
@@ -76,7 +76,7 @@ export function formatFigure(value: Reading): string {
   return String(size >= 1000 ? Math.round(value) : Number(value.toPrecision(4)))
 }
 
-/** `2.6 ms`, `1.25 s`, `29 s`, `4 min 30 s`, `12 min`, `2 h 30 min`, `3 d`: below ten of a unit the next smaller one is told, too. */
+/** `2.6 ms`, `1.25 s`, `29 s`, `4 min 30 s`, `12 min`, `2 h 30 min`, `3 d`: below ten of a unit with the next smaller one. */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds) / 1000
   if (seconds > 0 && Math.round(milliseconds) < 1000) return formatBelowSecond(milliseconds)
@@ -94,7 +94,7 @@ export function formatSeconds(seconds: Reading): string {
   return seconds === null ? NOT_AVAILABLE : formatDuration(seconds * 1000)
 }
 
-/** The same of a time that goes on while somebody looks: to the second. */
+/** To the second, for a running time. */
 export function formatAge(milliseconds: number): string {
   return formatDuration(Math.floor(milliseconds / 1000) * 1000)
 }
@@ -122,10 +122,7 @@ export function formatClock(at: number, now: number): string {
     : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`
 }
 
-/**
- * `2026-03-01 02:10:05 +01:00`: local time with what it is ahead of UTC, for what is read elsewhere or later. Milliseconds where
- * they are wanted; `unknown` beyond the last date there is.
- */
+/** `2026-03-01 02:10:05 +01:00`: local time with its offset; `unknown` beyond the last possible date. */
 export function formatMoment(at: number, hasMilliseconds = false): string {
   const date = new Date(at)
   if (Number.isNaN(date.getTime())) return 'unknown'
@@ -148,14 +145,14 @@ function two(value: number): string {
   return String(value).padStart(2, '0')
 }
 
-/** `NVIDIA H100 80GB HBM3` → `H100 80GB HBM3`: the vendor is the least of it, and its brand says nothing beside the model. */
+/** `NVIDIA H100 80GB HBM3` → `H100 80GB HBM3`: without vendor and brand. */
 export function shortModel({ name, vendor }: Pick<GpuInfo, 'name' | 'vendor'>): string {
   if (name === null) return 'unknown GPU'
   const [first = '', ...rest] = name.split(' ')
   return rest.length > 0 && first.toLowerCase() === vendor ? rest.join(' ').replace(/^(GeForce|Radeon|Instinct) /, '') : name
 }
 
-/** Text from outside (process names, commands) may hold escape codes: none reaches a terminal. */
+/** Untrusted text (process names, commands) may hold escape codes: none may reach a terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\u00b7')

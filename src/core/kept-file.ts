@@ -1,4 +1,4 @@
-/** A small file that is written anew as a whole, and whole or not at all. */
+/** A small file that is always rewritten as a whole, atomically. */
 import { dirname } from 'node:path'
 import { rename, writeFile } from './disk.ts'
 import { makeFolder } from './make-folder.ts'
@@ -6,7 +6,7 @@ import { makeFolder } from './make-folder.ts'
 export interface KeptFileOptions {
   readonly mode: number
   readonly folderMode: number
-  /** Wait for the disk: it outlasts a power cut then. */
+  /** Wait for the disk, so that it survives a power cut. */
   readonly flush: boolean
 }
 
@@ -22,7 +22,7 @@ export class KeptFile {
     this.#options = options
   }
 
-  /** One write at a time; what is asked for meanwhile becomes one more, with the newest text. Rejects when it cannot be written. */
+  /** One write at a time; requests meanwhile become one more, with the newest text. */
   save(text: () => string): Promise<void> {
     this.#text = text
     if (!this.#writing) return this.#start()

@@ -1,19 +1,16 @@
-/**
- * Folders with their parents. Node's own `recursive` tries for ever, at full load, where a parent is there and the folder still
- * "does not exist" when it is to be made: below /proc, with Node 20 to 26.
- */
+/** Creates folders with their parents. Node's `recursive` loops forever at full load below /proc (Node 20 to 26). */
 import { mkdirSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { mkdir, stat } from './disk.ts'
 
-/** Gives the topmost folder that had to be made; undefined when all were there. */
+/** Returns the topmost created folder; undefined: all existed. */
 export async function makeFolder(path: string, mode = 0o777): Promise<string | undefined> {
   if ((await kindOf(path)) === 'folder') return undefined
   const missing = [path]
   for (let up = dirname(path); (await kindOf(up)) === null && missing[0] !== up; up = dirname(up)) missing.unshift(up)
   for (const folder of missing)
     await mkdir(folder, { mode }).catch(async (error: unknown) => {
-      // Somebody else was faster.
+      // Another process was faster.
       if ((await kindOf(folder)) !== 'folder') throw error
     })
   return missing[0]
@@ -34,7 +31,7 @@ export function makeFolderSync(path: string, mode = 0o777): string | undefined {
 
 type Kind = 'folder' | 'other' | null
 
-/** null: not there, or not to be seen; making it then says why. */
+/** null: missing or not visible; mkdir then says why. */
 async function kindOf(path: string): Promise<Kind> {
   return stat(path).then(kind, () => null)
 }

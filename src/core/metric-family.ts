@@ -1,15 +1,14 @@
-/** What is published of everything that is known, as data: a page for scrapers is made of it, and what is pushed. */
-
+/** Published metrics as data, for scraping and for pushing. */
 export type MetricType = 'gauge' | 'counter' | 'histogram'
 
 export type Label = readonly [name: string, value: string]
 
 export interface MetricSeries {
-  /** The family's, or with what a histogram adds to it. */
+  /** Of the family, with a histogram's suffix. */
   readonly name: string
   readonly labels: readonly Label[]
   readonly value: number
-  /** The same for the same series, and no other. */
+  /** Unique per series. */
   readonly key: string
 }
 

@@ -1,7 +1,6 @@
 /**
- * The data that flows through gpuwarden: plain objects, no behavior.
- * Base units inside, named in the field (`Bytes`, `Watts`, `Ratio` 0–1, `at` in epoch milliseconds).
- * What is listed nowhere here is in the tables of fields/, from which records and schemas follow, too.
+ * The data that flows through gpuwarden: plain objects in base units, named in the field (`Bytes`, `Watts`, `Ratio` 0–1, `at` in epoch ms).
+ * Most fields are in the tables of fields/, from which records and schemas follow, too.
  */
 import type { ColumnsOf, FactsOf } from './fields/field.ts'
 import type { GPU_EVENTS, GPU_INFO, GPU_READINGS, GPU_STATES, MIG_INSTANCE, PROVENANCES } from './fields/gpu.ts'
@@ -9,21 +8,18 @@ import type { HOST_READINGS } from './fields/host.ts'
 import type { GPU_PROCESS_TYPES, PROCESS_INFO, PROCESS_SHARES } from './fields/process.ts'
 import type { STEP_FIGURES } from './fields/step.ts'
 
-/** null: the device cannot tell. 0 is always a real reading. */
+/** null: unknown. 0 is always a real reading. */
 export type Reading = number | null
 
 /** Where values come from: real hardware, a simulation, or a recording. */
 export type Provenance = (typeof PROVENANCES)[number]
 
-/** What does not change while the driver is loaded. Sent once, and again when it does change. */
+/** Static while the driver is loaded. Sent once, and again when it changes. */
 export interface GpuInfo extends FactsOf<typeof GPU_INFO> {}
 
 export interface MigInstance extends FactsOf<typeof MIG_INSTANCE> {}
 
-/**
- * `lost`: fell off the bus. `reset_required`: the driver wants a reset. `suspended`: asleep, left alone.
- * `error`: this GPU could not be read (see `stateReason`); its readings are null.
- */
+/** `lost`: fell off the bus. `suspended`: asleep, not touched. `error`: could not be read (see `stateReason`); readings are null. */
 export type GpuState = (typeof GPU_STATES)[number]
 
 /** The numeric readings of a GPU at one moment. */
@@ -38,9 +34,9 @@ export interface GpuSample extends GpuReadings {
   readonly gpu: string
   readonly state: GpuState
   readonly stateReason: string | null
-  /** When the slow-tier readings (`slow` in fields/gpu.ts) were taken; null when they never were. */
+  /** When the `slow` readings (fields/gpu.ts) were taken; null: never. */
   readonly slowAt: Reading
-  /** null: the process list could not be read; []: nobody uses this GPU. */
+  /** null: the list could not be read; []: no process. */
   readonly processes: readonly GpuProcess[] | null
 }
 
@@ -48,7 +44,7 @@ export type GpuProcessType = (typeof GPU_PROCESS_TYPES)[number]
 
 /** One process on one GPU, as the driver reports it; identity is (pid, gpu). */
 export interface GpuProcess extends ColumnsOf<typeof PROCESS_SHARES> {
-  /** The driver's PID: of the host's namespace. */
+  /** In the PID namespace of the host. */
   readonly pid: number
   readonly type: GpuProcessType
   readonly memoryUsedBytes: Reading
@@ -58,13 +54,13 @@ export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly kind: 'host'
   readonly at: number
   readonly hostname: string
-  /** Those GPU processes that could be looked up; see ProcessInfo. */
+  /** GPU processes that could be looked up. */
   readonly processes: readonly ProcessInfo[]
   /** Why processes cannot be looked up at all (another PID namespace), or null. */
   readonly processesReason: string | null
 }
 
-/** Who a process is and what it costs the host. A field is null when it is not ours to read. */
+/** Who a process is and what it uses of the host. A field is null when it is not readable. */
 export interface ProcessInfo extends ColumnsOf<typeof PROCESS_INFO> {
   readonly pid: number
   readonly command: readonly string[] | null
@@ -74,10 +70,10 @@ export interface ProcessInfo extends ColumnsOf<typeof PROCESS_INFO> {
 export interface GpuEvent {
   readonly kind: 'event'
   readonly at: number
-  /** GpuInfo.id; null when the driver did not say which. */
+  /** GpuInfo.id; null: the driver did not say. */
   readonly gpu: string | null
   readonly event: (typeof GPU_EVENTS)[number]
-  /** The XID, the recovery action, the PID that was killed …; null where the event has no number. */
+  /** XID, recovery action, killed PID …; null: none. */
   readonly code: Reading
   readonly message: string
   /** `nvml`, `kmsg`, `sysfs`, `sampler`. */
@@ -95,13 +91,13 @@ export interface ProcessView extends GpuProcess {
 
 export type SourceState = 'starting' | 'ok' | 'not_responding' | 'crashed' | 'failed' | 'ended'
 
-/** How a source is doing: said by its supervisor, never inferred from values. */
+/** Health of a source, set by its supervisor, never inferred from values. */
 export interface SourceHealth {
   readonly source: string
   readonly state: SourceState
   /** When it entered this state. */
   readonly since: number
-  /** Plain words, with what to do; null when ok. */
+  /** What is wrong and what to do; null when ok. */
   readonly message: string | null
   readonly provenance: Provenance
   readonly lastSampleAt: Reading
@@ -109,12 +105,12 @@ export interface SourceHealth {
   /** Ticks skipped because the one before was late. */
   readonly skippedTicks: number
   readonly restarts: number
-  /** When the next start will be tried; null when running. */
+  /** Next start attempt; null when running. */
   readonly nextStartAt: Reading
   readonly pid: Reading
   readonly intervalMs: number
   readonly deadlineMs: number
-  /** Cost of the sampler process itself. */
+  /** Of the sampler process. */
   readonly cpuSeconds: Reading
   readonly residentBytes: Reading
   /** How long the last read took. */
@@ -135,32 +131,32 @@ export interface FindingSubject {
   readonly rank: number | null
 }
 
-/** A conclusion of a detector. `fingerprint` names the same trouble from its beginning to its end. */
+/** A conclusion of a detector. `fingerprint` stays the same from start to end. */
 export interface Finding {
   readonly fingerprint: string
   readonly detector: string
-  /** Of the data that it was concluded from. */
+  /** Of its data. */
   readonly provenance: Provenance
   readonly subject: FindingSubject
   readonly severity: Severity
   readonly state: 'active' | 'resolved'
-  /** When this statement was made. */
+  /** When it was reported. */
   readonly at: number
-  /** When the trouble began. */
+  /** When it began. */
   readonly since: number
   readonly message: string
   readonly evidence: Readonly<Record<string, number | string | boolean | null>>
   /** 0–1 */
   readonly confidence: number
   readonly advice: readonly string[]
-  /** When it is expected to happen (OOM), with its interval. */
+  /** Expected time (OOM), with its interval. */
   readonly predictedAt: Reading
   readonly predictedEarliestAt: Reading
   readonly predictedLatestAt: Reading
   readonly riskLevel: RiskLevel | null
 }
 
-/** One step of a training run, as its SDK or a recording reports it. NaN and ±Infinity are real values here. */
+/** One step of a training run. NaN and ±Infinity are real values here. */
 export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
   readonly kind: 'step'
   readonly at: number
@@ -172,7 +168,7 @@ export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
   readonly custom: Readonly<Record<string, number>> | null
 }
 
-/** A training run; `gpus` and `pid` tie it to the machine's figures. */
+/** `gpus` and `pid` connect a run to the readings of the machine. */
 export interface Run {
   readonly id: string
   readonly name: string
@@ -181,27 +177,26 @@ export interface Run {
   readonly pid: Reading
   readonly gpus: readonly string[]
   readonly worldSize: Reading
-  /** How many steps it is planned to have; null when nobody said. */
+  /** Planned steps; null: unknown. */
   readonly totalSteps: Reading
   readonly startedAt: number
   readonly endedAt: Reading
   readonly outcome: RunOutcome | null
-  /** What is known of how it ended; null while it goes on. */
+  /** null while it runs. */
   readonly ending: RunEnding | null
 }
 
 export type RunOutcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'
 
-/** The end of a run, as those who saw it describe it. */
 export interface RunEnding {
   /** An exception's message, `exit code 1`, `ended by SIGKILL`. */
   readonly message: string | null
-  /** Why memory ran out, in words; null when it did not, or nobody knows. */
+  /** Why memory ran out; null: it did not, or unknown. */
   readonly cause: string | null
-  /** The line of the program where it ended, or that holds what leaked: `train.py:77 in step`. */
+  /** Where it ended, or the line that holds the leaked memory: `train.py:77 in step`. */
   readonly place: string | null
-  /** Somebody asked for it: Ctrl-C, SIGTERM, scancel. */
+  /** Stopped on purpose: Ctrl-C, SIGTERM, scancel. */
   readonly isAsked: boolean
-  /** Nobody saw it: concluded from silence. */
+  /** Not seen, concluded from silence. */
   readonly isPresumed: boolean
 }

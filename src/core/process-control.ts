@@ -1,32 +1,32 @@
-/** Looks at and signals processes of this machine, and makes sure that it is still the same one. */
+/** Signals processes of this machine, after checking that the PID still means the same one. */
 import type { ProcessView } from './model.ts'
 import { parseBootTime, startTicksOf } from './process-identity.ts'
 import { tryReadLink, tryReadText } from './system-file.ts'
 
 export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGKILL'
 
-/** The kernel counts time for user space in hundredths of a second on every Linux there is (USER_HZ). */
+/** USER_HZ is 100 on every Linux. */
 const TICKS_PER_SECOND = 100
-/** The machine's start is only known to the second. */
+/** The boot time is only known to the second. */
 const START_TOLERANCE_MS = 2000
 const KEPT_LIMITS = /^Max (cpu time|resident set|processes|open files|locked memory|address space)/
 
 export type Identity = { readonly ok: true; readonly startTicks: number } | { readonly ok: false; readonly reason: string }
 
-/** Whether this process may be signalled as the one that the table shows. */
+/** Whether this process is still the one that the table shows. */
 export function identify({ pid, info }: ProcessView): Identity {
-  if (info?.startedAt == null) return { ok: false, reason: `it is not known who process ${pid} is on this machine` }
+  if (info?.startedAt == null) return { ok: false, reason: `process ${pid} is unknown on this machine` }
   const startTicks = startTicksOf(pid)
   if (startTicks === null) return { ok: false, reason: `process ${pid} has ended` }
   const bootSeconds = parseBootTime(tryReadText('/proc/stat') ?? '')
-  if (bootSeconds === null) return { ok: false, reason: 'the start of this machine cannot be read' }
+  if (bootSeconds === null) return { ok: false, reason: 'the boot time of this machine cannot be read' }
   const startedAt = bootSeconds * 1000 + (startTicks * 1000) / TICKS_PER_SECOND
   if (Math.abs(startedAt - info.startedAt) > START_TOLERANCE_MS)
-    return { ok: false, reason: `process ${pid} is another one now: the number was reused` }
+    return { ok: false, reason: `process ${pid} is another one now: the PID was reused` }
   return { ok: true, startTicks }
 }
 
-/** Sends the signal, unless the number has come to mean another process. Gives what to tell. */
+/** Sends the signal, unless the PID was reused. Returns what to show. */
 export function signal(pid: number, startTicks: number, name: SignalName): { readonly ok: boolean; readonly text: string } {
   const now = startTicksOf(pid)
   if (now === null) return { ok: false, text: `process ${pid} has already ended` }
@@ -36,13 +36,13 @@ export function signal(pid: number, startTicks: number, name: SignalName): { rea
     return { ok: true, text: `${name} sent to process ${pid}` }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
-    if (code === 'EPERM') return { ok: false, text: `not allowed: process ${pid} belongs to somebody else` }
+    if (code === 'EPERM') return { ok: false, text: `not allowed: process ${pid} belongs to another user` }
     if (code === 'ESRCH') return { ok: false, text: `process ${pid} has already ended` }
     throw error
   }
 }
 
-/** Another user's process is refused before the question, so that nobody is asked in vain. */
+/** Checked before asking for confirmation. */
 export function mayInterfere({ info }: ProcessView): boolean {
   const uid = process.getuid?.()
   return uid === 0 || (info?.uid ?? null) === uid

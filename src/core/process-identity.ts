@@ -1,4 +1,4 @@
-/** Which process a PID means: numbers are reused, and mean something within one boot and one PID namespace only. */
+/** Which process a PID means: PIDs are reused, and are valid within one boot and one PID namespace only. */
 import { hostname } from 'node:os'
 import type { Reading } from './model.ts'
 import { errorCode, tryReadLink, tryReadText } from './system-file.ts'
@@ -11,12 +11,12 @@ export interface ProcessStat {
   readonly parentPid: number
   /** User and system time, in clock ticks. */
   readonly cpuTicks: number
-  /** Since the machine's start, in clock ticks. */
+  /** Since boot, in clock ticks. */
   readonly startTicks: number
   readonly residentPages: number
 }
 
-/** /proc/PID/stat. The name stands in parentheses and may hold spaces and parentheses itself, so the last one ends it. */
+/** /proc/PID/stat. The name is in parentheses and may contain some, so the last one ends it. */
 export function parseProcessStat(stat: string): ProcessStat | null {
   const open = stat.indexOf('(')
   const close = stat.lastIndexOf(')')
@@ -35,13 +35,13 @@ function numberOf(field: string | undefined): number {
   return field === undefined || field === '' ? Number.NaN : Number(field)
 }
 
-/** Epoch seconds of the machine's start, from /proc/stat. */
+/** Epoch seconds of the boot, from /proc/stat. */
 export function parseBootTime(stat: string): Reading {
   const match = /^btime (\d{1,12})$/m.exec(stat)
   return match === null ? null : Number(match[1])
 }
 
-/** When a process began, in the kernel's ticks since boot; null when it is gone, or there is no /proc. */
+/** Start of a process in ticks since boot; null: it is gone, or no /proc. */
 export function startTicksOf(pid: number, proc = PROC): Reading {
   return statOf(pid, proc)?.startTicks ?? null
 }
@@ -50,7 +50,7 @@ function statOf(pid: number, proc: string): ProcessStat | null {
   return parseProcessStat(tryReadText(`${proc}/${pid}/stat`) ?? '')
 }
 
-/** A process, and where its number means something; null for what the system does not say. */
+/** A process, and where its PID is valid; null where unknown. */
 export interface ProcessIdentity {
   readonly pid: number
   readonly startTicks: Reading
@@ -69,7 +69,7 @@ export function ownIdentity(proc = PROC): ProcessIdentity {
   }
 }
 
-/** Whether this very process still runs; null where that cannot be told from here: another machine, boot or container. */
+/** Whether this very process still runs; null: unknown from here (another machine, boot or container). */
 export function isSameProcess(then: ProcessIdentity, proc = PROC): boolean | null {
   const own = ownIdentity(proc)
   const isSameMachine = own.bootId === null ? then.host === own.host : true
@@ -77,17 +77,13 @@ export function isSameProcess(then: ProcessIdentity, proc = PROC): boolean | nul
   return isStillRunning(then.pid, then.startTicks, proc)
 }
 
-/**
- * False also for another process that was given the number, and for one that has ended and only waits for its parent to notice. One that
- * may not be looked at counts as running: nobody is declared dead on a guess.
- */
+/** False also for a reused PID and for a zombie. A process that cannot be looked at counts as running: never declare one dead on a guess. */
 export function isStillRunning(pid: number, startTicks: Reading, proc = PROC): boolean {
   const found = statOf(pid, proc)
   if (found === null) return isPidTaken(pid)
   return found.state !== 'Z' && found.state !== 'X' && (startTicks === null || found.startTicks === startTicks)
 }
 
-/** Whether any process has this number. */
 export function isPidTaken(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -1,7 +1,4 @@
-/**
- * The format of a recording: one JSON object a line, the seeds' names and units, the columns of the tables in fields/.
- * The store writes it, the replay source and `detect` read it, the history takes its field list from it.
- */
+/** The format of a recording: one JSON object per line, with the columns of the tables in fields/. */
 import { type Fact, isAlwaysKnown, nothingKnown, rowsOf, type Scale, unknownFact } from './fields/field.ts'
 import { GPU_INFO, GPU_READINGS, type ReadingRow } from './fields/gpu.ts'
 import { HOST_READINGS } from './fields/host.ts'
@@ -34,10 +31,8 @@ export type GpuColumn = (typeof GPU_COLUMNS)[number]
 
 export const GPU_FIELDS: readonly GpuField[] = GPU_COLUMNS.map(({ field }) => field)
 
-/** Read every few seconds because the call is expensive, carried in between; a line holds them only when they were read. */
 export const SLOW_FIELDS: ReadonlySet<GpuField> = new Set(GPU_COLUMNS.filter(({ slow }) => slow).map(({ field }) => field))
 
-/** Every reading null: the start of a sample, to be overwritten with what was read. */
 export const NO_READINGS: GpuReadings = nothingKnown(GPU_READINGS)
 
 export const NO_HOST_READINGS = nothingKnown(HOST_READINGS)
@@ -46,7 +41,7 @@ export const NO_HOST_READINGS = nothingKnown(HOST_READINGS)
 export const NO_FIGURES = nothingKnown(STEP_FIGURES)
 export const NO_STEP: TrainingStep = { kind: 'step', at: 0, run: '', rank: 0, step: 0, ...NO_FIGURES, phaseSeconds: null, custom: null }
 
-/** Every fact of a GPU unknown: the start of a GpuInfo, to be overwritten with what was found out. */
+/** All facts unknown: the start of a GpuInfo. */
 export const NO_FACTS = Object.freeze(
   Object.fromEntries(
     rowsOf<string, Fact>(GPU_INFO).flatMap(({ field, ...fact }) => (isAlwaysKnown(fact) ? [] : [[field, unknownFact(fact)]])),
@@ -155,7 +150,7 @@ export function eventRecord(event: GpuEvent, provenance: Provenance = 'live'): J
   }
 }
 
-/** One line of `gpu_devices_*.jsonl`: the model as it is. */
+/** One line of `gpu_devices_*.jsonl`. */
 export function deviceRecord(info: GpuInfo, at: number): JsonRecord {
   return { timestamp: isoTime(at), gpu_index: info.index, ...info }
 }
@@ -187,7 +182,7 @@ function isoTime(at: number): string {
   return new Date(at).toISOString()
 }
 
-/** What was simulated or played back says so on every line. */
+/** Simulated or replayed data says so on every line. */
 function notLive(provenance: Provenance): { provenance?: Provenance } {
   return provenance === 'live' ? {} : { provenance }
 }

@@ -1,4 +1,4 @@
-/** What the script inside a report draws: written by `report/` as JSON, read by `web/src/report`. */
+/** Data of the script in a report: written by `report/` as JSON, read by `web/src/report`. */
 import type { Reading, Severity } from './model.ts'
 
 export type ChartUnit = 'bytes' | 'ratio' | 'celsius' | 'watts' | 'seconds' | 'number'
@@ -6,9 +6,9 @@ export type ChartUnit = 'bytes' | 'ratio' | 'celsius' | 'watts' | 'seconds' | 'n
 export interface ReportSeries {
   readonly name: string
   readonly values: readonly Reading[]
-  /** Position in the palette; without it the next one. `pale`: for what belongs to nobody. */
+  /** Position in the palette; the next one by default. */
   readonly color?: number | 'pale'
-  /** Extremes inside each point; absent where a point is one value. */
+  /** Extremes inside each point. */
   readonly min?: readonly Reading[]
   readonly max?: readonly Reading[]
   /** Points with NaN or infinite values. */
@@ -19,12 +19,12 @@ export interface ReportChart {
   readonly title: string
   readonly unit: ChartUnit
   readonly stacked?: true
-  /** Logarithmic axis where all is above zero. */
+  /** Logarithmic axis if all is above zero. */
   readonly log?: true
   readonly limit?: { readonly value: number; readonly label: string }
-  /** The only GPU that it is of; null: not known by number. */
+  /** Its only GPU; null: index unknown. */
   readonly gpuIndex?: Reading
-  /** Moments of its own, epoch ms; without them those of the page. */
+  /** Epoch ms; those of the page by default. */
   readonly times?: readonly number[]
   readonly series: readonly ReportSeries[]
 }
@@ -41,9 +41,9 @@ export interface ReportMark {
 export interface ReportPageData {
   readonly from: number
   readonly to: number
-  /** The moments of its charts, at equal distances. */
+  /** Equidistant. */
   readonly times: { readonly firstAt: number; readonly stepMs: number; readonly count: number }
   readonly marks: readonly ReportMark[]
-  /** Each is drawn where the page has an element with its position as `data-chart`. */
+  /** Drawn into the element with its position as `data-chart`. */
   readonly charts: readonly ReportChart[]
 }

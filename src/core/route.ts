@@ -1,4 +1,4 @@
-/** What the server serves: one entry per route, from which the router, the checks and /openapi.json are made. */
+/** One entry per route, from which the router, the checks and /openapi.json are made. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import type { Log } from './kinds.ts'
@@ -11,28 +11,28 @@ export interface Route<Query = unknown, Body = unknown> {
   /** `/api/v1/gpus/:label` */
   readonly path: string
   readonly summary: string
-  /** Shape of the query: values are strings, or lists of strings when given repeatedly. Without it the query is ignored. */
+  /** Values are strings, or lists of strings when repeated. Without it the query is ignored. */
   readonly query?: z.ZodType<Query>
-  /** Shape of the body; without it a body is not read. */
+  /** Without it a body is not read. */
   readonly body?: z.ZodType<Body>
-  /** `json` (the default) parses it first; `text` hands the string to the schema. */
+  /** `json` (default) parses it first; `text` passes the string to the schema. */
   readonly bodyAs?: 'json' | 'text'
   readonly bodyLimitBytes?: number
   readonly answer: z.ZodType
-  /** Of the answer, when it is not JSON. */
+  /** When the answer is not JSON. */
   readonly answerType?: string
-  /** Codes that the handler itself refuses with. */
+  /** Codes of the handler itself. */
   readonly errors?: readonly ErrorCode[]
   /** Served without the token. */
   readonly open?: true
-  /** Returns the answer, to be sent as JSON with status 200, or a reply made by the context. */
+  /** Returns the answer, sent as JSON with status 200, or a reply from the context. */
   handler(context: RouteContext<Query, Body>): unknown
 }
 
 export interface RouteContext<Query = unknown, Body = unknown> {
   readonly requestId: string
   readonly traceId: string
-  /** Of the other side; empty when it has gone already. */
+  /** Of the client; empty when it has left. */
   readonly address: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
@@ -42,7 +42,7 @@ export interface RouteContext<Query = unknown, Body = unknown> {
   header(name: string): string | undefined
   reply(init: ReplyInit): Reply
   refuse(code: ErrorCode, message: string, hint?: string, headers?: Readonly<Record<string, string>>): Reply
-  /** For streams: takes the response over; the handler then returns `taken`. `headers` are those every answer carries. */
+  /** For streams: the handler writes the response and returns `taken`. `headers`: those of every answer. */
   readonly raw: RawExchange
 }
 
@@ -58,7 +58,7 @@ export interface ReplyInit {
   readonly type?: string
   readonly body?: string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
-  /** A 5xx that is an answer and not a fault: logged as any other request. */
+  /** A 5xx that is an answer, not a fault: logged like any other. */
   readonly expected?: true
 }
 
@@ -76,10 +76,9 @@ export function isReply(value: unknown): value is Reply {
   return typeof value === 'object' && value !== null && REPLY in value
 }
 
-/** The handler has taken the response over. */
 export const TAKEN: Reply = reply({})
 
-/** Gives a route its types from its schemas. */
+/** Infers the types from the schemas. */
 export function route<Query = unknown, Body = unknown>(entry: Route<Query, Body>): Route<Query, Body> {
   return entry
 }

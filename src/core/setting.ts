@@ -1,4 +1,4 @@
-/** How a room declares what can be configured: one entry per key, from which flags, variables, the file's schema and the help are made. */
+/** A room's settings: one entry per key, from which flags, variables, the file's schema and the help are made. */
 import type { z } from 'zod'
 
 export interface Setting<T = unknown> {
@@ -8,7 +8,7 @@ export interface Setting<T = unknown> {
   readonly help: string
   /** Commander's notation: `--log-dir <dir>`. Without it the setting has no flag. */
   readonly flag?: string
-  /** A variable's name besides GPUWARDEN_<KEY>, such as the seeds' MONITORING_INTERVAL. */
+  /** Another variable besides GPUWARDEN_<KEY>, such as MONITORING_INTERVAL. */
   readonly env?: string
   /** Never shown: `gpuwarden config` prints ******** for it. */
   readonly secret?: true
@@ -19,7 +19,7 @@ export type Settings = Readonly<Record<string, Setting>>
 
 export type ValuesOf<S extends Settings> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never }
 
-/** Gives a setting its type from its schema. */
+/** Infers the type from the schema. */
 export function setting<T>(entry: Setting<T>): Setting<T> {
   return entry
 }

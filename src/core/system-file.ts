@@ -1,7 +1,7 @@
-/** What the system shows as files: null for what is not there, or not ours to read. */
+/** Files of the system: null when missing or not readable. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** `ENOENT`, `EACCES` …; what is not a system error is a fault of ours and goes on. */
+/** `ENOENT`, `EACCES` …; any other error is a bug and is thrown. */
 export function errorCode(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (typeof code !== 'string') throw error

@@ -1,9 +1,9 @@
-/** Stretches of time in words: in UTC where a report is written, in the reader's own zone where it is read. */
+/** Periods as text: in UTC where a report is written, in the reader's zone where it is read. */
 import { formatMoment } from './format.ts'
 
 export type Zone = 'utc' | 'local'
 
-/** `2026-03-01 02:10:05 – 02:12:00 +01:00`: a day and a zone are said once. `to` null: a moment. */
+/** `2026-03-01 02:10:05 – 02:12:00 +01:00`: day and zone once. `to` null: a moment. */
 export function timeText(from: number, to: number | null, zone: Zone): string {
   const moment = zone === 'local' ? formatMoment : utcMoment
   if (to === null) return moment(from)

@@ -1,4 +1,4 @@
-/** How often something may happen: a burst at once, then so many per millisecond. Time is monotonic. */
+/** Rate limit: a burst at once, then `perMs`. Time is monotonic. */
 export class TokenBucket {
   readonly #burst: number
   readonly #perMs: number
@@ -11,19 +11,19 @@ export class TokenBucket {
     this.#tokens = burst
   }
 
-  /** Takes one when there is one besides those that are held back. */
+  /** Takes one if there is one beyond those held back. */
   take(nowMs: number, heldBack = 0): boolean {
     if (this.#at(nowMs) < 1 + heldBack) return false
     this.#tokens--
     return true
   }
 
-  /** Takes one also where there is none: then all wait longer. */
+  /** Takes one even if there is none: then all wait longer. */
   spend(nowMs: number): void {
     this.#tokens = this.#at(nowMs) - 1
   }
 
-  /** Until there is one again; 0 when there is. */
+  /** Until the next one; 0: there is one. */
   waitMs(nowMs: number): number {
     return Math.max(0, (1 - this.#at(nowMs)) / this.#perMs)
   }

@@ -1,5 +1,5 @@
 /** What the rest of gpuwarden has to know of a vendor: its folder in sources/ declares it, and nobody else names it. */
-import type { SourceKind } from './kinds.ts'
+import type { SourceKind } from './source-contract.ts'
 
 export interface Vendor {
   /** The name of its source, of its check in `doctor` and of its cards' `vendor`. */

@@ -1,4 +1,4 @@
-/** The readings of a GPU that are watched for sudden change, and what is said of one. */
+/** The readings of a GPU that are watched for sudden changes, and the finding about one. */
 import { formatDuration, formatPercent } from '../core/format.ts'
 import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
@@ -7,7 +7,7 @@ import { evidenceNumber } from './words.ts'
 export interface ChangeField {
   readonly name: string
   readonly title: string
-  /** Changes smaller than this are everyday. */
+  /** Smaller changes are normal. */
   readonly least: number
   read(sample: GpuSample): Reading
   words(value: number): string
@@ -21,7 +21,7 @@ export const CHANGE_FIELDS: readonly ChangeField[] = [
     read: ({ memoryUsedBytes: used, memoryTotalBytes: total }) => (used === null || total === null || total <= 0 ? null : used / total),
     words: formatPercent,
   },
-  { name: 'utilization', title: 'utilisation', least: 0.2, read: (sample) => sample.utilizationRatio, words: formatPercent },
+  { name: 'utilization', title: 'utilization', least: 0.2, read: (sample) => sample.utilizationRatio, words: formatPercent },
   {
     name: 'temperature',
     title: 'temperature',
@@ -32,36 +32,35 @@ export const CHANGE_FIELDS: readonly ChangeField[] = [
   { name: 'power', title: 'power draw', least: 60, read: (sample) => sample.powerWatts, words: (value) => `${Math.round(value)} W` },
 ]
 
-/** A reading away from where it was. */
+/** A reading that left its level. */
 export interface Abnormal {
-  /** Level before the change: frozen, so that it can be said how long it stays different. */
+  /** Level before the change: frozen, so that the return to it can be seen. */
   readonly reference: number
   readonly size: number
   readonly since: number
-  /** Where it went, and log2 of how many times the record that is. */
+  /** The new value, and log2 of how many times the record this change is. */
   readonly value: number
   readonly stated: number
-  /** When the change was made that is to be confirmed. */
   readonly changedAt: number
-  /** What accounts for it, or keeps it from counting: in words, or null. */
+  /** What explains the change, or why it does not count; null: nothing. */
   readonly excuse: string | null
   readonly processesChanged: boolean
-  /** Samples since then, and their sum: the mean of the newest window says nothing before it is full. */
+  /** Samples since then, and their sum: the newest window is not full yet. */
   samples: number
   sum: number
   warned: boolean
 }
 
-/** `stayed`: how long the reading has been away, when that is what makes it a warning. */
+/** `stayed`: how long the reading has stayed away, when that is what makes it a warning. */
 export function changeDraft(label: string, field: ChangeField, one: Abnormal, severity: Severity, stayed: number | null): FindingDraft {
   const times = 2 ** one.stated
-  const rest = one.excuse !== null ? `; ${one.excuse}` : stayed !== null ? `, and has stayed away for ${formatDuration(stayed)}` : ''
+  const rest = one.excuse !== null ? `; ${one.excuse}` : stayed !== null ? `, and has stayed there for ${formatDuration(stayed)}` : ''
   return {
     severity,
     since: one.since,
     message:
-      `GPU ${label}: ${field.title} went from ${field.words(one.reference)} to ${field.words(one.value)}, ` +
-      `${times.toFixed(1)} times the largest change so far${rest}`,
+      `GPU ${label}: ${field.title} jumped from ${field.words(one.reference)} to ${field.words(one.value)}, ` +
+      `${times.toFixed(1)} times the largest change so far${rest}.`,
     evidence: {
       reading: field.name,
       before: evidenceNumber(one.reference),
@@ -71,6 +70,6 @@ export function changeDraft(label: string, field: ChangeField, one: Abnormal, se
       stayedSeconds: stayed === null ? null : Math.round(stayed / 1000),
     },
     confidence: Math.min(0.95, (severity === 'warning' ? 0.4 : 0.3) + 0.15 * one.stated),
-    advice: ['Look at what started or stopped at that moment'],
+    advice: ['Check what started or stopped at that moment.'],
   }
 }

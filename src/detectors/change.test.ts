@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
 import type { Finding } from '../core/model.ts'
 import { change } from './change.ts'
 import { detectorContract, feed } from './detector.contract.ts'
@@ -23,9 +23,9 @@ describe('change', () => {
   it('mentions a change four times as large as any before at once, warns when it stays, and says when it is over', () => {
     const found = feed(change.create(change.defaults), jump())
     expect(found[0]).toMatchObject({ state: 'active', severity: 'info', at: START + 400_000 })
-    expect(found[0]?.message).toMatch(/memory in use went from \d+% to \d+%, .* times the largest change so far$/)
+    expect(found[0]?.message).toMatch(/memory in use jumped from \d+% to \d+%, .* times the largest change so far\.$/)
     expect(alarms(found).map((finding) => (finding.at - START) / 1000)).toEqual([520])
-    expect(alarms(found)[0]?.message).toMatch(/, and has stayed away for 2 min$/)
+    expect(alarms(found)[0]?.message).toMatch(/, and has stayed there for 2 min\.$/)
     expect(found.at(-1)?.state).toBe('resolved')
     expect(found.at(-1)?.message).toMatch(/is back at \d\d% after/)
   })
@@ -41,7 +41,7 @@ describe('change', () => {
     )
     expect(alarms(feed(change.create(change.defaults), twice))).toEqual([])
     const early = feed(change.create(change.defaults), inputs(200, 500))
-    expect(early[0]?.message).toMatch(/; it has been watched for only \d+ (s|min)( \d+ s)?$/)
+    expect(early[0]?.message).toMatch(/; gpuwarden has watched it for only \d+ (s|min)( \d+ s)?\.$/)
     expect(early[0]?.evidence.processesChanged).toBe(false)
     expect(alarms(early)).toEqual([])
     expect(alarms(feed(change.create(change.defaults), inputs(400, 700))).length).toBeGreaterThan(0)

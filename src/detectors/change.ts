@@ -1,6 +1,7 @@
-/** A reading that changed as it never did before: memory, utilisation, temperature or power of one GPU. */
+/** Memory, utilization, temperature or power of one GPU changed more than ever before. */
+
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration } from '../core/format.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../core/memory/record-ratio.ts'
 import type { Finding, GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { type Abnormal, CHANGE_FIELDS, type ChangeField, changeDraft } from './change-fields.ts'
@@ -11,7 +12,7 @@ export interface ChangeOptions {
   /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
   readonly inform: number
   readonly alert: number
-  /** A change is a warning when it lasts so long: an evaluation, a checkpoint or a wait for data ends by itself. */
+  /** A change that lasts this long is a warning: an evaluation, a checkpoint or a wait for data ends sooner. */
   readonly confirmSeconds: number
   /** A change that stays this long is the new normal. */
   readonly settleMinutes: number
@@ -20,10 +21,10 @@ export interface ChangeOptions {
 const DEFAULTS: ChangeOptions = { inform: 1.25, alert: 2, confirmSeconds: 120, settleMinutes: 10 }
 const GPU_CAP = 64
 const LATE_MS = 5000
-/** Nobody looked for so long, and for so many intervals: what is different then did not change suddenly. */
+/** After such a gap in the samples a different value is not a sudden change. */
 const HOLE_MS = 600_000
 const HOLE_INTERVALS = 10
-/** A reading is back when this share of the change is left, and still away, on average, while there is more than half of it. */
+/** Shares of the change: below BACK the reading is back, above AWAY (on average) it has stayed away. */
 const BACK = 0.15
 const AWAY = 0.5
 const HALF_MINUTE_MS = 30_000
@@ -32,10 +33,10 @@ interface Watched {
   label: string
   index: number
   lastAt: number
-  /** Between samples, usually; 0 before the second. */
+  /** Usual time between samples; 0 before the second one. */
   intervalMs: number
   totalBytes: Reading
-  /** Null until the list was read once. */
+  /** Null until the first list. */
   pids: readonly number[] | null
   /** When a process last came or went. */
   turnoverAt: number
@@ -51,7 +52,7 @@ interface Saved {
 }
 
 const WINDOW = 48
-/** What a training does every few hours is to be remembered until then, however often one looks; and its first minutes are no past. */
+/** Long memory, so that what training does every few hours is not new each time; its first minutes do not count. */
 const WINDOWS: Partial<RecordRatioOptions> = { window: WINDOW, warmup: 150, warmupMs: 120_000, rest: 120, halfLifeMs: 4 * 3_600_000 }
 
 class ChangeDetector implements Detector {
@@ -141,7 +142,7 @@ class ChangeDetector implements Detector {
     return findings
   }
 
-  /** After a hole in the samples all readings begin anew, and shares of the memory when its size has changed (MIG). */
+  /** Starts again after a gap in the samples; for memory also when its size changed (MIG). */
   #rebase(gpu: Watched, sample: GpuSample): readonly Finding[] {
     const passed = gpu.lastAt < 0 ? 0 : sample.at - gpu.lastAt
     const isHole = gpu.intervalMs > 0 && passed > Math.max(HOLE_MS, HOLE_INTERVALS * gpu.intervalMs)
@@ -157,9 +158,9 @@ class ChangeDetector implements Detector {
       gpu.ratios[i]?.rebase()
       if ((gpu.abnormal[i] ?? null) === null) continue
       gpu.abnormal[i] = null
-      const why = isHole ? `was not watched for ${formatDuration(passed)}` : 'is a share of another size now'
+      const why = isHole ? `was not watched for ${formatDuration(passed)}` : 'cannot be compared: the memory size changed'
       const key = this.#book.key(subjectOf({ gpu: sample.gpu }), field.name)
-      findings = both(findings, this.#book.resolve(key, sample.at, `GPU ${gpu.label}: ${field.title} ${why}`))
+      findings = both(findings, this.#book.resolve(key, sample.at, `GPU ${gpu.label}: ${field.title} ${why}.`))
     }
     return findings
   }
@@ -193,10 +194,10 @@ class ChangeDetector implements Detector {
     return this.#say(gpu, sample, field, abnormal, null)
   }
 
-  /** A job that starts or ends changes everything, and everybody knows why: half the settling time is taken for its beginning, and for ours. */
+  /** A job that starts or ends changes everything for a known reason; so does the start of watching. */
   #excuse(gpu: Watched, at: number, seenMs: number): string | null {
     if (this.#isTurnover(gpu, at)) return `a process started or ended ${ago(at - gpu.turnoverAt)}`
-    return seenMs < this.#options.settleMinutes * HALF_MINUTE_MS ? `it has been watched for only ${formatDuration(seenMs)}` : null
+    return seenMs < this.#options.settleMinutes * HALF_MINUTE_MS ? `gpuwarden has watched it for only ${formatDuration(seenMs)}` : null
   }
 
   #isTurnover(gpu: Watched, at: number): boolean {
@@ -234,8 +235,8 @@ class ChangeDetector implements Detector {
     const lasted = formatDuration(Math.max(0, at - open.since))
     const how = back
       ? `is back at ${field.words(present)} after ${lasted}`
-      : `has stayed at ${field.words(present)} for ${lasted}; taken as the new normal`
-    return this.#book.resolve(key, at, `GPU ${gpu.label}: ${field.title} ${how}`)
+      : `has stayed at ${field.words(present)} for ${lasted} and is taken as the new normal`
+    return this.#book.resolve(key, at, `GPU ${gpu.label}: ${field.title} ${how}.`)
   }
 }
 
@@ -249,7 +250,7 @@ function newRatios(): RecordRatio[] {
 
 export const change: DetectorKind<ChangeOptions> = {
   name: 'change',
-  about: 'Memory, utilization, temperature or power of a GPU changed as it never did before.',
+  about: 'Memory, utilization, temperature or power of a GPU changed more than ever before.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'device'],
   charts: [MEMORY_CHART],

@@ -1,5 +1,5 @@
 /** The charts that several detectors share. */
-import type { DetectorChart } from '../core/kinds.ts'
+import type { DetectorChart } from '../core/detector-contract.ts'
 
 export const MEMORY_CHART: DetectorChart = {
   of: 'gpu',
@@ -21,9 +21,9 @@ export const CLOCK_CHART: DetectorChart = {
 
 export const LOSS_CHART: DetectorChart = { of: 'steps', field: 'loss', title: 'Loss', unit: 'count' }
 
-export const STEP_TIME_CHART: DetectorChart = { of: 'steps', field: 'stepSeconds', title: 'Time of a step', unit: 'seconds' }
+export const STEP_TIME_CHART: DetectorChart = { of: 'steps', field: 'stepSeconds', title: 'Step time', unit: 'seconds' }
 
-/** A level that the finding itself tells, as a number in its evidence. */
+/** A level from the evidence of the finding. */
 export const evidenceLevel = (name: string): NonNullable<DetectorChart['limit']> => {
   return ({ evidence }) => {
     const level = evidence[name]

@@ -1,13 +1,9 @@
 /**
- * Whether a training curve leaves its course upwards: z of each value against the running median before it, on the scale of its own
- * recent noise. A jump is two of three values far out, a drift is a CUSUM over its limit.
- *
- * Batches differ: a curve at 0.1 may see one of 1.5 every thirty steps and be well (the recorded runs do). So a value is far out only
- * beyond what the curve has done before, and the CUSUM adds the smaller of two neighbouring z, since a drift lasts and a hard batch does not.
- * Where the past has hard batches, three far ones in a row make a jump: two of three come together by chance once in some ten thousand steps.
- *
- * A smoothed or correlated curve wanders: what the CUSUM adds is scaled down by how much less neighbours differ than all values do.
- * And a rise that nobody would act on (a schedule's restart) is none, however sure.
+ * Whether a training curve rises out of its usual range: z of each value against the running median, in units of its recent noise.
+ * A jump is two of three values far out; a drift is a CUSUM over its limit. Hard batches are normal (a curve at 0.1 may see 1.5 every
+ * thirty steps), so a value is far out only beyond what the curve did before, and the CUSUM adds the smaller of two neighboring z.
+ * After hard batches a jump needs three far values in a row: two of three happen by chance once in ten thousand steps.
+ * A smoothed curve wanders: its CUSUM is scaled down by its correlation. A rise that nobody would act on is ignored.
  */
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 
@@ -23,18 +19,18 @@ export interface CurveOptions {
 export interface Curve {
   readonly level: RollingMedian
   readonly noise: RollingMedian
-  /** How far neighbours, and values eight steps apart, differ. */
+  /** Distances between neighbors, and between values eight steps apart. */
   readonly near: RollingMedian
   readonly apart: RollingMedian
-  /** What the curve has done before by itself; fades. */
+  /** The largest deviation so far; fades. */
   record: number
-  /** Deviations that are too young to be part of the noise: a drift must not raise the scale it is measured with. */
+  /** Too young to count as noise: a drift must not raise the scale it is measured with. */
   readonly young: number[]
   /** Whether the last three values were far out, newest in bit 0. */
   far: number
   cusum: number
   lastZ: number
-  /** Values in a row that were where they belong. */
+  /** Normal values in a row. */
   calm: number
 }
 
@@ -46,17 +42,17 @@ export interface CurveVerdict {
 }
 
 const CALM_Z = 3
-/** Below this the neighbours of an uncorrelated curve may seem to be correlated by chance. */
+/** Below this an uncorrelated curve may look correlated by chance. */
 const LEAST_CORRELATION = 0.5
 const MOST_CORRELATION = 0.98
-/** How correlated a curve is, is an estimate: where it is, the CUSUM has to be that much surer. */
+/** Correlation is an estimate, so a correlated curve needs a larger CUSUM. */
 const WANDERING_FACTOR = 1.5
 /** What a value within the usual range may add to the CUSUM. */
 const USUAL_CLIP = 2
 /** The third largest deviation so far is the curve's own extreme; a jump goes beyond this multiple of it. */
 const RECORD_FACTOR = 1.5
 const RECORD_RANK = 3
-/** Half of it is forgotten in 500 steps: hard batches may stay away for longer than the noise is remembered. */
+/** Half-life of 500 steps: hard batches may come less often than the noise window is long. */
 const RECORD_FADE = 0.5 ** (1 / 500)
 const YOUNG_STEPS = 8
 
@@ -75,13 +71,13 @@ export function curve(options: CurveOptions): Curve {
   }
 }
 
-/** At a level: the least noise that is believed, and the least rise that matters. */
+/** At a level: the smallest noise that is believed, and the smallest rise that matters. */
 export interface Floors {
   noise(level: number): number
   rise(level: number): number
 }
 
-/** Takes the next value; null until there is enough of a past. */
+/** Takes the next value; null until there is enough history. */
 export function follow(state: Curve, value: number, options: CurveOptions, floors: Floors): CurveVerdict | null {
   const ready = state.level.ring.length >= options.medianSteps && state.noise.ring.length >= options.medianSteps
   const level = median(state.level)
@@ -121,7 +117,7 @@ function noteDistances({ level: { ring, next }, near, apart }: Curve, value: num
   push(apart, Math.abs(value - (ring[(next + length - YOUNG_STEPS) % length] ?? value)))
 }
 
-/** 1 for a curve whose values know nothing of each other; near 0 for one that wanders. */
+/** 1 for independent values; near 0 for a curve that wanders. */
 function independence({ near, apart }: Curve): number {
   const spread = median(apart)
   const correlation = spread > 0 ? Math.min(MOST_CORRELATION, 1 - (median(near) / spread) ** 2) : 0

@@ -1,7 +1,7 @@
 /** What every detector must do, whatever it looks for. Each detector's test runs this suite with a trouble of its own. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding } from '../core/model.ts'
 import { alarms, device, GIB, gpu, health, host, process, processInfo, run, START, silentGpu, step, timeOf } from './inputs.fixture.ts'
 

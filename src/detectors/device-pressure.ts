@@ -1,4 +1,4 @@
-/** Pressure as the device shows it: memory that is full and given back again and again, or nearly full for long. */
+/** Memory pressure as the device shows it: memory that fills and empties again and again, or stays nearly full. */
 import { formatBytes, formatDuration, formatPercent } from '../core/format.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { RunMap } from '../core/memory/run-map.ts'
@@ -7,20 +7,20 @@ import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { evidenceNumber } from './words.ts'
 
 export interface DevicePressureOptions {
-  /** So many failures within the window are a warning. */
+  /** Failures within the window that make a warning. */
   readonly retries: number
   readonly windowSeconds: number
-  /** Level that is mentioned, level that is a warning, and how long they must hold. */
+  /** Levels for information and for a warning, and how long they must hold. */
   readonly levelRatio: number
   readonly fullRatio: number
   readonly holdMinutes: number
-  /** A level is left only when memory has fallen this far below it. */
+  /** Hysteresis: a level ends only this far below it. */
   readonly levelGapRatio: number
 }
 
 const CAP = 64
 const TIMES_KEPT = 64
-/** Tells the findings about the level of memory from the others of a GPU. */
+/** Part of the fingerprint of findings about the level of memory. */
 export const LEVEL = 'level'
 
 interface GpuState {
@@ -92,8 +92,8 @@ export class DevicePressure {
       severity: 'warning',
       since: state.flushes.find((one) => at - one <= this.#windowMs) ?? at,
       message:
-        `${this.#map.label(gpu)}: memory was full ${recent} times in ${formatDuration(this.#windowMs)} and each time a large part was given back at once: ` +
-        'an allocator that runs against the limit and flushes its cache. Seen from the device alone',
+        `${this.#map.label(gpu)} was full ${recent} times in ${formatDuration(this.#windowMs)}, and each time much of it was freed at once: ` +
+        'an allocator probably hits the limit and flushes its cache. Seen from the device only.',
       evidence: {
         source: 'device',
         flushesInWindow: recent,
@@ -101,14 +101,11 @@ export class DevicePressure {
         usedRatio: evidenceNumber(state.used),
       },
       confidence: Math.min(0.8, 0.4 + 0.05 * recent),
-      advice: [
-        'Reduce the batch size or the sequence length',
-        'Report training figures with the SDK: the allocator counts these failures itself',
-      ],
+      advice: ['Reduce the batch size or the sequence length.', 'Report steps with the SDK: the allocator counts these failures itself.'],
     })
   }
 
-  /** Nearly full for long: worth a word, and a warning when there is hardly anything left. */
+  /** Information when memory stays nearly full, a warning when almost nothing is left. */
   #judgeLevel(gpu: string, at: number, ratio: number, total: number, state: GpuState): readonly Finding[] {
     const { levelRatio, fullRatio, holdMinutes, levelGapRatio } = this.#options
     state.levelSince = above(state.levelSince, ratio, levelRatio, levelGapRatio, at)
@@ -118,9 +115,9 @@ export class DevicePressure {
     const key = this.#book.key(subject, LEVEL)
     const hold = holdMinutes * 60_000
     if (state.levelSince < 0)
-      return this.#book.has(key) ? this.#book.resolve(key, at, `${this.#map.label(gpu)}: memory has room again.`) : NO_FINDINGS
+      return this.#book.has(key) ? this.#book.resolve(key, at, `${this.#map.label(gpu)}: memory has free space again.`) : NO_FINDINGS
     if (at - state.levelSince < hold) return NO_FINDINGS
-    // A run that tells its allocator's figures may well keep a full cache.
+    // A run that reports its allocator may keep a full cache.
     const full = state.fullSince >= 0 && at - state.fullSince >= hold && !this.#map.covers(gpu, at)
     const severity: Severity = full ? 'warning' : 'info'
     if (!this.#book.due(key, at, severity)) return NO_FINDINGS
@@ -130,7 +127,7 @@ export class DevicePressure {
       {
         severity,
         since: state.levelSince,
-        message: `${this.#map.label(gpu)}: ${formatPercent(ratio)} of ${formatBytes(total)} has been in use for ${formatDuration(at - state.levelSince)}; ${formatBytes(total * (1 - ratio))} are left`,
+        message: `${this.#map.label(gpu)}: ${formatPercent(ratio)} of ${formatBytes(total)} has been in use for ${formatDuration(at - state.levelSince)}; ${formatBytes(total * (1 - ratio))} left.`,
         evidence: {
           source: 'device',
           usedRatio: evidenceNumber(ratio),
@@ -139,8 +136,8 @@ export class DevicePressure {
         },
         confidence: 0.9,
         advice: [
-          'A server that takes its memory in advance is meant to look like this; raise the threshold for it',
-          'Otherwise leave room for the next peak',
+          'An inference server that reserves its memory in advance looks like this: raise anomaly.threshold for it.',
+          'Otherwise leave room for the next peak.',
         ],
       },
       LEVEL,

@@ -17,7 +17,7 @@ describe('disk', () => {
     const [found] = feed(disk.create(disk.defaults), course(0.96))
     expect(found).toMatchObject({
       fingerprint: 'disk|host=node-1',
-      message: 'The disk of the log folder is 96% full; 40.0 GiB are left.',
+      message: 'The disk of the log folder is 96% full; 40.0 GiB left.',
       evidence: { disk_ratio: 0.96, threshold: 0.95 },
     })
   })

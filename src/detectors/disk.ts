@@ -1,19 +1,20 @@
-/** The disk of the log folder is nearly full: soon nothing can be kept there. */
+/** The disk of the log folder is nearly full: soon nothing can be stored. */
+
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatPercent } from '../core/format.ts'
-import type { Detector, DetectorKind } from '../core/kinds.ts'
 import type { Finding, HostSample, Severity } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
 export interface DiskOptions {
-  /** Shares of the disk in use: it is reported, it is over again, it is critical. */
+  /** Shares of the disk in use at which it is reported, ends, and is critical. */
   readonly fullRatio: number
   readonly clearRatio: number
   readonly criticalRatio: number
 }
 
-/** Critical is left only this far below it. */
+/** Hysteresis of critical. */
 const CRITICAL_GAP = 0.005
 
 export const disk: DetectorKind<DiskOptions> = {
@@ -37,12 +38,12 @@ function createDisk({ fullRatio, clearRatio, criticalRatio }: DiskOptions): Dete
     const key = book.key(subject)
     const open = book.get(key)?.severity ?? null
     if (used < (open === null ? fullRatio : Math.min(clearRatio, fullRatio)))
-      return book.resolve(key, at, `The disk of the log folder is down to ${formatPercent(used)} full.`)
+      return book.resolve(key, at, `The disk of the log folder is down to ${formatPercent(used)}.`)
     const severity: Severity = used >= criticalRatio - (open === 'critical' ? CRITICAL_GAP : 0) ? 'critical' : 'warning'
     if (!book.due(key, at, severity)) return NO_FINDINGS
     return book.raise(subject, at, {
       severity,
-      message: `The disk of the log folder is ${formatPercent(used)} full; ${formatBytes(free)} are left.`,
+      message: `The disk of the log folder is ${formatPercent(used)} full; ${formatBytes(free)} left.`,
       evidence: { disk_free_bytes: free, disk_total_bytes: total, disk_ratio: evidenceNumber(used), threshold: fullRatio },
       confidence: 1,
       advice: ['Free some space, or lower log.keep_total_mb and log.keep_days.'],

@@ -1,6 +1,7 @@
-/** A training that has diverged: one finding from the step where it began until the loss is back near its old level, or the run ends. */
+/** Training has diverged: one finding from the first bad step until the loss is back near its old level, or the run ends. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import { LOSS_CHART } from './charts.ts'
 import { type Beginning, type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'
@@ -9,13 +10,13 @@ import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
 export interface DivergedOptions {
-  /** A run that has not come back by then is lost. */
+  /** A run that has not recovered by then is lost. */
   readonly criticalSeconds: number
 }
 
 export const diverged: DetectorKind<DivergedOptions> = {
   name: 'diverged',
-  about: 'Training has diverged: from the step where it began until the loss is back near its old level, or the run ends.',
+  about: 'Training has diverged. The finding lasts until the loss is back near its old level, or the run ends.',
   severities: ['warning', 'critical'],
   inputs: ['step', 'run', 'gpu'],
   charts: [LOSS_CHART],
@@ -45,15 +46,15 @@ export const diverged: DetectorKind<DivergedOptions> = {
           evidence: evidenceOf(begin, step.loss ?? begin.loss, step.step),
           confidence: severity === 'critical' ? 0.95 : 0.9,
           advice: [
-            `Stop the run and go back to a checkpoint before step ${begin.step}, with a lower learning rate or clipped gradients.`,
-            'Look at the batches of the steps just before it.',
+            `Stop the run. Resume from a checkpoint before step ${begin.step}, with a lower learning rate or gradient clipping.`,
+            'Check the batches of the steps just before it.',
           ],
         })
       },
     }),
 }
 
-/** What was different where it began, as far as it is known. */
+/** What changed where it began, as far as it is known. */
 function changes({ rateChange, norm, normBefore, position }: Beginning): string {
   const found: string[] = []
   if (rateChange)

@@ -1,26 +1,26 @@
 /**
- * Whether a training has diverged: its loss has left its level by an order of magnitude and stays there, or a loss that had come down stands above
- * where it was when the run was new. Every detector of training curves asks it, so that none learns from diverged steps or alarms on them.
+ * Whether training has diverged: the loss stays an order of magnitude above its level, or is above where the run started after it had come down.
+ * Every detector of training curves asks this, so that none learns from diverged steps or alarms on them.
  */
 import type { TrainingStep } from '../core/model.ts'
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 
 export interface DivergenceState {
-  /** The first losses, until their median is known: where the run was when it was new. */
+  /** The first losses, until their median is known. */
   readonly early: number[]
   first: number | null
-  /** The lowest level that it has reached. */
+  /** The lowest level so far. */
   best: number
-  /** Of healthy steps: the loss, how far it strays, and the gradient norm. */
+  /** Of healthy steps: the loss, its deviation, and the gradient norm. */
   readonly level: RollingMedian
   readonly noise: RollingMedian
   readonly norm: RollingMedian
-  /** Of the latest steps, diverged ones too. */
+  /** Of the latest steps, diverged ones included. */
   readonly latest: RollingMedian
   readonly lately: RollingMedian
-  /** Steps in a row that are far out, before it is said. */
+  /** Steps in a row that are far out. */
   far: number
-  /** Steps in a row that are back, before it is over. */
+  /** Steps in a row that are back to normal. */
   back: number
   learningRate: number | null
   rateChange: RateChange | null
@@ -49,25 +49,25 @@ export interface Beginning {
 /** Enough for a level, few enough that a run which breaks early is noticed. */
 const EARLY_STEPS = 16
 const LEVEL_STEPS = 64
-/** An order of magnitude above its level, on the scale of the level or of the noise where that is larger. */
+/** An order of magnitude above its level, in units of the level, or of the noise if that is larger. */
 const FAR = 9
-/** In units of the noise: what a curve that crosses zero has instead of a level. */
+/** A curve that crosses zero is measured in units of its noise. */
 const NOISE_UNIT = 3
-/** Below this share of the first loss a loss is as good as zero: a leap there means nothing. */
+/** Below this share of the first loss a loss is practically zero: a jump there means nothing. */
 const ZERO_SHARE = 0.01
 /** Two steps in a row may be one bad batch and its echo in the optimizer. */
 const FAR_STEPS = 3
-/** How far gradients may be above their usual norm; one order of magnitude is a hard batch. */
+/** Times the usual gradient norm; one order of magnitude is a hard batch. */
 const FAR_NORM = 100
 /** A slow divergence: the median of so many steps is above where the run began. */
 const SLOW_STEPS = 64
-/** It had learned: its level was once this share of the first loss, or lower. */
+/** The run had learned: its level was once this share of the first loss, or lower. */
 const LEARNED = 0.7
 const BACK_STEPS = 8
 /** A learning rate that moved by less than this share is its schedule. */
 const RATE_SHARE = 0.2
 const RATE_MEMORY_STEPS = 200
-/** Names under which people tell where in the data a step is. */
+/** Custom values that say where in the data a step is. */
 const POSITIONS = ['data_position', 'samples_seen', 'tokens_seen', 'batch_index', 'shard']
 
 export function divergence(): DivergenceState {
@@ -88,7 +88,7 @@ export function divergence(): DivergenceState {
   }
 }
 
-/** `suspected`: far out, but not for long enough; nothing is said or learned until it is known. */
+/** `suspected`: far out, but not for long enough; nothing is reported or learned until it is clear. */
 export type Course = 'healthy' | 'suspected' | 'diverged'
 
 /** Takes the next step. Steps without a finite loss change nothing. */
@@ -115,7 +115,7 @@ export function isFalling({ level }: DivergenceState, { loss }: TrainingStep): b
   return loss !== null && level.ring.length > 0 && loss < median(level)
 }
 
-/** The run went back to a checkpoint: where it was when it was new is still known. */
+/** The run went back to a checkpoint: its first loss is still known. */
 export function restartCourse(state: DivergenceState): void {
   for (const window of [state.level, state.noise, state.norm, state.latest, state.lately]) clear(window)
   state.far = 0

@@ -1,5 +1,5 @@
-/** The driver does not answer, or reading it kills the sampler: said by the sampler's supervisor, never guessed from values. */
-import type { Detector, DetectorKind } from '../core/kinds.ts'
+/** The driver does not respond, or reading it kills the sampler: reported by the sampler's supervisor, never guessed from values. */
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, Severity, SourceHealth } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -27,9 +27,9 @@ function createDriverStuck(options: DriverStuckOptions): Detector {
     const key = book.key(subject, part)
     const severity = severityOf(health, options)
     if (severity === null) {
-      // A source that is starting again has not yet shown that it is well.
+      // A source that is starting again has not yet shown that it works.
       if (health.state === 'starting') return NO_FINDINGS
-      return book.resolve(key, at, `The ${health.source} source ${health.state === 'ok' ? 'answers again' : 'has ended'}.`)
+      return book.resolve(key, at, `The ${health.source} source ${health.state === 'ok' ? 'responds again' : 'has ended'}.`)
     }
     if (!book.due(key, at, severity)) return NO_FINDINGS
     return book.raise(
@@ -73,7 +73,6 @@ function severityOf(health: SourceHealth, options: DriverStuckOptions): Severity
   }
 }
 
-/** Seconds are enough, and the time zone is said. */
 function clockTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
@@ -83,13 +82,13 @@ function statement(health: SourceHealth): string {
     case 'not_responding':
       return `The ${health.source} driver has not been responding since ${clockTime(health.since)}.`
     case 'crashed':
-      return `The sampler process died while it was reading the ${health.source} driver (${health.restarts} restarts so far).`
+      return `The sampler process died while reading the ${health.source} driver (${health.restarts} restarts so far).`
     default:
-      return `The ${health.source} source cannot be read since ${clockTime(health.since)}.`
+      return `The ${health.source} source has been unreadable since ${clockTime(health.since)}.`
   }
 }
 
 function advice(health: SourceHealth): readonly string[] {
-  if (health.state === 'failed') return ['Look at the agent log for the reason, put it right, and restart the agent.']
-  return ['Look for XID errors and hung tasks in the kernel log (dmesg).', 'If nvidia-smi hangs as well, the server needs a reboot.']
+  if (health.state === 'failed') return ['Find the reason in the agent log, fix it, and restart the agent.']
+  return ['Check the kernel log (dmesg) for XID errors and hung tasks.', 'If nvidia-smi hangs too, reboot the server.']
 }

@@ -1,5 +1,7 @@
-/** Memory errors: any new uncorrected one, or a storm of corrected ones. What was counted before we came is not new. */
-import type { DetectorKind } from '../core/kinds.ts'
+/** Memory errors: any new uncorrected one, or very many corrected ones. Errors from before the agent started are not new. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
+import { formatCount } from '../core/format.ts'
 import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import { type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
@@ -17,14 +19,14 @@ interface EccState {
   newUncorrected: number
   /** Observed ms of the last new uncorrected error; -1: none. */
   uncorrectedMs: number
-  /** Corrected errors of late: a count that decays with the window. */
+  /** Recent corrected errors: a count that decays with the window. */
   storm: number
   stormMs: number
 }
 
 export const ecc: DetectorKind<EccOptions> = {
   name: 'ecc',
-  about: 'A GPU has new uncorrected memory errors, or corrects very many.',
+  about: 'A GPU has new uncorrectable memory errors, or corrects very many.',
   severities: ['warning', 'critical'],
   inputs: ['gpu', 'device', 'event'],
   charts: [{ of: 'gpu', field: 'eccUncorrectedVolatileCount', title: 'Uncorrected ECC errors', unit: 'count' }],
@@ -49,7 +51,7 @@ export const ecc: DetectorKind<EccOptions> = {
     }),
 }
 
-/** The driver's volatile counter restarts at zero, the aggregate does not; where both are told the larger is the one that lasts. */
+/** The driver's volatile counter restarts at zero, the aggregate does not: the larger one lasts. */
 function total(volatileCount: Reading, aggregateCount: Reading): Reading {
   if (volatileCount === null) return aggregateCount
   return aggregateCount === null ? volatileCount : Math.max(volatileCount, aggregateCount)
@@ -64,10 +66,10 @@ function uncorrected(gpu: WatchedGpu<EccState>, at: number, count: number, book:
   gpu.state.uncorrectedMs = gpu.time.ms
   return book.raise(subjectOfGpu(gpu), at, {
     severity: 'critical',
-    message: `${gpuName(gpu)} had ${gpu.state.newUncorrected} memory error(s) that could not be corrected: results on it may be wrong.`,
+    message: `${gpuName(gpu)} had ${formatCount(gpu.state.newUncorrected, 'uncorrectable memory error')}: results from it may be wrong.`,
     evidence: { uncorrected_new: gpu.state.newUncorrected, uncorrected_total: gpu.state.uncorrected },
     confidence: 1,
-    advice: ['Restart what runs on this GPU from its last checkpoint.', 'Reset the GPU; replace it if errors return.'],
+    advice: ['Restart the jobs on this GPU from their last checkpoints.', 'Reset the GPU; replace it if errors return.'],
   })
 }
 
@@ -83,14 +85,14 @@ function verdict(gpu: WatchedGpu<EccState>, sample: GpuSample, book: FindingBook
   const subject = subjectOfGpu(gpu)
   const key = book.key(subject)
   const severity: Severity | null = recent ? 'critical' : stormy ? 'warning' : null
-  if (severity === null) return book.resolve(key, sample.at, `No new memory errors on ${gpuName(gpu)} of late.`)
+  if (severity === null) return book.resolve(key, sample.at, `No new memory errors on ${gpuName(gpu)}.`)
   if (severity === 'critical' || (!book.has(key) && state.storm < options.correctedCount) || !book.due(key, sample.at, severity))
     return NO_FINDINGS
   return book.raise(subject, sample.at, {
     severity,
-    message: `${gpuName(gpu)} corrects many memory errors: about ${Math.round(state.storm)} in the last ${options.correctedWindowMinutes} minutes.`,
+    message: `${gpuName(gpu)} corrected about ${Math.round(state.storm)} memory errors in the last ${options.correctedWindowMinutes} min.`,
     evidence: { corrected_recent: Math.round(state.storm), corrected_total: state.corrected },
     confidence: 0.9,
-    advice: ['Results are still right, but a memory chip may be failing: plan to drain and test this GPU.'],
+    advice: ['Results are still correct, but a memory chip may be failing: plan to drain and test this GPU.'],
   })
 }

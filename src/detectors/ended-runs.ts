@@ -1,5 +1,4 @@
-/** Runs that have ended: steps of theirs that arrive late are of the past, unless they are younger than the end (the run was resumed). */
-
+/** Runs that have ended: their late steps are ignored, unless they are newer than the end (the run was resumed). */
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Run, TrainingStep } from '../core/model.ts'
 

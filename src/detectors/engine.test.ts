@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput, DetectorKind, HubEvent, Tick } from '../core/kinds.ts'
+import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import type { HubEvent, Tick } from '../core/kinds.ts'
 import type { GpuInfo, GpuSample } from '../core/model.ts'
 import { createEngine, type DetectorFailure } from './engine.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'

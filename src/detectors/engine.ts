@@ -1,13 +1,13 @@
-/** Runs the detectors: shows each of them what the hub publishes, keeps the active findings, and goes on without one that fails. */
-
+/** Runs the detectors: feeds them what the hub publishes, keeps the active findings, and goes on without one that fails. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput, DetectorKind, HubEvent, Tick } from '../core/kinds.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import type { HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
 import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
 
 export interface EngineOptions {
   readonly kinds: readonly DetectorKind[]
-  /** By detector's name; laid over its defaults. */
+  /** By detector name; override its defaults. */
   readonly options?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   readonly disabled?: readonly string[]
   readonly hostname: string
@@ -17,22 +17,21 @@ export interface EngineOptions {
 
 export interface DetectorFailure {
   readonly detector: string
-  /** `running`: it is switched off. `restoring`: it starts with nothing remembered. */
+  /** `running`: it is switched off. `restoring`: it starts without its saved state. */
   readonly while: 'running' | 'restoring'
   readonly error: unknown
 }
 
 export interface Engine {
-  /** Takes what the hub publishes; gives what is new. */
+  /** Takes what the hub publishes; returns new findings. */
   accept(event: HubEvent): readonly Finding[]
-  /** How the sources are at this moment. A source that is silent says nothing by itself, so somebody has to ask now and then. */
+  /** A silent source sends no event, so its health has to be checked now and then. */
   lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[]
-  /** Findings that are not resolved. */
   findings(): readonly Finding[]
   failures(): readonly DetectorFailure[]
   /** JSON-safe. */
   snapshot(): unknown
-  /** Before the first event. Gives the findings that end because nobody watches for them any more. */
+  /** Before the first event. Returns the findings that end because nothing watches them anymore. */
   restore(state: unknown): readonly Finding[]
 }
 
@@ -49,7 +48,6 @@ interface Saved {
   readonly active: readonly Finding[]
 }
 
-/** As many as are followed; a run whose name is forgotten is called by its id. */
 const RUN_NAMES = 512
 const FAILURE = 'detector_failure'
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
@@ -58,7 +56,7 @@ export function createEngine(given: EngineOptions): Engine {
   const disabled = new Set(given.disabled ?? [])
   const names = new Set(given.kinds.map((kind) => kind.name))
   for (const name of disabled)
-    if (!names.has(name)) throw new Error(`detectors.disabled: there is no detector "${name}"; there are ${[...names].join(', ')}`)
+    if (!names.has(name)) throw new Error(`detectors.disabled: there is no detector "${name}"; the detectors are ${[...names].join(', ')}`)
   return new DetectorEngine(
     given,
     given.kinds.filter((kind) => !disabled.has(kind.name)),
@@ -124,7 +122,7 @@ class DetectorEngine implements Engine {
 
   lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[] {
     const out: Finding[] = []
-    // The time of a recording is not ours.
+    // A recording has its own clock.
     for (const one of health) if (one.provenance !== 'replay') this.#show({ type: 'health', health: one, at }, out)
     return out
   }
@@ -145,16 +143,16 @@ class DetectorEngine implements Engine {
 
   restore(state: unknown): readonly Finding[] {
     const saved = state as Saved | null
-    if (saved?.version !== 1) throw new Error(`expected a saved state of the detectors of version 1, got version ${String(saved?.version)}`)
+    if (saved?.version !== 1) throw new Error(`expected a saved detector state of version 1, got version ${String(saved?.version)}`)
     this.#lastAt = saved.lastAt
     const fresh = new Set<string>()
     for (const slot of this.#slots) if (!this.#restoreSlot(slot, saved.detectors[slot.kind.name])) fresh.add(slot.kind.name)
     const watched = new Set(this.#slots.map((slot) => slot.kind.name))
     const ended: Finding[] = []
     for (const finding of saved.active) {
-      // A detector that failed gets another chance after a restart, and one that lost its memory begins anew.
+      // A failed detector gets another chance after a restart; one that lost its state starts again.
       if (watched.has(finding.detector) && !fresh.has(finding.detector)) this.#active.set(finding.fingerprint, finding)
-      else ended.push(resolved(finding, this.#lastAt, 'No longer watched since the restart.'))
+      else ended.push(resolved(finding, this.#lastAt, 'Not watched anymore since the restart.'))
     }
     return ended
   }
@@ -203,7 +201,7 @@ class DetectorEngine implements Engine {
 
   #show(input: DetectorInput, out: Finding[]): void {
     for (const slot of this.#slotsOf[input.type]) {
-      // Nobody is shown what it said itself.
+      // A detector does not see its own findings.
       if (slot.detector === null || (input.type === 'finding' && slot.kind.name === input.finding.detector)) continue
       try {
         const findings = slot.detector.accept(input)
@@ -227,19 +225,19 @@ class DetectorEngine implements Engine {
     this.#show({ type: 'finding', finding: placed }, out)
   }
 
-  /** A real run beside simulated GPUs is real: what it came from is its own. */
+  /** A real run next to simulated GPUs is real. */
   #provenanceOf({ gpu, run }: FindingSubject): Provenance {
     const ofGpu = gpu === null ? undefined : this.#devices.get(gpu)?.provenance
     return ofGpu ?? (run === null ? this.#provenance : (this.#runProvenance.get(run) ?? 'live'))
   }
 
-  /** A detector need not know its host, nor a GPU's number, nor where its data come from. */
+  /** Detectors need not know the host or a GPU's index. */
   #place(subject: FindingSubject): FindingSubject {
     const gpuIndex = subject.gpuIndex ?? (subject.gpu === null ? null : (this.#devices.get(subject.gpu)?.index ?? null))
     return { ...subject, host: subject.host ?? this.#given.hostname, gpuIndex }
   }
 
-  /** Detectors know runs by their id, people by the name that they gave. */
+  /** Detectors know runs by id, people by name. */
   #named({ message, subject: { run } }: Finding): string {
     const name = run === null ? undefined : this.#runNames.get(run)
     if (run === null || name === undefined || name === run || !message.includes(run)) return message
@@ -252,7 +250,7 @@ class DetectorEngine implements Engine {
     const { name } = slot.kind
     this.#fail({ detector: name, while: 'running', error })
     for (const finding of [...this.#active.values()])
-      if (finding.detector === name) this.#note(resolved(finding, this.#lastAt, `No longer watched: the detector ${name} has failed.`), out)
+      if (finding.detector === name) this.#note(resolved(finding, this.#lastAt, `Not watched anymore: the detector ${name} failed.`), out)
     const subject = subjectOf({ host: this.#given.hostname })
     const finding: Finding = {
       fingerprint: fingerprintOf(FAILURE, subject, `name=${name}`),
@@ -263,10 +261,10 @@ class DetectorEngine implements Engine {
       state: 'active',
       at: this.#lastAt,
       since: this.#lastAt,
-      message: `The detector ${name} has failed and is switched off until the agent restarts: ${error instanceof Error ? error.message : String(error)}`,
+      message: `The detector ${name} failed and is off until the agent restarts: ${error instanceof Error ? error.message : String(error)}`,
       evidence: { detector: name },
       confidence: 1,
-      advice: ['This is a fault of gpuwarden: please report it with the agent log.'],
+      advice: ['This is a bug in gpuwarden: please report it with the agent log.'],
       predictedAt: null,
       predictedEarliestAt: null,
       predictedLatestAt: null,
@@ -280,7 +278,7 @@ class DetectorEngine implements Engine {
     this.#given.onFailure?.(failure)
   }
 
-  /** A stuck driver sends no ticks: then the health's own times are the newest there are. */
+  /** A stuck driver sends no ticks: then the times of its health are the newest. */
   #timeOf(health: SourceHealth): number {
     const candidates: Reading[] = [this.#lastAt, health.since, health.lastSampleAt]
     return Math.max(...candidates.map((at) => at ?? 0))

@@ -1,22 +1,21 @@
-/** Building findings: one begins, is updated sparingly, and is resolved; its fingerprint is the detector and its subject. */
-
+/** The life of a finding: it starts, is updated sparingly, and is resolved; its fingerprint is the detector and its subject. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Finding, FindingSubject, Reading, RiskLevel, Severity } from '../core/model.ts'
 
-/** What detectors return when there is nothing to say; shared, so that saying nothing costs nothing. */
+/** Shared, so that an empty answer allocates nothing. */
 export const NO_FINDINGS: readonly Finding[] = Object.freeze([])
 
 const ACTIVE_CAP = 96
 const REFRESH_MS = 60_000
 
-/** What a detector says of a trouble; the rest of a Finding follows from its subject. */
+/** What a detector reports; the rest of a Finding follows from its subject. */
 export interface FindingDraft {
   readonly severity: Severity
   readonly message: string
   readonly evidence: Readonly<Record<string, number | string | boolean | null>>
   readonly confidence: number
   readonly advice: readonly string[]
-  /** When the trouble began, if before now; only the first statement's counts. */
+  /** When it began, if before now; only the first one counts. */
   readonly since?: number
   readonly predictedAt?: Reading
   readonly predictedEarliestAt?: Reading
@@ -24,7 +23,6 @@ export interface FindingDraft {
   readonly riskLevel?: RiskLevel | null
 }
 
-/** How a finding ends, where its end says something. */
 export interface FindingEnd {
   readonly message: string
   readonly evidence: FindingDraft['evidence']
@@ -34,7 +32,7 @@ export function subjectOf(parts: Partial<FindingSubject>): FindingSubject {
   return { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null, ...parts }
 }
 
-/** `intruder|gpu=GPU-1|pid=42`. The index and the user are left out: they may become known later and must not rename the trouble. */
+/** `intruder|gpu=GPU-1|pid=42`. Index and user are left out: they may become known later and must not rename the finding. */
 export function fingerprintOf(detector: string, subject: FindingSubject, part = ''): string {
   let print = part === '' ? detector : `${detector}|${part}`
   if (subject.gpu !== null) print += `|gpu=${subject.gpu}`
@@ -47,7 +45,6 @@ export function fingerprintOf(detector: string, subject: FindingSubject, part = 
 
 interface Entry {
   finding: Finding
-  /** When it was last said. */
   saidAt: number
 }
 
@@ -68,7 +65,7 @@ export class FindingBook {
     return this.#active.size
   }
 
-  /** `part` tells apart troubles of one subject: `code=79`, `source=nvidia`. */
+  /** `part` separates findings about one subject: `code=79`, `source=nvidia`. */
   key(subject: FindingSubject, part = ''): string {
     return fingerprintOf(this.#detector, subject, part)
   }
@@ -85,16 +82,16 @@ export class FindingBook {
     return [...this.#active.keys()]
   }
 
-  /** Whether raise() would say something now: ask before writing a message on every sample. */
+  /** Whether raise() would report now: ask before building a message on every sample. */
   due(key: string, at: number, severity: Severity, riskLevel: RiskLevel | null = null): boolean {
     const entry = this.#active.get(key)
     if (!entry || entry.finding.severity !== severity || entry.finding.riskLevel !== riskLevel) return true
     if (at < entry.saidAt) entry.saidAt = at
-    // The longer a trouble lasts, the less news it is.
+    // The longer a finding lasts, the less often it is repeated.
     return at - entry.saidAt >= Math.max(this.#refreshMs, (entry.saidAt - entry.finding.since) / 2)
   }
 
-  /** Begins the finding of this subject, or updates it when it is due. `part`: see key(). */
+  /** Starts the finding about this subject, or updates it when due. `part`: see key(). */
   raise(subject: FindingSubject, at: number, draft: FindingDraft, part = ''): readonly Finding[] {
     const key = this.key(subject, part)
     if (!this.due(key, at, draft.severity, draft.riskLevel ?? null)) return NO_FINDINGS
@@ -102,7 +99,7 @@ export class FindingBook {
     const finding: Finding = {
       fingerprint: key,
       detector: this.#detector,
-      // The engine knows better, see there.
+      // The engine sets it.
       provenance: 'live',
       subject,
       severity: draft.severity,
@@ -120,11 +117,13 @@ export class FindingBook {
     }
     this.#active.set(key, { finding, saidAt: at })
     if (this.#evicted.length === 0) return [finding]
-    const pushedOut = this.#evicted.splice(0).map((old) => resolved(old, at, `No longer followed, too many at once: ${old.message}`))
+    const pushedOut = this.#evicted
+      .splice(0)
+      .map((old) => resolved(old, at, `Not followed anymore, too many findings at once: ${old.message}`))
     return [...pushedOut, finding]
   }
 
-  /** Ends the finding with this key; nothing when there is none. `evidence`: what its end adds to it. */
+  /** Ends the finding with this key, if there is one. `evidence` is added to its own. */
   resolve(key: string, at: number, message?: string, evidence?: FindingDraft['evidence']): readonly Finding[] {
     const entry = this.#active.get(key)
     if (!entry) return NO_FINDINGS
@@ -133,7 +132,7 @@ export class FindingBook {
     return [evidence === undefined ? end : { ...end, evidence: { ...end.evidence, ...evidence } }]
   }
 
-  /** Ends every finding that the test picks; `end`: with what words, for all or for each. */
+  /** Ends every finding that the test picks; `end`: the message for all, or for each. */
   resolveWhere(test: (finding: Finding) => boolean, at: number, end?: string | ((finding: Finding) => FindingEnd)): readonly Finding[] {
     if (this.#active.size === 0) return NO_FINDINGS
     let ended: Finding[] | null = null

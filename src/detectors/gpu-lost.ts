@@ -1,8 +1,7 @@
-/** A GPU that fell off the bus, wants a reset, cannot be read, or is no longer reported at all. */
-
+/** A GPU that fell off the bus, needs a reset, cannot be read, or is not reported anymore. */
 import { BoundedMap } from '../core/bounded-map.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, Severity } from '../core/model.ts'
 import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
@@ -34,7 +33,7 @@ const RECOVERY = ['none', 'reset the GPU', 'reboot the server', 'drain peer-to-p
 
 export const gpuLost: DetectorKind<GpuLostOptions> = {
   name: 'gpu_lost',
-  about: 'A GPU fell off the bus, needs a reset, cannot be read, or is no longer reported.',
+  about: 'A GPU fell off the bus, needs a reset, cannot be read, or is not reported anymore.',
   severities: ['warning', 'critical'],
   inputs: ['gpu', 'device', 'event'],
   charts: [UTILIZATION_CHART],
@@ -46,7 +45,7 @@ export const gpuLost: DetectorKind<GpuLostOptions> = {
     let sweptMs = 0
     let samples = 0
 
-    /** GPUs that are no longer among the samples while others still are. */
+    /** GPUs that stopped sending samples while others still do. */
     function missing(at: number, book: FindingBook): readonly Finding[] {
       if (time.ms - sweptMs < SWEEP_MS) return NO_FINDINGS
       sweptMs = time.ms
@@ -54,20 +53,20 @@ export const gpuLost: DetectorKind<GpuLostOptions> = {
       for (const [id, presence] of present) {
         const silentMs = time.ms - presence.lastMs
         if (silentMs < Math.max(options.missingSeconds * 1000, 3 * presence.intervalMs)) continue
-        // A clock that jumps makes everybody look silent; only samples of the others show that this one is missing.
+        // A clock jump makes every GPU look silent; only samples of the others show that this one is missing.
         if (samples - presence.lastSample < options.missingIntervals * present.size) continue
         const subject = subjectOf({ gpu: id, gpuIndex: presence.index })
         const key = book.key(subject, 'missing')
         if (silentMs > FORGET_MS) {
           present.delete(id)
-          findings.push(...book.resolve(key, at, `GPU ${presence.label} has not been reported for an hour and is taken as removed.`))
+          findings.push(...book.resolve(key, at, `GPU ${presence.label} has not been reported for an hour and counts as removed.`))
         } else if (book.due(key, at, 'warning')) findings.push(...book.raise(subject, at, absence(presence, silentMs, at), 'missing'))
       }
       return findings
     }
 
     function note(sample: GpuSample, gpu: WatchedGpu<Span>, book: FindingBook): readonly Finding[] {
-      // An instance of a partitioned card comes and goes with its configuration.
+      // MIG instances come and go with the configuration.
       if (gpu.facts?.mig) return NO_FINDINGS
       let presence = present.get(sample.gpu)
       advance(time, sample.at)
@@ -149,8 +148,8 @@ function condition(sample: GpuSample, action: number): string {
 function draft(gpu: WatchedGpu<unknown>, severity: Severity, message: string, evidence: Record<string, string | number | null>) {
   const advice =
     severity === 'critical'
-      ? `Move work off ${gpuName(gpu)}; reset it or reboot the server, and check power and seating.`
-      : 'Look at the kernel log (dmesg) for its reason.'
+      ? `Move the jobs off ${gpuName(gpu)}. Reset it or reboot the server, and check power and seating.`
+      : 'Check the kernel log (dmesg) for the reason.'
   return { severity, message, evidence, confidence: 1, advice: [advice] }
 }
 
@@ -158,9 +157,9 @@ function absence(presence: Presence, silentMs: number, at: number) {
   return {
     severity: 'warning' as const,
     since: at - silentMs,
-    message: `GPU ${presence.label} has not been reported for ${formatDuration(silentMs)} while others are.`,
+    message: `GPU ${presence.label} has not been reported for ${formatDuration(silentMs)} while other GPUs are.`,
     evidence: { silent_seconds: Math.round(silentMs / 1000), usual_interval_seconds: Math.round(presence.intervalMs) / 1000 },
     confidence: 0.8,
-    advice: ['Check whether the driver still lists it (nvidia-smi -L) and look for XID 79 in the kernel log.'],
+    advice: ['Check whether the driver still lists it (nvidia-smi -L), and the kernel log for XID 79.'],
   }
 }

@@ -1,14 +1,13 @@
-/** A detector that looks at each GPU by itself: keeps the table of GPUs, their observed time, their labels and the open findings. */
-
+/** A detector that judges each GPU separately: keeps the GPUs, their observed time and labels, and the open findings. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput } from '../core/kinds.ts'
+import type { Detector, DetectorInput } from '../core/detector-contract.ts'
 import type { Finding, FindingSubject, GpuEvent, GpuInfo, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'
 
 const GPU_CAP = 256
 
-/** Those static facts that detectors weigh readings against. */
+/** Static facts that detectors compare readings with. */
 export interface GpuFacts {
   readonly index: number
   readonly label: string
@@ -31,7 +30,7 @@ export interface GpuWatch<State> {
   event?(gpu: WatchedGpu<State>, event: GpuEvent, book: FindingBook): readonly Finding[]
   /** Sees every input, before the GPU's own turn: steps, runs, host. */
   any?(input: DetectorInput, book: FindingBook): readonly Finding[]
-  /** State besides the table, JSON-safe. */
+  /** More state than the table, JSON-safe. */
   extra?: { snapshot(): unknown; restore(state: unknown): void }
 }
 
@@ -39,7 +38,7 @@ export function subjectOfGpu(gpu: WatchedGpu<unknown>, parts: Partial<FindingSub
   return subjectOf({ gpu: gpu.id, gpuIndex: gpu.facts?.index ?? null, ...parts })
 }
 
-/** `GPU 0`, or the identity where the number is not known. */
+/** `GPU 0`, or the id when the index is unknown. */
 export function gpuName(gpu: WatchedGpu<unknown>): string {
   return `GPU ${gpu.facts?.label ?? gpu.id}`
 }

@@ -1,6 +1,7 @@
-/** Gradients that explode: far above their own course (on a logarithmic scale), or above a level that is too much for most. */
+/** Exploding gradients: far above their usual norm (on a log scale), or above a level that is too much for most models. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import { evidenceLevel } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
 import { type DivergenceState, divergence, isFalling, judgeCourse, restartCourse } from './divergence.ts'
@@ -23,22 +24,22 @@ interface GradState {
   open: boolean
   /** Whether the last three norms were above the level, newest in bit 0. */
   above: number
-  /** Steps in a row without reason for alarm. */
+  /** Normal steps in a row. */
   quiet: number
 }
 
 /** One order of magnitude above the usual norm. */
 const FAR_RATIO = 10
 
-/** On the scale of logarithms: noise below this is not believed, and a norm that doubles is nothing. */
+/** On the log scale: less noise is not believed, and a norm that only doubles is normal. */
 const FLOORS: Floors = { noise: () => 0.05, rise: () => Math.LN2 }
 
 export const gradExplosion: DetectorKind<GradExplosionOptions> = {
   name: 'grad_explosion',
-  about: 'The gradients explode: their norm is far above its own course, or above a level that is too much for most models.',
+  about: 'Gradients explode: their norm is far above its usual range, or above a level that is too much for most models.',
   severities: ['warning'],
   inputs: ['step', 'run', 'gpu'],
-  charts: [{ of: 'steps', field: 'gradientNorm', title: 'Norm of the gradients', unit: 'count', limit: evidenceLevel('level') }],
+  charts: [{ of: 'steps', field: 'gradientNorm', title: 'Gradient norm', unit: 'count', limit: evidenceLevel('level') }],
   defaults: { ...THRESHOLDS.lossSpike, ...THRESHOLDS.gradExplosion },
   create: (options) =>
     watchRuns<GradState>('grad_explosion', {
@@ -48,7 +49,7 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
         restartCourse(run.state.divergence)
         run.state.open = false
         run.state.above = 0
-        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has gone back to an earlier step.`)
+        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
       },
       step(run, step, book) {
         const { state } = run
@@ -57,16 +58,16 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
         if (norm === null || !Number.isFinite(norm) || norm < 0) return NO_FINDINGS
         if (course === 'diverged') {
           state.open = false
-          return book.resolve(book.key(subjectOfRun(run.id)), step.at, `Part of a divergence: run ${run.id} has diverged.`)
+          return book.resolve(book.key(subjectOfRun(run.id)), step.at, `Run ${run.id} has diverged; this is part of it.`)
         }
         const usual = state.curve.level.ring.length === 0 ? null : Math.exp(median(state.curve.level))
         const verdict = follow(state.curve, Math.log(Math.max(norm, 1e-12)), options, FLOORS)
         state.above = ((state.above << 1) | (norm > options.norm ? 1 : 0)) & 0b111
         const twice = (state.above & 0b001) !== 0 && (state.above & 0b110) !== 0
-        // A run whose norm lives above the level is not exploding for that: then only its own course counts.
+        // A run whose norm is always above the level is judged by its usual norm only.
         const unusual = usual === null || norm > 3 * usual
         const byLevel = unusual && (twice || norm > options.certainNorm)
-        // Below the level only a norm far beyond its own course counts, and only while the loss does not fall: a warm-up does that.
+        // Below the level only a norm far above the usual one counts, and not while the loss falls (warm-up).
         const isFar = usual !== null && norm > FAR_RATIO * usual && norm > options.norm / 10 && !isFalling(state.divergence, step)
         const byCourse = verdict !== null && verdict.alarm !== null && (isFar || (unusual && norm > options.norm))
         const subject = subjectOfRun(run.id)
@@ -74,7 +75,7 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
           state.quiet++
           if (!state.open || state.quiet < options.clearSteps) return NO_FINDINGS
           state.open = false
-          return book.resolve(book.key(subject), step.at, `The gradient norm of ${run.id} is back at ${formatFigure(norm)}.`)
+          return book.resolve(book.key(subject), step.at, `The gradient norm of run ${run.id} is back at ${formatFigure(norm)}.`)
         }
         state.quiet = 0
         state.open = true
@@ -82,7 +83,7 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
         const before = usual === null ? '' : `, usually ${formatFigure(usual)}`
         return book.raise(subject, step.at, {
           severity: 'warning',
-          message: `Gradients of run ${run.id} explode: norm ${formatFigure(norm)} at step ${step.step}${before}.`,
+          message: `Run ${run.id} has exploding gradients: norm ${formatFigure(norm)} at step ${step.step}${before}.`,
           evidence: {
             step: step.step,
             gradient_norm: evidenceNumber(norm),
@@ -91,10 +92,7 @@ export const gradExplosion: DetectorKind<GradExplosionOptions> = {
             z: verdict === null ? null : evidenceNumber(verdict.z),
           },
           confidence: byLevel && byCourse ? 0.95 : 0.8,
-          advice: [
-            'Clip gradients (for example at norm 1) and lower the learning rate.',
-            'Check the batch of this step for broken samples.',
-          ],
+          advice: ['Clip gradients (for example at norm 1) and lower the learning rate.', 'Check the batch of this step for bad samples.'],
         })
       },
     }),

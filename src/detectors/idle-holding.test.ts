@@ -41,7 +41,7 @@ describe('idle_holding', () => {
     expect(new Set(found.map((finding) => finding.subject.pid))).toEqual(new Set([1001, 1002]))
   })
 
-  it('takes unknown utilisation for unknown', () => {
+  it('takes unknown utilization for unknown', () => {
     expect(run(series(60, () => ({ utilizationRatio: null })))).toEqual([])
   })
 

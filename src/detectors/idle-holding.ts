@@ -1,6 +1,7 @@
-/** Memory that is held and not used: 1 GiB or more, and not one moment of work in half an hour. */
+/** Memory that is held and not used: 1 GiB or more, and no work at all for half an hour. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
@@ -12,7 +13,7 @@ export interface IdleHoldingOptions {
   readonly memoryBytes: number
 }
 
-/** `pid` null: the GPU as a whole, where processes are not told. */
+/** `pid` null: the GPU as a whole, where the process list is unavailable. */
 interface Holder {
   readonly pid: number | null
   idleFromMs: number
@@ -26,7 +27,7 @@ const HOLDER_CAP = 128
 
 export const idleHolding: DetectorKind<IdleHoldingOptions> = {
   name: 'idle_holding',
-  about: 'A process holds GPU memory and has not used the GPU for half an hour.',
+  about: 'A process holds GPU memory but has not used the GPU for half an hour.',
   severities: ['warning'],
   inputs: ['gpu', 'device'],
   charts: [UTILIZATION_CHART],
@@ -48,7 +49,7 @@ export const idleHolding: DetectorKind<IdleHoldingOptions> = {
     }),
 }
 
-/** How busy a process is; null when it cannot be told apart from its neighbours. */
+/** How busy a process is; null when several share the GPU and the driver does not separate them. */
 function workOf(process: ProcessView, processes: readonly ProcessView[], sample: GpuSample): Reading {
   if (sample.utilizationRatio === 0) return 0
   if (process.smRatio !== null) return process.smRatio
@@ -78,7 +79,7 @@ function look(
   if (work !== 0 || memoryBytes === null || memoryBytes < options.memoryBytes) {
     holder.idleFromMs = gpu.time.ms
     if (book.size === 0 || work === null) return NO_FINDINGS
-    const why = work > 0 ? 'works again' : 'has given its memory back'
+    const why = work > 0 ? 'is working again' : 'has freed its memory'
     return book.resolve(book.key(subjectOfGpu(gpu, subjectParts)), sample.at, `${named(pid, gpu)} ${why}.`)
   }
   const idleMs = gpu.time.ms - holder.idleFromMs
@@ -89,14 +90,14 @@ function look(
   return book.raise(subject, sample.at, {
     severity: 'warning',
     since: sample.at - idleMs,
-    message: `${named(pid, gpu)}${owner} holds ${formatBytes(memoryBytes)} and has not used the GPU for ${formatDuration(idleMs)}.`,
+    message: `${named(pid, gpu)}${owner} holds ${formatBytes(memoryBytes)} but has not used the GPU for ${formatDuration(idleMs)}.`,
     evidence: {
       memory_used_bytes: memoryBytes,
       idle_seconds: Math.round(idleMs / 1000),
       per_process: pid !== null && process?.smRatio !== null,
     },
     confidence: 0.9,
-    advice: ['Ask its owner to end it, or to free the memory: a notebook kernel or a crashed run may have been left behind.'],
+    advice: ['Ask its owner to stop it or free the memory: it may be a forgotten notebook kernel or a crashed run.'],
   })
 }
 
@@ -112,7 +113,7 @@ function farewell(gpu: Watched, sample: GpuSample, book: FindingBook): readonly 
     gpu.state.splice(index, 1)
     if (book.size > 0) {
       const key = book.key(subjectOfGpu(gpu, { pid: holder.pid }))
-      findings = both(findings, book.resolve(key, sample.at, `${named(holder.pid, gpu)} is gone.`))
+      findings = both(findings, book.resolve(key, sample.at, `${named(holder.pid, gpu)} has ended.`))
     }
   }
   return findings

@@ -1,5 +1,5 @@
-/** The list: every detector there is. A new one is its file and its line here. */
-import type { DetectorKind } from '../core/kinds.ts'
+/** All detectors. A new one is its file and its line here. */
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { change } from './change.ts'
 import { disk } from './disk.ts'
 import { diverged } from './diverged.ts'
@@ -53,6 +53,6 @@ export const detectors: readonly DetectorKind[] = [
   driverStuck,
   sourceStale,
   disk,
-  // Last: what the others say of a run explains its end.
+  // Last: the other findings about a run explain its end.
   runDied,
 ]

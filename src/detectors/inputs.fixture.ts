@@ -1,5 +1,5 @@
 /** Inputs for detectors' tests: a healthy GPU, process, step … with what the test wants different. */
-import type { DetectorDeclaration, DetectorInput } from '../core/kinds.ts'
+import type { DetectorDeclaration, DetectorInput } from '../core/detector-contract.ts'
 import type {
   Finding,
   GpuEvent,

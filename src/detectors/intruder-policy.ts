@@ -9,17 +9,17 @@ export interface IntruderPolicy {
   readonly claims: readonly string[]
 }
 
-/** `unknown`: the policy has nothing to say of it, or who the process is cannot be told. */
+/** `unknown`: no rule applies, or the process could not be identified. */
 export type Verdict = 'allowed' | 'forbidden' | 'unknown'
 
-/** Part of the driver's own machinery: runs beside every program. */
+/** Services of the driver itself. */
 const SERVICES = new Set(['nvidia-cuda-mps-server', 'nvidia-cuda-mps-control', 'nvidia-persistenced', 'nv-hostengine', 'dcgm-exporter'])
 
 export function isService(info: ProcessInfo): boolean {
   return info.name !== null && SERVICES.has(info.name)
 }
 
-/** Turns `*` and `?` into a test; everything else stands for itself. */
+/** `*` and `?` are wildcards; everything else is literal. */
 export function glob(pattern: string): (text: string) => boolean {
   if (!/[*?]/.test(pattern)) return (text) => text === pattern
   const source = pattern
@@ -30,7 +30,6 @@ export function glob(pattern: string): (text: string) => boolean {
   return (text) => expression.test(text)
 }
 
-/** Compiled once; asked once for each process that appears. */
 export function policyTest(policy: IntruderPolicy): (info: ProcessInfo | null, gpuId: string, gpuLabel: string | null) => Verdict {
   const users = new Set(policy.allowedUsers)
   const commands = policy.allowedCommands.map(glob)
@@ -52,7 +51,7 @@ export function policyTest(policy: IntruderPolicy): (info: ProcessInfo | null, g
     if (info.user !== null && users.has(info.user)) return 'allowed'
     const container = info.container
     if (container !== null && containers.some((matches) => matches(container))) return 'allowed'
-    // Only what could be read can be held against a process.
+    // Only facts that could be read count against a process.
     if (users.size > 0 && info.user === null) return 'unknown'
     return users.size === 0 && containers.length === 0 && info.executable === null && info.name === null ? 'unknown' : 'forbidden'
   }
@@ -64,7 +63,7 @@ function commandsOf(info: ProcessInfo): string[] {
   return all
 }
 
-/** A process is known by who runs what where, not by its PID. */
+/** Identity is who runs what where, not the PID. */
 export function identityOf(info: ProcessInfo): string {
   return `${info.user ?? '?'}|${info.executable ?? info.name ?? '?'}|${info.container ?? ''}`
 }

@@ -1,15 +1,15 @@
-/** The processes on one GPU as the intruder detector remembers them: who came when, and upon whom. */
+/** The processes on one GPU as the intruder detector remembers them: who came when, and who held it then. */
 import type { GpuSample, ProcessInfo, ProcessView } from '../core/model.ts'
 import type { WatchedGpu } from './gpu-watch.ts'
 import { identityOf } from './intruder-policy.ts'
 
-/** `forbidden` by the policy; `joined` a GPU that was held; on a GPU that a `run` claims; `new` to this machine. */
+/** `forbidden` by the policy; `joined` a GPU in use; on a GPU that a `run` claims; `new` to this machine. */
 export type Reason = 'forbidden' | 'joined' | 'run' | 'new'
 
 export interface Tenant {
   readonly pid: number
   readonly sinceMs: number
-  /** Present when watching began: we do not know who came first. */
+  /** Present when watching began: who came first is unknown. */
   readonly resident: boolean
   memoryBytes: number | null
   user: string | null
@@ -17,11 +17,11 @@ export interface Tenant {
   startedAt: number | null
   parentPid: number | null
   seenMs: number
-  /** Whose GPU it came upon; null when nobody held it. */
+  /** PID that held the GPU when it came; null: nobody. */
   holder: number | null
-  /** Why it is an intruder; null when it is not. */
+  /** Why it is an intruder; null: it is not. */
   reason: Reason | null
-  /** Judged for good: who it is was known, or will not be. */
+  /** Final verdict: it was identified, or never will be. */
   judged: boolean
 }
 
@@ -32,7 +32,7 @@ export interface Tenancy {
 }
 
 const TENANT_CAP = 128
-/** A process list that misses a process for a moment does not mean that it left. */
+/** A process list may miss a process for a moment. */
 const GONE_MS = 1000
 
 export function find(tenancy: Tenancy, pid: number): Tenant | undefined {
@@ -40,7 +40,7 @@ export function find(tenancy: Tenancy, pid: number): Tenant | undefined {
   return undefined
 }
 
-/** Enters a process that was not there; one with the same PID but another start time was another process. */
+/** Adds a new process; the same PID with another start time is another process. */
 export function enter(gpu: WatchedGpu<Tenancy>, process: ProcessView): Tenant {
   const { state, time } = gpu
   const same = state.tenants.findIndex((tenant) => tenant.pid === process.pid)
@@ -71,7 +71,7 @@ export function identify(tenant: Tenant, info: ProcessInfo): void {
   tenant.parentPid = info.parentPid
 }
 
-/** Takes out and gives those that have been gone for long enough. */
+/** Removes and returns those that have been gone for long enough. */
 export function departed(gpu: WatchedGpu<Tenancy>): readonly Tenant[] {
   const { tenants } = gpu.state
   let gone: Tenant[] | null = null
@@ -85,7 +85,7 @@ export function departed(gpu: WatchedGpu<Tenancy>): readonly Tenant[] {
   return gone ?? []
 }
 
-/** The one tenant that held this GPU when the joiner came; null when nobody did, or when it was shared already. */
+/** The tenant that held this GPU when the joiner came; null when nobody did, or when it was already shared. */
 export function holderOf(
   gpu: WatchedGpu<Tenancy>,
   joiner: Tenant,
@@ -97,7 +97,7 @@ export function holderOf(
     if (tenant === joiner || (tenant.reason !== null && tenant.reason !== 'new')) continue
     const memoryBytes = tenant.memoryBytes ?? sample.memoryUsedBytes
     if (memoryBytes === null || memoryBytes < options.holderMemoryBytes) continue
-    // What starts together belongs together, and two that share a GPU already are not an owner.
+    // Processes that start together belong together, and a GPU that two share has no owner.
     if (joiner.sinceMs - tenant.sinceMs < options.holderSeconds * 1000) return null
     if (holder !== null && !related(holder, tenant)) return null
     holder = tenant
@@ -105,7 +105,7 @@ export function holderOf(
   return holder
 }
 
-/** Of one user, or of one family of processes; false as long as that cannot be told. */
+/** Same user, or same family of processes; false while unknown. */
 export function related(one: Tenant, other: Tenant): boolean {
   if (one.user !== null && other.user !== null) return one.user === other.user
   if (one.parentPid !== null && one.parentPid > 1 && (one.parentPid === other.pid || one.parentPid === other.parentPid)) return true

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
 import type { GpuProcess, ProcessInfo } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, process, processInfo, run as runInput, START } from './inputs.fixture.ts'

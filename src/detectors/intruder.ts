@@ -1,11 +1,7 @@
-/**
- * A process that is not expected: forbidden by the written policy, on a GPU that a run has claimed, or joining a GPU that somebody else
- * already holds. A process that appears on an empty GPU is nobody's intruder; without a policy it is at most mentioned.
- */
-
+/** An unexpected process: forbidden by the policy, or on a GPU that a run claims or somebody else uses. On an empty GPU it is at most information. */
 import { BoundedMap } from '../core/bounded-map.ts'
+import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes } from '../core/format.ts'
-import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
@@ -30,12 +26,12 @@ type Watched = WatchedGpu<Tenancy>
 
 const KNOWN_CAP = 256
 const RUN_CAP = 32
-/** Where processes can be looked up at all, this long is waited for it before an unknown one is judged. */
+/** How long to wait for the lookup of a process before it is judged as unknown. */
 const LOOKUP_MS = 5000
 
 export const intruder: DetectorKind<IntruderOptions> = {
   name: 'intruder',
-  about: 'A process is on a GPU that it is not expected on: against the written policy, or where somebody else already works.',
+  about: 'An unexpected process uses a GPU: the policy does not allow it, or somebody else already uses that GPU.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'device', 'run'],
   charts: [MEMORY_CHART],
@@ -46,7 +42,7 @@ export const intruder: DetectorKind<IntruderOptions> = {
     const written = [options.allowedUsers, options.allowedCommands, options.allowedContainers, options.claims].some(
       (list) => list.length > 0,
     )
-    /** Who was learned on which GPU, and whom we have met at all. */
+    /** Identities learned per GPU, and all identities seen. */
     const known = new BoundedMap<string, true>(KNOWN_CAP)
     const met = new BoundedMap<string, true>(KNOWN_CAP)
     const runs = new BoundedMap<string, Claim>(RUN_CAP)
@@ -75,7 +71,7 @@ export const intruder: DetectorKind<IntruderOptions> = {
       const { info } = process
       const verdict = judge(info, gpu.id, gpu.facts?.label ?? null)
       if (verdict !== 'unknown') return verdict === 'forbidden' ? 'forbidden' : null
-      // A desktop's windows share a GPU with everything.
+      // Desktop windows share a GPU with everything.
       if (tenant.resident || process.type === 'graphics') return null
       if (info && claimedByOther(gpu, info)) return 'run'
       if (info && known.has(`${gpu.id}|${identityOf(info)}`)) return null
@@ -98,7 +94,7 @@ export const intruder: DetectorKind<IntruderOptions> = {
       return book.resolve(
         book.key(subjectOfGpu(gpu, { pid: tenant.pid })),
         at,
-        `Process ${tenant.pid} on ${gpuName(gpu)} turned out to be expected.`,
+        `Process ${tenant.pid} on ${gpuName(gpu)} is expected after all.`,
       )
     }
 
@@ -147,7 +143,7 @@ export const intruder: DetectorKind<IntruderOptions> = {
   },
 }
 
-/** Ends the findings of those that left, and of those whose holder did. */
+/** Ends the findings about processes that left, or whose holder left. */
 function farewell(gpu: Watched, at: number, book: FindingBook): readonly Finding[] {
   let findings: readonly Finding[] = NO_FINDINGS
   const end = (pid: number, why: string) => {
@@ -157,7 +153,7 @@ function farewell(gpu: Watched, at: number, book: FindingBook): readonly Finding
   if (book.size === 0) return findings
   for (const tenant of gpu.state.tenants) {
     if (tenant.reason !== 'joined' || tenant.holder === null || find(gpu.state, tenant.holder)) continue
-    end(tenant.pid, `Process ${tenant.holder}, upon which process ${tenant.pid} had come, has left ${gpuName(gpu)}.`)
+    end(tenant.pid, `Process ${tenant.holder} has left ${gpuName(gpu)}: process ${tenant.pid} disturbs nobody there anymore.`)
     tenant.reason = null
     tenant.judged = true
   }
@@ -192,8 +188,8 @@ function report(gpu: Watched, tenant: Tenant, process: ProcessView, sample: GpuS
 }
 
 const ADVICE = [
-  'Find out whose process it is; ask its owner to move it, or stop it.',
-  'If it is welcome, name it in policy.allowed_users or policy.allowed_commands.',
+  'Ask its owner to move it, or stop it.',
+  'If it is allowed, add it to the allow list: policy.allowed_users or policy.allowed_commands.',
 ]
 
 function who(process: ProcessView): string {
@@ -205,9 +201,9 @@ function who(process: ProcessView): string {
 
 function statement(reason: Reason, gpu: Watched, holderPid: number | null, holder: Tenant | undefined): string {
   const name = gpuName(gpu)
-  if (reason === 'forbidden') return `is on ${name}, which the policy does not allow`
-  if (reason === 'run') return `is on ${name}, which a training run of somebody else has claimed`
-  if (reason === 'new') return `is on ${name} for the first time since watching began`
+  if (reason === 'forbidden') return `uses ${name}, but the policy does not allow it`
+  if (reason === 'run') return `uses ${name}, but a training run of another user claims that GPU`
+  if (reason === 'new') return `uses ${name} and has not been seen on this machine before`
   const held = holder?.memoryBytes
-  return `has come upon ${name}, which ${holder?.user ?? 'another process'} (PID ${holderPid}) already holds${typeof held === 'number' ? ` with ${formatBytes(held)}` : ''}`
+  return `joined ${name}, which ${holder?.user ?? 'another process'} (PID ${holderPid}${typeof held === 'number' ? `, ${formatBytes(held)}` : ''}) already uses`
 }

@@ -1,4 +1,4 @@
-/** What is said of a leak. */
+/** The finding about a leak. */
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import type { FindingDraft } from './finding.ts'
@@ -8,7 +8,7 @@ export type LeakSource = 'device' | 'process' | 'host memory' | 'allocator'
 
 export interface LeakStatement {
   readonly at: number
-  /** Whose memory, as the sentence begins. */
+  /** Who leaks, as the message starts. */
   readonly name: string
   readonly leak: Leak
   /** Milliseconds per unit of the leak's axis. */
@@ -22,15 +22,18 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakS
   const lastedMs = (leak.to - leak.from) * msPerUnit
   const fullMs = (leak.room / leak.slope) * msPerUnit
   const perSecond = msPerUnit > 0 ? (rate * 1000) / msPerUnit : 0
-  const pace = source === 'allocator' ? `${formatBytes(rate)} per step` : perTime(perSecond)
+  const pace =
+    source === 'allocator'
+      ? `${formatBytes(rate)} per step`
+      : `${perTime(perSecond)}${source === 'host memory' ? ' of host memory (RSS)' : ''}`
   const device = source === 'device' || source === 'process'
   return {
     severity: 'warning',
     since: at - lastedMs,
     message:
-      `${name} has grown ${pace} for ${formatDuration(lastedMs)}, ${formatBytes(leak.rise * capacity)} in all, and does not fall back; ` +
-      `at this rate the ${source === 'host memory' ? 'host' : 'device'} is full ${ahead(fullMs, 0.6 * fullMs, 1.8 * fullMs)}` +
-      (device ? '. From the device alone a cache that is still filling looks the same' : ''),
+      `${name} leaks ${pace}: ${formatBytes(leak.rise * capacity)} more in ${formatDuration(lastedMs)}, and nothing is freed. ` +
+      `At this rate the ${source === 'host memory' ? 'host' : 'GPU'} will be full ${ahead(fullMs, 0.6 * fullMs, 1.8 * fullMs)}.` +
+      (device ? ' Seen from the device only: a cache that is still filling looks the same.' : ''),
     evidence: {
       source,
       riseBytes: Math.round(leak.rise * capacity),
@@ -55,7 +58,7 @@ function perTime(bytesPerSecond: number): string {
     : `${formatBytes(bytesPerSecond * 86_400)} per day`
 }
 
-/** Grows with the share of the room that the rise has taken, and with its evenness; less from the device alone and in the first minute. */
+/** Higher the more of the free memory the leak has taken and the steadier it is; lower from the device only and in the first minute. */
 function confidence(leak: Leak, lastedMs: number, device: boolean): number {
   const taken = leak.rise / (leak.rise + leak.room)
   const even = Math.exp(-Math.abs(Math.log(Math.max(0.01, leak.steadiness))))
@@ -64,14 +67,14 @@ function confidence(leak: Leak, lastedMs: number, device: boolean): number {
 
 const ADVICE: Readonly<Record<LeakSource, readonly string[]>> = {
   allocator: [
-    'Look for tensors kept from step to step: a loss summed without .item() or .detach(), lists of outputs, hooks, caches without a bound',
-    'Record a memory snapshot (torch.cuda.memory._record_memory_history) and look for the stack whose live blocks grow',
-    'Save a checkpoint before the memory is full',
+    'Save a checkpoint before memory is full.',
+    'Look for tensors kept from step to step: a loss summed without .item() or .detach(), lists of outputs, hooks, unbounded caches.',
+    'Record a memory snapshot (torch.cuda.memory._record_memory_history) and look for the stack whose live blocks grow.',
   ],
-  process: ['Look at what this process keeps', 'With training figures (the SDK) a leak can be told from a cache that fills'],
-  device: ['Look at which process grows', 'With training figures (the SDK) a leak can be told from a cache that fills'],
+  process: ['Check what this process keeps.', 'Report steps with the SDK: then a leak and a filling cache can be told apart.'],
+  device: ['Check which process grows.', 'Report steps with the SDK: then a leak and a filling cache can be told apart.'],
   'host memory': [
-    'Look for Python objects kept from step to step, and for data-loader workers that copy what they touch',
-    'Watch the process with tracemalloc or memray',
+    'Look for Python objects kept from step to step, and for data loader workers that copy the pages they touch.',
+    'Profile the process with tracemalloc or memray.',
   ],
 }

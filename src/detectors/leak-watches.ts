@@ -1,4 +1,4 @@
-/** The series that are watched for leaks, by what they are of: bounded, the ones used longest ago forgotten first. */
+/** The series that are watched for leaks: bounded, the least recently used ones are dropped first. */
 import { LeakWatch, type LeakWatchState } from '../core/memory/leak-watch.ts'
 
 const RUN_CAP = 16
@@ -21,7 +21,6 @@ export class LeakWatches {
     this.#processesPerGpu = processesPerGpu
   }
 
-  /** Of run watches, least recently used first. */
   get runs(): readonly string[] {
     return this.#runs
   }
@@ -35,7 +34,7 @@ export class LeakWatches {
     if (key.startsWith('run ')) this.#runs = this.#runs.filter((one) => one !== key)
   }
 
-  /** The key of a GPU; kept, because a new string costs more than most else that a quiet sample needs. */
+  /** Cached: a new string costs more than most of the work for a quiet sample. */
   keyOfGpu(gpu: string): string {
     let key = this.#keys.get(gpu)
     if (key === undefined) {
@@ -45,7 +44,6 @@ export class LeakWatches {
     return key
   }
 
-  /** Whether this GPU is followed, or can be. */
   hasRoom(key: string): boolean {
     if (this.#watches.has(key)) return true
     let gpus = 0
@@ -53,7 +51,6 @@ export class LeakWatches {
     return gpus < GPU_CAP
   }
 
-  /** The watch of this series, a new one where there is none yet. */
   watch(key: string): LeakWatch {
     const known = this.#watches.get(key)
     if (known !== undefined) return known
@@ -63,7 +60,7 @@ export class LeakWatches {
     return made
   }
 
-  /** Notes that a run is heard of; gives the key of the one that has to go for it, or null. */
+  /** Marks a run as used; returns the key of the run that has to go for it, or null. */
   useRun(key: string): string | null {
     if (this.#runs.at(-1) === key) return null
     this.#runs = [...this.#runs.filter((one) => one !== key), key]
@@ -84,7 +81,7 @@ export class LeakWatches {
     this.#runs = [...runs]
   }
 
-  /** Of many processes that are the largest in turn, those that were so longest ago are forgotten. */
+  /** Drops the oldest when many processes are the largest in turn. */
   #makeRoom(prefix: string): void {
     const same = [...this.#watches.keys()].filter((key) => key.startsWith(prefix) && key.lastIndexOf(' ') + 1 === prefix.length)
     const oldest = same[0]

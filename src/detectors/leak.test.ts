@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, host, process, processInfo, run, START, step } from './inputs.fixture.ts'
 import { leak } from './leak.ts'
@@ -23,7 +23,7 @@ describe('leak', () => {
   it('says how fast, since when and until when, and names the process', () => {
     const [first] = alarms(feed(leak.create(leak.defaults), growth()))
     expect(first?.message).toMatch(
-      /GPU 0, process 1001 has grown \d+ MiB per second for .* does not fall back; at this rate the device is full in/,
+      /^Process 1001 on GPU 0 leaks \d+ MiB per second: .* more in .*, and nothing is freed\. At this rate the GPU will be full in .*device only/,
     )
     expect(first?.subject).toMatchObject({ gpu: 'GPU-0', pid: 1001 })
     expect(Math.abs((first?.since ?? 0) - (START + 200_000))).toBeLessThan(30_000)
@@ -60,7 +60,7 @@ describe('leak', () => {
       inputs.push(host(START + i * 1000, { processes: [info] }), gpu(START + i * 1000, {}, [info]))
     }
     const found = alarms(feed(leak.create(leak.defaults), inputs))
-    expect(found[0]?.message).toMatch(/host memory \(RSS\) has grown/)
+    expect(found[0]?.message).toMatch(/^Process 1001 \(python\) leaks .* per second of host memory \(RSS\): .* the host will be full in/)
     expect(found[0]?.subject).toMatchObject({ gpu: null, pid: 1001 })
   })
 
@@ -81,7 +81,7 @@ describe('leak', () => {
     }
     const found = alarms(feed(leak.create(leak.defaults), inputs))
     expect(new Set(found.map((finding) => finding.fingerprint))).toEqual(new Set(['leak|run=run-1|rank=0']))
-    expect(found[0]?.message).toMatch(/allocated memory at step ends has grown 10[23] MiB per step/)
+    expect(found[0]?.message).toMatch(/^Run run-1( on GPU 0)? leaks 10[23] MiB per step: /)
   })
 
   it('does not take a filling cache for a leak when the run tells what it allocates', () => {

@@ -1,5 +1,5 @@
-/** Memory that grows and does not come back: of a device, a process, a process's host memory, or a run's allocator. */
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+/** Memory that grows and is never freed: of a GPU, a process, the host memory of a process, or the allocator of a run. */
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import type { LeakWatch } from '../core/memory/leak-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
@@ -10,18 +10,18 @@ import { type LeakSource, leakDraft } from './leak-message.ts'
 import { LeakWatches, type LeakWatchesState } from './leak-watches.ts'
 
 export interface LeakOptions {
-  /** How many processes of a GPU are followed one by one, the largest first. */
+  /** How many processes of a GPU are followed separately, the largest first. */
   readonly processesPerGpu: number
 }
 
 const DEFAULTS: LeakOptions = { processesPerGpu: 3 }
-/** A process that holds this share of what is used stands for the device. */
+/** A process with this share of the memory in use stands for the GPU. */
 const DOMINANT = 0.8
-/** Processes that hold less of the device are not followed by themselves. */
+/** Processes with a smaller share of the GPU are not followed. */
 const NOTABLE = 0.02
 const HOST_EVERY_MS = 1000
 const SILENT_MS = 600_000
-const ALL_ENDED = 'Every process that used the GPU has ended.'
+const ALL_ENDED = 'All processes on the GPU have ended.'
 
 interface Saved extends LeakWatchesState {
   readonly map: RunMapState
@@ -35,7 +35,6 @@ class LeakDetector implements Detector {
   readonly #book = new FindingBook('leak')
   readonly #map = new RunMap()
   readonly #watches: LeakWatches
-  /** Processes seen on each GPU the last time. */
   readonly #pids = new Map<string, readonly number[]>()
   #hostTotal: Reading = null
 
@@ -97,7 +96,7 @@ class LeakDetector implements Detector {
         ? notable
         : notable.toSorted((a, b) => (b.memoryUsedBytes ?? 0) - (a.memoryUsedBytes ?? 0)).slice(0, this.#options.processesPerGpu)
     const dominant = largest.find((one) => (one.memoryUsedBytes ?? 0) >= DOMINANT * used) ?? null
-    // The run whose allocator is followed is taken to be the largest process; the others are still watched.
+    // The run whose allocator is followed is assumed to be the largest process; the others are still watched.
     for (const one of largest) {
       if (largest.length > 1) findings = both(findings, this.#process(one, at, used, total, covered && one === largest[0]))
       findings = both(findings, this.#hostMemory(one, at))
@@ -106,16 +105,16 @@ class LeakDetector implements Detector {
     const confirmed = watch.push({ at, position: at / 1000, bytes: used, capacityBytes: total })
     if (watch.leak === null || covered) {
       if (this.#book.size === 0) return findings
-      const why = covered ? 'The run tells what its allocator holds; its figures are followed instead.' : undefined
+      const why = covered ? 'The run reports its allocator, which is followed instead.' : undefined
       const ended = this.#book.resolveWhere((finding) => finding.evidence.source === 'device' && finding.subject.gpu === gpu, at, why)
       return both(findings, ended)
     }
     if (!confirmed) return findings
     const subject = this.#subject(gpu, dominant)
-    // What one process does needs no second finding for the whole device.
+    // A leaking process needs no second finding for the whole GPU.
     const others = this.#book.keys().filter((key) => this.#book.get(key)?.subject.gpu === gpu && key !== this.#book.key(subject))
     if (dominant === null && others.length > 0) return findings
-    const name = dominant === null ? this.#map.label(gpu) : `${this.#map.label(gpu)}, ${nameOf(dominant)}`
+    const name = `${dominant === null ? 'Memory' : nameOf(dominant)} on ${this.#map.label(gpu)}`
     return both(findings, this.#raise(subject, at, name, watch, watch.leak, total, 'device'))
   }
 
@@ -123,12 +122,12 @@ class LeakDetector implements Detector {
     const held = process.memoryUsedBytes
     if (held === null) return NO_FINDINGS
     const watch = this.#watches.watch(`pid ${process.gpu} ${process.pid}`)
-    // The room that is left is the device's.
+    // Free memory is the GPU's.
     const confirmed = watch.push({ at, position: at / 1000, bytes: held, peakBytes: Math.max(held, used), capacityBytes: total })
     const subject = this.#subject(process.gpu, process)
     if (watch.leak === null || covered) return this.#end(subject, at, 'process')
     return confirmed
-      ? this.#raise(subject, at, `${this.#map.label(process.gpu)}, ${nameOf(process)}`, watch, watch.leak, total, 'process')
+      ? this.#raise(subject, at, `${nameOf(process)} on ${this.#map.label(process.gpu)}`, watch, watch.leak, total, 'process')
       : NO_FINDINGS
   }
 
@@ -140,9 +139,7 @@ class LeakDetector implements Detector {
     const confirmed = watch.push({ at, position: at / 1000, bytes: resident, capacityBytes: this.#hostTotal })
     const subject = subjectOf({ pid: process.pid, user: process.info?.user ?? null })
     if (watch.leak === null) return this.#end(subject, at, 'host memory')
-    return confirmed
-      ? this.#raise(subject, at, `${nameOf(process)}: host memory (RSS)`, watch, watch.leak, this.#hostTotal, 'host memory')
-      : NO_FINDINGS
+    return confirmed ? this.#raise(subject, at, nameOf(process), watch, watch.leak, this.#hostTotal, 'host memory') : NO_FINDINGS
   }
 
   #step(step: TrainingStep): readonly Finding[] {
@@ -151,7 +148,7 @@ class LeakDetector implements Detector {
     const gpu = this.#map.noteStep(step)
     const key = `run ${rankKey(step.run, step.rank)}`
     const oldest = this.#watches.useRun(key)
-    let findings = oldest === null ? NO_FINDINGS : this.#dropRun(oldest, step.at, 'No longer followed: too many runs at once.')
+    let findings = oldest === null ? NO_FINDINGS : this.#dropRun(oldest, step.at, 'Not followed anymore: too many runs at once.')
     const watch = this.#watches.watch(key)
     const peak = (step.memoryPeakAllocatedBytes ?? allocated) + 0.5 * (step.memoryInactiveSplitBytes ?? 0)
     const known = this.#map.capacity(step.run, step.rank)
@@ -166,8 +163,8 @@ class LeakDetector implements Detector {
     const subject = subjectOf({ run: step.run, rank: step.rank, gpuIndex: gpu === null ? null : this.#map.index(gpu) })
     if (watch.leak === null) findings = both(findings, this.#end(subject, step.at, 'allocator'))
     else if (confirmed) {
-      const where = gpu === null ? '' : `${this.#map.label(gpu)}, `
-      const name = `${where}run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}: allocated memory at step ends`
+      const where = gpu === null ? '' : ` on ${this.#map.label(gpu)}`
+      const name = `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}${where}`
       findings = both(findings, this.#raise(subject, step.at, name, watch, watch.leak, capacity, 'allocator'))
     }
     return findings
@@ -178,7 +175,7 @@ class LeakDetector implements Detector {
       this.#map.noteRun(run)
       return NO_FINDINGS
     }
-    // What grew was the run's: the device and its process, which take over from the allocator, begin anew.
+    // The growth was the run's: the watches of the GPU and the process, which take over, start again.
     for (const gpu of this.#map.gpusOf(run.id)) {
       this.#watches.get(this.#watches.keyOfGpu(gpu))?.restart()
       if (run.pid !== null) this.#watches.get(`pid ${gpu} ${run.pid}`)?.restart()
@@ -188,14 +185,14 @@ class LeakDetector implements Detector {
     return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }
 
-  /** A good moment to look for runs that stopped without a word. */
+  /** Also drops runs that stopped silently. */
   #host(sample: HostSample): readonly Finding[] {
     this.#hostTotal = sample.memoryTotalBytes
     let findings = NO_FINDINGS
     for (const key of this.#watches.runs) {
       const last = this.#watches.get(key)?.lastSeenAt ?? null
       if (last !== null && sample.at - last > SILENT_MS)
-        findings = both(findings, this.#dropRun(key, sample.at, 'The run has not been heard of for ten minutes.'))
+        findings = both(findings, this.#dropRun(key, sample.at, 'The run has reported nothing for 10 min.'))
     }
     return findings
   }
@@ -207,7 +204,7 @@ class LeakDetector implements Detector {
     return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
   }
 
-  /** Ends the watches of processes that left; a device that nobody uses any more starts anew. */
+  /** Ends the watches of processes that left; an empty GPU starts again. */
   #processesChanged(sample: GpuSample): readonly Finding[] {
     const { gpu, processes, at } = sample
     const before = this.#pids.get(gpu)
@@ -264,18 +261,18 @@ class LeakDetector implements Detector {
   }
 }
 
-/** Without a device to measure against: the next power of two above what was needed and a quarter. */
+/** Without a known GPU: the next power of two above 1.25 times the need. */
 function assumedCapacity(needed: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(1, 1.25 * needed)))
 }
 
 function nameOf(process: ProcessView): string {
-  return `process ${process.pid}${process.info?.name ? ` (${process.info.name})` : ''}`
+  return `Process ${process.pid}${process.info?.name ? ` (${process.info.name})` : ''}`
 }
 
 export const leak: DetectorKind<LeakOptions> = {
   name: 'leak',
-  about: 'Memory keeps growing and is not given back: of a GPU, a process, the host memory of a process, or the allocator of a run.',
+  about: 'Memory keeps growing and is never freed: of a GPU, a process, the host memory of a process, or the allocator of a run.',
   severities: ['warning'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],

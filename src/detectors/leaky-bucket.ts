@@ -8,7 +8,7 @@ export function bucket(): Bucket {
   return { lastMs: -1, filledMs: 0 }
 }
 
-/** Gives how full it is, in ms; at most twice `holdMs`. */
+/** Returns how full it is, in ms; at most twice `holdMs`. */
 export function pour(state: Bucket, set: boolean, nowMs: number, holdMs: number): number {
   const passed = state.lastMs < 0 ? 0 : nowMs - state.lastMs
   state.lastMs = nowMs

@@ -1,6 +1,7 @@
-/** Loss or gradient norm that is no number any more: said at the very step. */
+/** Loss or gradient norm is not finite: reported at that very step. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Severity, TrainingStep } from '../core/model.ts'
 import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
@@ -9,9 +10,9 @@ import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
 export interface LossNanOptions {
-  /** Finite steps in a row after which it is over. */
+  /** Finite steps in a row that end the finding. */
   readonly clearSteps: number
-  /** Steps in a row with only the gradient norm broken that are no longer a loss scaler finding its scale. */
+  /** Steps in a row with a bad gradient norm only; fewer are a loss scaler at work. */
   readonly gradientSteps: number
 }
 
@@ -27,7 +28,7 @@ interface NanState {
 
 export const lossNan: DetectorKind<LossNanOptions> = {
   name: 'loss_nan',
-  about: 'The loss or the gradient norm is not a number any more.',
+  about: 'The loss or the gradient norm is NaN or infinite.',
   severities: ['warning', 'critical'],
   inputs: ['step', 'run', 'gpu'],
   charts: [LOSS_CHART],
@@ -52,20 +53,20 @@ export const lossNan: DetectorKind<LossNanOptions> = {
           return book.resolve(
             book.key(subjectOfRun(run.id)),
             step.at,
-            `Loss and gradients of ${run.id} are finite again since ${options.clearSteps} steps.`,
+            `Loss and gradients of run ${run.id} have been finite again for ${options.clearSteps} steps.`,
           )
         }
         if (!state.open) state.rank = step.rank
         state.open = true
         if (step.rank === state.rank) state.badInRow++
         state.goodInRow = 0
-        // One overflowing gradient is how mixed precision finds its loss scale; the step is skipped there.
+        // Mixed precision finds its loss scale by one overflowing gradient, and skips that step.
         const severity: Severity = lossBad || state.badInRow >= options.gradientSteps ? 'critical' : 'warning'
         const subject = subjectOfRun(run.id)
         if (!book.due(book.key(subject), step.at, severity)) return NO_FINDINGS
         return book.raise(subject, step.at, {
           severity,
-          message: `${what(step, lossBad)} in run ${run.id} at step ${step.step}${past(state)}.`,
+          message: `Run ${run.id}: ${what(step, lossBad)} at step ${step.step}${past(state)}.`,
           evidence: {
             step: step.step,
             rank: step.rank,
@@ -79,10 +80,10 @@ export const lossNan: DetectorKind<LossNanOptions> = {
           advice:
             severity === 'critical'
               ? [
-                  'Stop the run: what follows is lost. Go back to the last checkpoint before this step.',
+                  'Stop the run: it will not recover. Resume from the last checkpoint before this step.',
                   'Lower the learning rate, clip gradients, and check the batch of this step.',
                 ]
-              : ['With mixed precision a single skipped step is normal; watch whether it stays one.'],
+              : ['With mixed precision a single skipped step is normal; more are not.'],
         })
       },
     }),
@@ -93,9 +94,9 @@ function broken(value: number | null): boolean {
 }
 
 function what(step: TrainingStep, lossBad: boolean): string {
-  return lossBad ? `Loss is ${step.loss}` : `Gradient norm is ${step.gradientNorm}`
+  return lossBad ? `the loss is ${step.loss}` : `the gradient norm is ${step.gradientNorm}`
 }
 
 function past(state: NanState): string {
-  return state.lastLoss === null ? '' : `; the last loss was ${formatFigure(state.lastLoss)} at step ${state.lastStep}`
+  return state.lastLoss === null ? '' : `; the last finite loss was ${formatFigure(state.lastLoss)} at step ${state.lastStep}`
 }

@@ -1,6 +1,7 @@
-/** The loss no longer goes down: medians of long windows, weighed against their own noise. Information, not an alarm. */
+/** The loss has stopped falling: medians of long windows, compared with their noise. Information only. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
@@ -10,7 +11,7 @@ import { evidenceNumber } from './words.ts'
 
 export interface LossPlateauOptions {
   readonly blockSteps: number
-  /** Half of them are compared with the other half. */
+  /** The older half is compared with the newer half. */
   readonly blocks: number
   readonly minImprovementRatio: number
 }
@@ -23,7 +24,7 @@ interface PlateauState {
 
 export const lossPlateau: DetectorKind<LossPlateauOptions> = {
   name: 'loss_plateau',
-  about: 'The loss has not gone down for a long time.',
+  about: 'The loss has not fallen for a long time.',
   severities: ['info'],
   inputs: ['step', 'run', 'gpu'],
   charts: [LOSS_CHART],
@@ -35,7 +36,7 @@ export const lossPlateau: DetectorKind<LossPlateauOptions> = {
         clear(run.state.block)
         run.state.medians.length = 0
         run.state.open = false
-        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has gone back to an earlier step.`)
+        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
       },
       step(run, step, book) {
         const { state } = run
@@ -56,14 +57,14 @@ export const lossPlateau: DetectorKind<LossPlateauOptions> = {
         const key = book.key(subject)
         if (!flat) {
           state.open = false
-          return book.resolve(key, step.at, `The loss of ${run.id} goes down again, to ${formatFigure(later)}.`)
+          return book.resolve(key, step.at, `The loss of run ${run.id} is falling again: ${formatFigure(later)}.`)
         }
         state.open = true
         if (!book.due(key, step.at, 'info')) return NO_FINDINGS
         const steps = half * options.blockSteps
         return book.raise(subject, step.at, {
           severity: 'info',
-          message: `The loss of run ${run.id} has not gone down over ${2 * steps} steps: ${formatFigure(later)} in the last ${steps}, ${formatFigure(earlier)} in those before.`,
+          message: `The loss of run ${run.id} has not fallen for ${2 * steps} steps: ${formatFigure(later)} in the last ${steps}, ${formatFigure(earlier)} in the ${steps} before.`,
           evidence: {
             step: step.step,
             loss_earlier: evidenceNumber(earlier),
@@ -71,13 +72,13 @@ export const lossPlateau: DetectorKind<LossPlateauOptions> = {
             noise: evidenceNumber(noise),
           },
           confidence: 0.6,
-          advice: ['It may have converged; if not, look at the learning rate schedule and at whether the data still tells something new.'],
+          advice: ['It may have converged. If not, check the learning rate schedule and the data.'],
         })
       },
     }),
 }
 
-/** Noise of one block's median, from neighbouring differences so that a slope does not count as noise. */
+/** Noise of one block's median, from differences of neighbors so that a slope does not count as noise. */
 function noiseOf(medians: readonly number[]): number {
   const differences = medians.slice(1).map((one, index) => one - (medians[index] ?? one))
   const usual = middle(differences)

@@ -1,6 +1,7 @@
-/** The loss leaves its course upwards: a spike, or a divergence that has begun. */
+/** The loss rises out of its usual range: a spike, or the start of a divergence. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { LOSS_CHART } from './charts.ts'
 import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
@@ -11,16 +12,16 @@ import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
 export interface LossSpikeOptions extends CurveOptions {
-  /** Of the level: noise below this share of it is not believed. */
+  /** Noise below this share of the level is not believed. */
   readonly scaleFloorRatio: number
-  /** A rise below this share of the level, and below this much, is not worth a warning. */
+  /** A smaller rise, as a share of the level or absolute, is not worth a warning. */
   readonly leastRiseRatio: number
   readonly leastRise: number
-  /** Quiet steps in a row after which it is over. */
+  /** Normal steps in a row that end the finding. */
   readonly clearSteps: number
 }
 
-/** Of the first loss: a rise below this is between losses that are as good as zero. */
+/** A rise below this share of the first loss is between losses that are practically zero. */
 const NOTHING_SHARE = 0.001
 
 interface SpikeState {
@@ -28,13 +29,13 @@ interface SpikeState {
   readonly divergence: DivergenceState
   open: boolean
   before: number
-  /** Far out, and perhaps diverged: judged when that is known. */
+  /** Far out and perhaps diverged: judged when that is known. */
   suspected: TrainingStep[]
 }
 
 export const lossSpike: DetectorKind<LossSpikeOptions> = {
   name: 'loss_spike',
-  about: 'The loss left its course upwards: a spike, or the beginning of a divergence.',
+  about: 'The loss rose out of its usual range: a spike, or the start of a divergence.',
   severities: ['warning'],
   inputs: ['step', 'run', 'gpu'],
   charts: [LOSS_CHART],
@@ -51,7 +52,7 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
         restartCourse(run.state.divergence)
         run.state.open = false
         run.state.suspected = []
-        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has gone back to an earlier step.`)
+        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
       },
       step(run, step, book) {
         const { state } = run
@@ -64,7 +65,7 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
         const waiting = state.suspected.splice(0)
         if (course === 'healthy') return [...waiting, step].flatMap((one) => judge(run, one, book))
         state.open = false
-        return book.resolve(book.key(subjectOfRun(run.id)), step.at, `The loss of ${run.id} did not come down: the run has diverged.`)
+        return book.resolve(book.key(subjectOfRun(run.id)), step.at, `The loss of run ${run.id} did not come down: the run has diverged.`)
       },
     })
 
@@ -81,7 +82,7 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
         return book.resolve(
           book.key(subject),
           step.at,
-          `The loss of ${run.id} has settled at ${formatFigure(verdict.level)}; before it rose it was ${formatFigure(state.before)}.`,
+          `The loss of run ${run.id} has settled at ${formatFigure(verdict.level)}; it was ${formatFigure(state.before)} before it rose.`,
         )
       }
       if (!state.open) state.before = verdict.level
@@ -89,7 +90,7 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
       if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
       return book.raise(subject, step.at, {
         severity: 'warning',
-        message: `The loss of run ${run.id} has risen from about ${formatFigure(state.before)} to ${formatFigure(loss)} at step ${step.step} (${verdict.alarm}, ${Math.round(verdict.z)} times its usual noise).`,
+        message: `The loss of run ${run.id} rose from about ${formatFigure(state.before)} to ${formatFigure(loss)} at step ${step.step} (${verdict.alarm}, ${Math.round(verdict.z)} times its usual noise).`,
         evidence: {
           step: step.step,
           loss: evidenceNumber(loss),
@@ -101,8 +102,8 @@ export const lossSpike: DetectorKind<LossSpikeOptions> = {
         },
         confidence: verdict.alarm === 'jump' ? 0.9 : 0.85,
         advice: [
-          'If it does not come down by itself, go back to a checkpoint before this step with a lower learning rate.',
-          'Look at the batches of these steps.',
+          'If it does not come down, resume from a checkpoint before this step with a lower learning rate.',
+          'Check the batches of these steps.',
         ],
       })
     }

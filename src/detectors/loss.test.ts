@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { diverged } from './diverged.ts'

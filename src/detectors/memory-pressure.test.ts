@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, process, run, START, step } from './inputs.fixture.ts'
 import { memoryPressure } from './memory-pressure.ts'
@@ -27,7 +27,7 @@ detectorContract({ kind: memoryPressure, trouble: () => retries() })
 describe('memory pressure', () => {
   it('counts failures of the allocator and says what the run needs', () => {
     const found = alarms(feed(memoryPressure.create(memoryPressure.defaults), retries()))
-    expect(found[0]?.message).toMatch(/cudaMalloc failed 3 times in 1 min .* needs 63% of the 79.0 GiB/)
+    expect(found[0]?.message).toMatch(/cudaMalloc failed 3 times in 1 min .* needs 63% of 79.0 GiB/)
     expect(found[0]?.subject.run).toBe('run-1')
   })
 

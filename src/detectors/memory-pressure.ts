@@ -1,8 +1,7 @@
-/** The allocator is being turned away: cudaMalloc fails, the cache is flushed and asked again. And memory that is nearly full for long. */
-
+/** The allocator hits the limit (cudaMalloc fails, the cache is flushed, it tries again), or memory stays nearly full. */
 import { BoundedMap } from '../core/bounded-map.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../core/format.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
@@ -12,9 +11,9 @@ import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
 export interface MemoryPressureOptions extends DevicePressureOptions {
-  /** Share of the device that the run's peak must need; below it the failures are only a cache that is flushed now and then. */
+  /** Share of the GPU that the run's peak must need; below it a cache is flushed now and then, no more. */
   readonly neededRatio: number
-  /** With so little left a single failure is a warning. */
+  /** Above this need a single failure is a warning. */
   readonly tightRatio: number
 }
 
@@ -38,7 +37,7 @@ const SILENT_MS = 600_000
 interface RunState {
   retries: number
   ooms: number
-  /** When failures happened, newest last. */
+  /** Times of failures, newest last. */
   times: number[]
   lastAt: number
   peak: number
@@ -111,9 +110,9 @@ class MemoryPressureDetector implements Detector {
     const state = known ?? { retries, ooms: step.oomCount ?? 0, times: [], lastAt: step.at, peak: 0 }
     this.#runs.set(key, state)
     const left = this.#leaving.pop()
-    const dropped = left === undefined ? NO_FINDINGS : this.#drop(left, step.at, 'No longer followed: too many runs at once.')
+    const dropped = left === undefined ? NO_FINDINGS : this.#drop(left, step.at, 'Not followed anymore: too many runs at once.')
     if (step.at < state.lastAt - this.#windowMs) state.times = []
-    // A counter that fell belongs to a new process: what it shows now is its own beginning.
+    // A counter that fell belongs to a new process.
     for (let count = Math.min(TIMES_KEPT, retries - state.retries); count > 0; count--) state.times.push(step.at)
     if (state.times.length > TIMES_KEPT) state.times.splice(0, state.times.length - TIMES_KEPT)
     const ooms = step.oomCount ?? state.ooms
@@ -123,7 +122,7 @@ class MemoryPressureDetector implements Detector {
   }
 
   #judgeRun(step: TrainingStep, state: RunState, failed: boolean): readonly Finding[] {
-    // The usual case, and it comes with every step.
+    // The usual case, at every step.
     if (state.times.length === 0 && !failed && this.#book.size === 0) return NO_FINDINGS
     const subject = subjectOf({ run: step.run, rank: step.rank })
     const key = this.#book.key(subject)
@@ -131,15 +130,15 @@ class MemoryPressureDetector implements Detector {
     const capacity = this.#map.capacity(step.run, step.rank)
     const needed = capacity === null ? 1 : (state.peak + 0.5 * (step.memoryInactiveSplitBytes ?? 0)) / capacity
     const severity = this.#severity(recent, needed, failed, this.#book.has(key))
-    if (severity === null) return this.#book.resolve(key, step.at, `Run ${step.run}: the allocator gets what it asks for again.`)
-    const share = capacity === null ? '' : `; the run needs ${formatPercent(needed)} of the ${formatBytes(capacity)} it can have`
+    if (severity === null) return this.#book.resolve(key, step.at, `Run ${step.run}: allocations succeed again.`)
+    const share = capacity === null ? '' : `; the run needs ${formatPercent(needed)} of ${formatBytes(capacity)}`
     const what = failed
       ? 'the allocator raised an out-of-memory error'
       : `cudaMalloc failed ${formatCount(recent, 'time')} in ${formatDuration(this.#windowMs)} and the cache was flushed`
     return this.#book.raise(subject, step.at, {
       severity,
       since: state.times.find((at) => step.at - at <= this.#windowMs && at <= step.at) ?? step.at,
-      message: `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}: ${what}${share}`,
+      message: `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}: ${what}${share}.`,
       evidence: {
         source: 'allocator',
         retriesInWindow: recent,
@@ -150,9 +149,9 @@ class MemoryPressureDetector implements Detector {
       },
       confidence: Math.min(0.98, 0.6 + 0.05 * recent + (needed > this.#options.tightRatio ? 0.2 : 0)),
       advice: [
-        'Reduce the batch size or the sequence length, or bound how much they vary',
-        'Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: pieces of different size then share one segment',
-        'Save a checkpoint',
+        'Save a checkpoint.',
+        'Reduce the batch size or the sequence length, or limit how much they vary.',
+        'Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it reduces fragmented memory.',
       ],
     })
   }
@@ -170,7 +169,7 @@ class MemoryPressureDetector implements Detector {
     let ended = NO_FINDINGS
     if (sample.processes !== null && sample.processes.length === 0)
       for (const key of this.#map.ranksOn(sample.gpu))
-        ended = both(ended, this.#drop(key, sample.at, 'Every process that used the GPU has ended.'))
+        ended = both(ended, this.#drop(key, sample.at, 'All processes on the GPU have ended.'))
     return both(ended, this.#devices.accept(sample))
   }
 
@@ -181,11 +180,11 @@ class MemoryPressureDetector implements Detector {
     return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }
 
-  /** Runs that stopped without a word. */
+  /** Runs that stopped silently. */
   #sweep(at: number): readonly Finding[] {
     let findings = NO_FINDINGS
     for (const [key, state] of this.#runs)
-      if (at - state.lastAt > SILENT_MS) findings = both(findings, this.#drop(key, at, 'The run has not been heard of for ten minutes.'))
+      if (at - state.lastAt > SILENT_MS) findings = both(findings, this.#drop(key, at, 'The run has reported nothing for 10 min.'))
     return findings
   }
 
@@ -199,11 +198,11 @@ class MemoryPressureDetector implements Detector {
 
 export const memoryPressure: DetectorKind<MemoryPressureOptions> = {
   name: NAME,
-  about: 'The allocator runs against the limit of the GPU and flushes its cache, or the memory of the GPU has been nearly full for long.',
+  about: 'The allocator hits the limit of the GPU and flushes its cache, or the memory of the GPU stays nearly full.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],
-  // Memory that stays nearly full is a warning to people; as a finding it is one only when hardly anything is left.
+  // Memory that stays nearly full is always an alert of level warning; the finding is a warning only when almost nothing is left.
   alertSeverity: ({ severity, fingerprint }) => (severity === 'info' && fingerprint.startsWith(LEVEL_PRINT) ? 'warning' : severity),
   defaults: DEFAULTS,
   create: (options) => new MemoryPressureDetector(options),

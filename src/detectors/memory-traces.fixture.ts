@@ -1,7 +1,7 @@
 /** Replays a recorded run through one memory detector, with training figures or from the GPU alone. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, ProcessView } from '../core/model.ts'
 import { openRecording } from '../core/recording/recording.ts'
 

@@ -1,24 +1,21 @@
-/**
- * Time as a detector lived it: it advances by what passed between samples and never runs back,
- * so that a clock that is set, a suspended machine or samples out of order neither raise nor clear an alarm.
- */
+/** Time as a detector saw it pass: never runs back, so that a clock change, a suspend or late samples neither raise nor clear a finding. */
 export interface ObservedTime {
-  /** Time stamp of the last sample that counted. */
+  /** Timestamp of the last sample that counted. */
   lastAt: number
   /** Observed ms since the first sample. */
   ms: number
 }
 
-/** A sample this much older than the one before it came late; one older still means that the clock was set back. */
+/** A sample up to this much older than the last one came late; an older one means that the clock was set back. */
 const LATE_MS = 5000
-/** A hole longer than this was not observed, and counts for nothing. */
+/** A longer gap was not observed and counts for nothing. */
 const HOLE_MS = 300_000
 
 export function observedTime(): ObservedTime {
   return { lastAt: -1, ms: 0 }
 }
 
-/** Moves on to a sample's time stamp; false: the sample came late and is not to be used. */
+/** Advances to a sample's timestamp; false: the sample came late and must not be used. */
 export function advance(time: ObservedTime, at: number, holeMs = HOLE_MS): boolean {
   if (time.lastAt < 0) {
     time.lastAt = at

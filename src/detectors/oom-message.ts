@@ -1,4 +1,4 @@
-/** What is said of a coming end of memory. */
+/** The finding about memory that will run out. */
 import { formatBytes, formatPercent } from '../core/format.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
 import { severityOf } from '../core/memory/oom-risk.ts'
@@ -6,12 +6,17 @@ import type { RiskLevel } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { evidenceNumber, ahead as inTime } from './words.ts'
 
+/** `run`: the run (`NAME, rank 1`) whose allocator is followed; null: the device itself. */
+export interface OomPlace {
+  readonly gpu: string | null
+  readonly run: string | null
+}
+
 export interface OomStatement {
   readonly at: number
-  readonly name: string
+  readonly place: OomPlace
   readonly forecast: Forecast
   readonly capacity: number
-  readonly allocator: boolean
   readonly risk: RiskLevel
   readonly ahead: number
   readonly evidence: number
@@ -20,19 +25,24 @@ export interface OomStatement {
 }
 
 export function oomDraft(said: OomStatement): FindingDraft {
-  const { at, name, forecast, capacity, allocator, risk, ahead, evidence } = said
+  const { at, place, forecast, capacity, risk, ahead, evidence } = said
+  const allocator = place.run !== null
   const earliest = Math.max(at, forecast.earliest * 1000)
   const latest = Math.max(earliest, forecast.latest * 1000)
   const expected = Math.min(latest, Math.max(earliest, at + ahead * 1000))
+  const who = place.gpu ?? `Run ${place.run}`
   const when =
-    forecast.room <= 0 ? 'the next burst like the last ones may not fit' : `it is full ${inTime(expected - at, earliest - at, latest - at)}`
-  const what = allocator ? 'the allocator needs' : 'memory in use is'
-  const doubt = allocator ? '' : '. Seen from the device alone: a cache that the program would give back looks the same'
+    forecast.room <= 0
+      ? 'may run out of memory at the next peak'
+      : `will run out of memory ${inTime(expected - at, earliest - at, latest - at)}`
+  const level = `${formatPercent(said.level)} of ${formatBytes(capacity)}`
+  const need = allocator ? `${place.gpu === null ? 'it' : `run ${place.run}`} needs ${level}` : `${level} is in use`
+  const doubt = allocator ? '' : ' Seen from the device only: a cache that the program would free looks the same.'
   return {
     severity: severityOf(risk),
     riskLevel: risk,
     since: said.since,
-    message: `${name}: ${what} ${formatPercent(said.level)} of ${formatBytes(capacity)} and more by ${formatBytes(forecast.slope * capacity * 60)} a minute; ${when}${doubt}`,
+    message: `${who} ${when}: ${need}, growing ${formatBytes(forecast.slope * capacity * 60)} per minute.${doubt}`,
     evidence: {
       source: allocator ? 'allocator' : 'device',
       levelRatio: evidenceNumber(said.level),
@@ -55,12 +65,12 @@ export function oomDraft(said: OomStatement): FindingDraft {
 }
 
 const ADVICE_RUN = [
-  'Save a checkpoint now',
-  'Reduce the batch size or the sequence length, or use gradient checkpointing',
-  'Look for a leak: tensors kept from step to step',
+  'Save a checkpoint now.',
+  'Reduce the batch size or the sequence length, or use gradient checkpointing.',
+  'Look for a leak: tensors kept from step to step.',
 ]
 const ADVICE_DEVICE = [
-  'Prepare to release cache (torch.cuda.empty_cache())',
-  'Consider reducing batch size',
-  'Report training figures with the SDK: the forecast then follows what the allocator needs, not what it keeps',
+  'Prepare to release cache (torch.cuda.empty_cache()).',
+  'Consider reducing batch size.',
+  'Report steps with the SDK: the forecast then follows what the allocator needs, not what it caches.',
 ]

@@ -1,4 +1,4 @@
-/** What became of a forecast: it came true, it did not happen, or nobody can tell. */
+/** How a forecast ended: it came true, it did not happen, or nobody knows. */
 import { formatClock, formatDuration } from '../core/format.ts'
 import type { Finding } from '../core/model.ts'
 import type { FindingEnd } from './finding.ts'
@@ -6,29 +6,25 @@ import type { FindingEnd } from './finding.ts'
 /** `outcome`: came_true, did_not_happen, or unknown. */
 const NOBODY_KNOWS = { outcome: 'unknown', error_seconds: null, lead_seconds: null }
 
-/** Memory this full when everybody is gone was the reason why. */
+/** When memory was this full as all processes ended, it was the reason. */
 const FULL_RATIO = 0.95
 
-/** The run ended at that time, out of memory or otherwise. */
 export function atEndOfRun(forecast: Finding, endedAt: number, isOutOfMemory: boolean): FindingEnd {
   if (isOutOfMemory) return cameTrue(forecast, endedAt, 'Came true')
   return { message: 'The run ended before it could happen.', evidence: NOBODY_KNOWS }
 }
 
-/** Every process left the GPU, and none of them told why. */
+/** All processes left the GPU without a reason. */
 export function atEndOfProcesses(forecast: Finding, at: number): FindingEnd {
   const level = forecast.evidence.levelRatio
   const isDue = at >= (forecast.predictedEarliestAt ?? Number.POSITIVE_INFINITY)
   if (isDue && typeof level === 'number' && level >= FULL_RATIO)
-    return cameTrue(forecast, at, 'Every process ended with memory full: came true')
-  return {
-    message: 'Every process that used the GPU has ended.',
-    evidence: NOBODY_KNOWS,
-  }
+    return cameTrue(forecast, at, 'Came true: all processes ended with memory full')
+  return { message: 'All processes on the GPU have ended.', evidence: NOBODY_KNOWS }
 }
 
 export function notAnyMore(name: string): FindingEnd {
-  const message = `Did not happen: ${name} no longer heads for its limit.`
+  const message = `Did not happen: memory of ${name} stopped growing toward the limit.`
   return { message, evidence: { ...NOBODY_KNOWS, outcome: 'did_not_happen' } }
 }
 

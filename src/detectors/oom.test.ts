@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
 import type { Finding, Run } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, process, run, START, step, timeOf } from './inputs.fixture.ts'
@@ -29,7 +29,9 @@ describe('oom', () => {
       expect(finding.predictedEarliestAt).toBeLessThanOrEqual(full)
       expect(finding.predictedLatestAt).toBeGreaterThanOrEqual(full)
       expect(finding.riskLevel).toBe('high')
-      expect(finding.message).toMatch(/it is full in .*Seen from the device alone/)
+      expect(finding.message).toMatch(
+        /^GPU 0 will run out of memory (in|within) .*: \d+% of .* is in use, growing .* per minute\. Seen from the device only/,
+      )
     }
     expect(found.at(-1)?.state).toBe('resolved')
   })

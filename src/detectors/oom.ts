@@ -1,5 +1,5 @@
-/** When memory will run out: a forecast with its interval, of a run's allocator where it tells, of the device where nobody does. */
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+/** When memory will run out: a forecast with its interval, from the allocator of a run where it reports, else from the device. */
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'
@@ -8,25 +8,25 @@ import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { oomDraft } from './oom-message.ts'
+import { type OomPlace, oomDraft } from './oom-message.ts'
 import { atEndOfProcesses, atEndOfRun, notAnyMore } from './oom-outcome.ts'
 
 export interface OomOptions {
-  /** Ends farther away than this are not mentioned. */
+  /** Forecasts further ahead are not reported. */
   readonly horizonHours: number
 }
 
 const DEFAULTS: OomOptions = { horizonHours: 48 }
 const RUN_CAP = 16
 const GPU_CAP = 64
-/** A forecast is said again when it moved by this share of the time ahead. */
+/** A forecast is reported again when it moved by this share of the time ahead. */
 const MOVED = 0.2
-/** … but not when that is little against the time it has lasted. */
+/** … unless that is little compared with how long it has lasted. */
 const LEAST_MOVE = 0.05
 const LEAST_MOVE_MS = 500
-/** For so long after a cache was flushed, the device alone says little: it was full, and nothing happened. */
+/** After a flushed cache the device says little for this long: it was full, and nothing happened. */
 const FLUSHED_MS = 600_000
-/** A burst that ends is smaller than this; a cache that goes is not. */
+/** The end of a peak is a smaller fall; a flushed cache is a larger one. */
 const FLUSH_RATIO = 0.3
 const SILENT_MS = 600_000
 
@@ -49,7 +49,6 @@ class OomDetector implements Detector {
   readonly #book = new FindingBook('oom')
   readonly #map = new RunMap()
   readonly #watches = new Map<string, OomWatch>()
-  /** Processes seen on each GPU the last time. */
   readonly #users = new Map<string, readonly number[]>()
   readonly #flushes = new Map<string, FlushMemory>()
   readonly #keys = new Map<string, string>()
@@ -130,15 +129,15 @@ class OomDetector implements Detector {
     if (watch.forecast === null && this.#book.size === 0) return NO_FINDINGS
     const subject = this.#subject(gpu)
     if (this.#map.accountsFor(gpu, at))
-      return this.#book.resolve(this.#book.key(subject), at, 'The run tells what its allocator needs; its figures are followed instead.')
-    return this.#say(subject, at, this.#map.label(gpu), watch, total, 'device')
+      return this.#book.resolve(this.#book.key(subject), at, 'The run reports its allocator, which is followed instead.')
+    return this.#say(subject, at, { gpu: this.#map.label(gpu), run: null }, watch, total)
   }
 
   #subject(gpu: string): FindingSubject {
     return subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
   }
 
-  /** Of the watch of a GPU; kept, because a new string costs more than all else that a quiet sample needs. */
+  /** Cached: a new string costs more than all other work for a quiet sample. */
   #keyOf(gpu: string): string {
     let key = this.#keys.get(gpu)
     if (key === undefined) {
@@ -148,7 +147,7 @@ class OomDetector implements Detector {
     return key
   }
 
-  /** Memory that was full and was given back at once is a cache: what rises next begins anew, and is no alarm by itself. */
+  /** Full memory that is freed at once is a cache: the next rise starts again and is no alarm yet. */
   #noteFlush(gpu: string, sample: GpuSample, ratio: number, watch: OomWatch): void {
     let before = this.#flushes.get(gpu)
     if (before === undefined) {
@@ -174,14 +173,13 @@ class OomDetector implements Detector {
     const key = `run ${rankKey(step.run, step.rank)}`
     const dropped = this.#makeRoom(key, step.at)
     const watch = this.#watch(key)
-    // Split blocks serve some requests and not others: half of them is taken to be of use, and the forecast is unsure of as much.
+    // Fragmented memory serves some requests and not others: half of it counts as usable, and the forecast is unsure by as much.
     const split = 0.5 * (step.memoryInactiveSplitBytes ?? 0)
     const peak = Math.max(allocated, step.memoryPeakAllocatedBytes ?? allocated) + split
     watch.push({ at: step.at, bytes: allocated, peakBytes: peak, slackBytes: split + 0.003 * capacity, capacityBytes: capacity })
     const subject = subjectOf({ run: step.run, rank: step.rank, gpuIndex: gpu === null ? null : this.#map.index(gpu) })
-    const where = gpu === null ? '' : `${this.#map.label(gpu)}, `
-    const name = `${where}run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}`
-    return both(dropped, this.#say(subject, step.at, name, watch, capacity, 'allocator'))
+    const run = `${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}`
+    return both(dropped, this.#say(subject, step.at, { gpu: gpu === null ? null : this.#map.label(gpu), run }, watch, capacity))
   }
 
   #run(run: Run): readonly Finding[] {
@@ -189,7 +187,7 @@ class OomDetector implements Detector {
       this.#map.noteRun(run)
       return NO_FINDINGS
     }
-    // What rose was the run's, and is about to be given back: the device begins anew, it does not take over the forecast.
+    // The growth was the run's and is about to be freed: the GPU starts again and does not take over the forecast.
     for (const gpu of this.#map.gpusOf(run.id)) this.#watches.get(this.#keyOf(gpu))?.restart()
     this.#map.noteRun(run)
     for (const key of [...this.#watches.keys()]) if (key.startsWith('run ') && key.endsWith(`@${run.id}`)) this.#watches.delete(key)
@@ -201,12 +199,12 @@ class OomDetector implements Detector {
     )
   }
 
-  /** Runs that stopped without a word. */
+  /** Runs that stopped silently. */
   #sweep(sample: HostSample): readonly Finding[] {
     let findings = NO_FINDINGS
     for (const [key, watch] of this.#watches)
       if (key.startsWith('run ') && watch.lastSeenAt !== null && sample.at - watch.lastSeenAt > SILENT_MS)
-        findings = both(findings, this.#drop(key, sample.at, 'The run has not been heard of for ten minutes.'))
+        findings = both(findings, this.#drop(key, sample.at, 'The run has reported nothing for 10 min.'))
     return findings
   }
 
@@ -214,7 +212,7 @@ class OomDetector implements Detector {
     if (this.#watches.has(key)) return NO_FINDINGS
     const runs = [...this.#watches.keys()].filter((one) => one.startsWith('run '))
     const oldest = runs.length >= RUN_CAP ? runs[0] : undefined
-    return oldest === undefined ? NO_FINDINGS : this.#drop(oldest, at, 'No longer followed: too many runs at once.')
+    return oldest === undefined ? NO_FINDINGS : this.#drop(oldest, at, 'Not followed anymore: too many runs at once.')
   }
 
   #drop(key: string, at: number, why: string): readonly Finding[] {
@@ -224,7 +222,7 @@ class OomDetector implements Detector {
     return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
   }
 
-  /** True when nobody is left of those who were there, be it that nobody was: what comes next is another story. */
+  /** True when none of the earlier processes is left: what comes next is another program. */
   #usersLeft(sample: GpuSample): boolean {
     const { gpu, processes } = sample
     const before = this.#users.get(gpu)
@@ -248,15 +246,8 @@ class OomDetector implements Detector {
     return made
   }
 
-  #say(
-    subject: FindingSubject,
-    at: number,
-    name: string,
-    watch: OomWatch,
-    capacity: number,
-    source: 'device' | 'allocator',
-  ): readonly Finding[] {
-    const allocator = source === 'allocator'
+  #say(subject: FindingSubject, at: number, place: OomPlace, watch: OomWatch, capacity: number): readonly Finding[] {
+    const allocator = place.run !== null
     const forecast = watch.forecast
     if (forecast === null && this.#book.size === 0) return NO_FINDINGS
     const key = this.#book.key(subject)
@@ -267,14 +258,14 @@ class OomDetector implements Detector {
         : this.#book.resolveWhere(
             (finding) => finding.fingerprint === key,
             at,
-            () => notAnyMore(name),
+            () => notAnyMore(place.run === null ? `${place.gpu}` : `run ${place.run}`),
           )
     const ahead = Math.max(0, forecast.fullAt - at / 1000)
     const evidence = Math.max(forecast.span, (at - watch.since) / 1000)
     const risk = riskOf({ ahead, room: forecast.room, evidence, allocator, doubtful: watch.doubtful, before: before?.riskLevel ?? null })
     if (before !== undefined && before.riskLevel === risk && !moved(before, forecast, at)) return NO_FINDINGS
-    const text = oomDraft({ at, name, forecast, capacity, allocator, risk, ahead, evidence, level: watch.level, since: watch.since })
-    // The book says the same severity again only after a while; a forecast that moved is news at once.
+    const text = oomDraft({ at, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
+    // The book repeats the same severity only after a while; a forecast that moved is news at once.
     if (before !== undefined) this.#book.resolve(key, at)
     return this.#book.raise(subject, at, { ...text, since: before?.since ?? text.since ?? at })
   }
@@ -288,7 +279,7 @@ function moved(before: Finding, forecast: Forecast, at: number): boolean {
 
 export const oom: DetectorKind<OomOptions> = {
   name: 'oom',
-  about: 'Memory will run out: when that is expected, the earliest and latest time, and how high the risk is.',
+  about: 'Memory will run out: the expected time, the earliest and the latest, and how high the risk is.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],

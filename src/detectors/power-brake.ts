@@ -1,7 +1,7 @@
 /** The board's power brake: something outside the card (power supply, rack) told it to halve its clocks. */
 
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { CLOCK_REASON } from '../core/gpu-words.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import { CLOCK_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
@@ -14,7 +14,7 @@ export interface PowerBrakeOptions {
 
 export const powerBrake: DetectorKind<PowerBrakeOptions> = {
   name: 'power_brake',
-  about: 'The power supply of the server told a GPU to slow down.',
+  about: 'The power supply of the server makes a GPU slow down (power brake).',
   severities: ['warning'],
   inputs: ['gpu', 'device'],
   patienceSeconds: 300,
@@ -36,10 +36,10 @@ export const powerBrake: DetectorKind<PowerBrakeOptions> = {
         return book.raise(subject, sample.at, {
           severity: 'warning',
           since: sample.at - brakedMs,
-          message: `${gpuName(gpu)} is held back by the power brake: the server's power supply has asked it to slow down.`,
+          message: `${gpuName(gpu)} is slowed down by the power brake: the power supply of the server asks for it.`,
           evidence: { clock_event_reasons: reasons, power_watts: sample.powerWatts, sm_clock_hertz: sample.smClockHertz },
           confidence: 0.95,
-          advice: ['Check the power supplies and the power budget of the server or rack; one may have failed.'],
+          advice: ['Check the power supplies (one may have failed) and the power budget of the server or rack.'],
         })
       },
     }),

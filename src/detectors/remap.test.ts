@@ -28,7 +28,7 @@ describe('remap', () => {
   it('tells to replace a card that has no spare rows left', () => {
     expect(run(samples({ remapFailure: 1, remapPending: 1 }, 12))[0]).toMatchObject({
       severity: 'critical',
-      advice: [expect.stringContaining('replaced')],
+      advice: [expect.stringContaining('replace it')],
     })
   })
 

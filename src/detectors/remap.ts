@@ -1,5 +1,5 @@
-/** Failing memory rows: those that wait for a reset to be replaced, and those that could not be. */
-import type { DetectorKind } from '../core/kinds.ts'
+/** Failing memory rows: some wait for a reset to be remapped, some cannot be. */
+import type { DetectorKind } from '../core/detector-contract.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
@@ -16,7 +16,7 @@ interface RemapState {
 
 export const remap: DetectorKind<RemapOptions> = {
   name: 'remap',
-  about: 'Memory rows of a GPU are failing: they wait for a reset to be replaced, or cannot be replaced.',
+  about: 'Memory rows of a GPU are failing: they wait for a reset to be remapped, or cannot be remapped.',
   severities: ['warning', 'critical'],
   inputs: ['gpu', 'device'],
   charts: [{ of: 'gpu', field: 'remappedUncorrectableRows', title: 'Rows remapped after uncorrectable errors', unit: 'count' }],
@@ -26,7 +26,7 @@ export const remap: DetectorKind<RemapOptions> = {
       initial: () => ({ failed: false, pending: false }),
       sample(gpu, sample, _processes, book) {
         const { state } = gpu
-        // A reading that is missing this time says nothing; the last one stands.
+        // Where a reading is missing, the last one counts.
         if (sample.remapFailure !== null) state.failed = sample.remapFailure > 0
         if (sample.remapPending !== null || sample.retiredPagesPending !== null)
           state.pending = (sample.remapPending ?? 0) > 0 || (sample.retiredPagesPending ?? 0) > 0
@@ -34,7 +34,7 @@ export const remap: DetectorKind<RemapOptions> = {
         if (severity === null && book.size === 0) return NO_FINDINGS
         const subject = subjectOfGpu(gpu)
         const key = book.key(subject)
-        if (severity === null) return book.resolve(key, sample.at, `No memory rows of ${gpuName(gpu)} wait for remapping any more.`)
+        if (severity === null) return book.resolve(key, sample.at, `No memory rows of ${gpuName(gpu)} wait for remapping anymore.`)
         if (gpu.time.ms < options.settleSeconds * 1000 || !book.due(key, sample.at, severity)) return NO_FINDINGS
         return book.raise(subject, sample.at, {
           severity,
@@ -44,7 +44,7 @@ export const remap: DetectorKind<RemapOptions> = {
           evidence: evidenceOf(sample),
           confidence: 1,
           advice: state.failed
-            ? ['Stop using this GPU and have it replaced.']
+            ? ['Stop using this GPU and replace it.']
             : ['Reset the GPU when it is free (nvidia-smi --gpu-reset), or reboot.'],
         })
       },

@@ -1,7 +1,7 @@
-/** The median of the last so many values: plain data, O(window) a value, no sorting. */
+/** The median of the last values: plain data, O(window) per value, no sorting. */
 export interface RollingMedian {
   readonly cap: number
-  /** The values in the order in which they came; `next` is the oldest once it is full. */
+  /** In order of arrival; `next` is the oldest once full. */
   ring: number[]
   next: number
   sorted: number[]

@@ -1,20 +1,20 @@
-/** The story of a death, in one sentence and its evidence. */
+/** The finding about a run that died: one sentence, and its evidence. */
 import { formatDuration } from '../core/format.ts'
 import type { Run, RunOutcome } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 
-/** What was known of a run while it lived. */
+/** What was known about a run while it lived. */
 export interface LivedRun {
   run: Run | null
   lastStep: number | null
   lastStepAt: number | null
-  /** The first time that it was said that memory would run out. */
+  /** The first forecast that memory would run out. */
   forecast: { readonly saidAt: number; readonly predictedAt: number } | null
-  /** The first step whose loss was no number. */
+  /** The first step with a NaN loss. */
   nan: number | null
 }
 
-/** Something that happened near the death and may be its cause. */
+/** Something near the death that may be its cause. */
 export interface Clue {
   readonly at: number
   readonly gpu: string | null
@@ -24,10 +24,10 @@ export interface Clue {
 }
 
 const ADVICE: Readonly<Record<Exclude<RunOutcome, 'success'>, readonly string[]>> = {
-  oom: ['Read its report (gpuwarden report): it names the cause, the line, and where the memory was.'],
-  nan: ['Go back to the last checkpoint before that step; lower the learning rate or clip gradients.'],
-  killed: ['Find out who ended it: the scheduler, the kernel (dmesg), or somebody with the rights to.'],
-  failed: ['Look at its output for the exception, then start it again from its last checkpoint.'],
+  oom: ['Run gpuwarden report: it names the cause, the line, and what held the memory.'],
+  nan: ['Resume from the last checkpoint before that step; lower the learning rate or clip gradients.'],
+  killed: ['Find out who killed it: the scheduler, the kernel (dmesg), or a user.'],
+  failed: ['Check its output for the exception, then resume from the last checkpoint.'],
 }
 
 export function deathDraft(lived: LivedRun, run: Run, endedAt: number, clues: readonly Clue[]): FindingDraft {

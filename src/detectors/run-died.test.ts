@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput, HubEvent } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
+import type { HubEvent } from '../core/kinds.ts'
 import type { Finding, Run, RunEnding } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { createEngine } from './engine.ts'
@@ -98,7 +99,7 @@ describe('run_died', () => {
   it('is over when the run goes on, when it is started again under its name, or after an hour', () => {
     const dead = [...lived(), died(START + 20_000, 'killed', { isPresumed: true, message: 'its process (7) is gone' })]
     const last = (...more: DetectorInput[]) => feedTo([...dead, ...more]).at(-1)
-    expect(last(run())).toMatchObject({ state: 'resolved', message: 'Run run-1 goes on after all.' })
+    expect(last(run())).toMatchObject({ state: 'resolved', message: 'Run run-1 is still running.' })
     expect(last(run({ id: 'run-2', name: 'run-1', startedAt: START + 50_000 }))).toMatchObject({ state: 'resolved' })
     expect(last(run({ id: 'run-2', name: 'other', startedAt: START + 50_000 }))?.state).toBe('active')
     expect(last(gpu(START + 59 * MINUTE))?.state).toBe('active')

@@ -1,7 +1,6 @@
-/** A run that did not end well: one finding per death, whoever saw it. What others say of it, before or after, is its evidence. */
-
+/** A run that died: one finding per death, whoever saw it. Other findings around it are its evidence. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
@@ -9,13 +8,13 @@ import { subjectOfRun } from './run-watch.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
 export interface RunDiedOptions {
-  /** How long it stays open when nobody starts the run again. */
+  /** How long it stays open when the run is not started again. */
   readonly activeMinutes: number
 }
 
 const RUN_CAP = 256
 const CLUE_CAP = 64
-/** What was seen this long before a death, or after it, may be its cause. */
+/** How long before or after a death a clue may be its cause. */
 const BEFORE_MS = 120_000
 const AFTER_MS = 30_000
 /** Detectors whose findings about a run's GPUs explain a death. */
@@ -23,8 +22,7 @@ const HARDWARE = new Set(['xid', 'gpu_lost', 'ecc', 'driver_stuck'])
 
 export const runDied: DetectorKind<RunDiedOptions> = {
   name: 'run_died',
-  about:
-    'A training run ended by out-of-memory, NaN, a signal, an error, or vanished without a word. A warning where somebody asked for it.',
+  about: 'A training run died: out of memory, NaN, a signal, an error, or it vanished. A warning if somebody stopped it on purpose.',
   severities: ['warning', 'critical'],
   inputs: ['run', 'step', 'event', 'finding', 'gpu', 'host'],
   charts: [
@@ -59,14 +57,14 @@ function createRunDied(activeMs: number): Detector {
     const known = lived(run.id)
     known.run = run
     const key = book.key(subjectOfRun(run.id))
-    if (run.endedAt === null) return again(run, book.resolve(key, nowAt, `Run ${run.id} goes on after all.`))
+    if (run.endedAt === null) return again(run, book.resolve(key, nowAt, `Run ${run.id} is still running.`))
     if (run.outcome === null || run.outcome === 'success')
-      return book.resolve(key, run.endedAt, `Run ${run.id} turned out to have ended well.`)
-    // What an import brings from long ago is not news.
+      return book.resolve(key, run.endedAt, `Run ${run.id} ended successfully after all.`)
+    // An import of old runs is not news.
     return nowAt - run.endedAt > activeMs ? NO_FINDINGS : tell(known, run.endedAt)
   }
 
-  /** The same program, started again: its last death is no longer open. */
+  /** The same program was started again: its last death is closed. */
   function again({ id, name, startedAt }: Run, goesOn: readonly Finding[]): readonly Finding[] {
     const before = book.keys().flatMap((key) => {
       const dead = runs.get(book.get(key)?.subject.run ?? '')?.run
@@ -88,7 +86,7 @@ function createRunDied(activeMs: number): Detector {
     const draft = deathDraft(known, run, endedAt, near)
     const before = book.get(key)
     if (before?.message === draft.message) return NO_FINDINGS
-    // Another witness: the same death, better known, and news at once.
+    // Another source knows more about the same death: news at once.
     if (before !== undefined) book.resolve(key, at)
     const gpuIndex = near.find((clue) => clue.gpuIndex !== null)?.gpuIndex ?? null
     return book.raise({ ...subject, user: run.user, gpuIndex }, Math.max(at, endedAt), { ...draft, since: endedAt })
@@ -121,7 +119,7 @@ function createRunDied(activeMs: number): Detector {
     return note(`oom_kill ${code} ${at}`, { at, gpu: null, gpuIndex: null, pid: code, text: `the host ran out of memory: ${message}` })
   }
 
-  /** What comes just after a death may still explain it. */
+  /** A clue just after a death may still explain it. */
   function note(key: string, clue: Clue): readonly Finding[] {
     clues.set(key, clue)
     return book.keys().flatMap((open) => {
@@ -134,7 +132,7 @@ function createRunDied(activeMs: number): Detector {
   function fade(at: number): readonly Finding[] {
     nowAt = at
     if (book.size === 0) return NO_FINDINGS
-    return book.resolveWhere((finding) => at - finding.since > activeMs, at, 'Nobody has started it again; it is no longer kept open.')
+    return book.resolveWhere((finding) => at - finding.since > activeMs, at, 'Nobody started it again; this finding is closed.')
   }
 
   return {

@@ -1,7 +1,6 @@
-/** A detector that looks at each training run by itself; a run that ended or fell silent takes its findings with it. */
-
+/** A detector that judges each training run separately; findings end when their run ends or falls silent. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput } from '../core/kinds.ts'
+import type { Detector, DetectorInput } from '../core/detector-contract.ts'
 import type { Finding, Run, TrainingStep } from '../core/model.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
@@ -22,13 +21,13 @@ export interface WatchedRun<State> {
 export interface RunWatch<State> {
   initial(): State
   step(run: WatchedRun<State>, step: TrainingStep, book: FindingBook): readonly Finding[]
-  /** A curve starts anew: the run went back to a checkpoint. */
+  /** The run went back to a checkpoint: its curve starts again. */
   rewind?(run: WatchedRun<State>, book: FindingBook, at: number): readonly Finding[]
-  /** The run is going away: what to forget outside its table entry. */
+  /** The run is dropped: what to forget outside its table entry. */
   gone?(id: string): void
-  /** Only steps of the leading rank; true unless said otherwise. */
+  /** Only steps of the leading rank; true by default. */
   readonly leaderOnly?: boolean
-  /** How much a state may be, where it is large. */
+  /** Fewer runs where a state is large. */
   readonly cap?: number
 }
 
@@ -51,7 +50,7 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector
     let ended: readonly Finding[] = NO_FINDINGS
     if (!run) {
       run = runs.keep(step.run, { id: step.run, lastStepAt: step.at, leader: step.rank, lastStep: -1, state: watch.initial() })
-      ended = leaving.splice(0).flatMap((id) => [...leave(id, step.at, 'No longer followed: too many runs at once.')])
+      ended = leaving.splice(0).flatMap((id) => [...leave(id, step.at, 'Not followed anymore: too many runs at once.')])
     }
     run.lastStepAt = step.at
     if (step.rank < run.leader) run.leader = step.rank
@@ -63,14 +62,14 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector
     return ended.length === 0 ? findings : [...ended, ...findings]
   }
 
-  /** Runs that stopped without a word. */
+  /** Runs that stopped silently. */
   function sweep(at: number): readonly Finding[] {
     if (at < sweptAt) sweptAt = at
     if (at - sweptAt < SWEEP_MS || runs.size === 0) return NO_FINDINGS
     sweptAt = at
     const findings: Finding[] = []
     for (const [id, run] of runs)
-      if (at - run.lastStepAt > SILENT_MS) findings.push(...leave(id, at, 'The run has not been heard of for an hour.'))
+      if (at - run.lastStepAt > SILENT_MS) findings.push(...leave(id, at, 'The run has reported nothing for an hour.'))
     return findings
   }
 

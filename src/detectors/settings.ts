@@ -1,4 +1,4 @@
-/** What of the detectors can be configured. */
+/** The settings of the detectors. */
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { IntruderOptions } from './intruder.ts'
@@ -14,80 +14,80 @@ export const detectorSettings = {
   'detectors.disabled': setting<string[]>({
     schema: names,
     default: [],
-    help: 'detectors to switch off, by name: a comma-separated list',
+    help: 'names of detectors to turn off, separated by commas',
   }),
   'policy.allowed_users': setting<string[]>({
     schema: names,
     default: [],
-    help: 'users who may use the GPUs; anybody else is an intruder (empty: no rule)',
+    help: 'allow list of users; anybody else on a GPU is an intruder (empty: no rule)',
   }),
   'policy.allowed_commands': setting<string[]>({
     schema: names,
     default: [],
-    help: 'programs that anybody may run on the GPUs, by name or path, with * and ?',
+    help: 'allow list of programs, by name or path, with * and ?',
   }),
   'policy.allowed_containers': setting<string[]>({
     schema: names,
     default: [],
-    help: 'containers whose processes may use the GPUs, such as docker:4f1c*, with * and ?',
+    help: 'allow list of containers, such as docker:4f1c*, with * and ?',
   }),
   'policy.claims': setting<string[]>({
     schema: z.array(claim),
     default: [],
-    help: 'GPUs that belong to somebody: GPU=USER by index or identity, such as 0=alice; several users of one GPU are several entries',
+    help: 'GPUs that belong to a user: GPU=USER by index or id, such as 0=alice; one entry per user',
   }),
   'policy.learn_minutes': setting({
     schema: z.number().min(0).max(10_080),
     default: THRESHOLDS.intruder.learnMinutes,
-    help: 'without a policy: whoever uses the GPUs in the first minutes is expected from then on',
+    help: 'without a policy: whoever uses the GPUs in these first minutes is expected from then on',
   }),
   'anomaly.threshold': setting({
     schema: z.number().min(0).max(1),
     default: THRESHOLDS.memory.levelRatio,
     env: 'THRESHOLD',
-    help: 'share of GPU memory in use, 0 to 1, at which its level is reported',
+    help: 'share of GPU memory in use, 0 to 1, from which it is reported',
   }),
   'thermal.margin': setting({
     schema: z.number().min(0).max(50),
     default: THRESHOLDS.thermal.marginCelsius,
-    help: "degrees Celsius below the card's own slowdown temperature at which heat is a warning",
+    help: 'warn this many degrees Celsius below the slowdown temperature of the card',
   }),
   'thermal.notice': setting({
     schema: z.number().min(0).max(150),
     default: THRESHOLDS.thermal.noticeCelsius,
-    help: 'degrees Celsius at which heat is reported as information',
+    help: 'degrees Celsius from which heat is reported as information',
   }),
   'thermal.fallback': setting({
     schema: z.number().min(0).max(150),
     default: THRESHOLDS.thermal.fallbackCelsius,
-    help: 'slowdown temperature assumed for a card that does not report its own',
+    help: 'slowdown temperature assumed for a card that does not report one',
   }),
   'idle.minutes': setting({
     schema: positive,
     default: THRESHOLDS.idleHolding.minutes,
-    help: 'minutes without work after which held memory is reported',
+    help: 'minutes without any work after which a process that holds memory is reported',
   }),
   'idle.memory_gib': setting({
     schema: z.number().min(0),
     default: THRESHOLDS.idleHolding.memoryBytes / 1024 ** 3,
-    help: 'GiB a process must hold for that',
+    help: 'only processes that hold at least this many GiB',
   }),
   'stall.step_times': setting({
     schema: z.number().min(2),
     default: THRESHOLDS.stall.stepTimes,
-    help: 'a run is stalled after this many of its usual step times without a step',
+    help: 'a run stalls after this many usual step times without a step',
   }),
-  'stall.grace': setting({ schema: z.number().min(0), default: THRESHOLDS.stall.graceSeconds, help: 'plus this many seconds' }),
+  'stall.grace': setting({ schema: z.number().min(0), default: THRESHOLDS.stall.graceSeconds, help: 'and this many seconds on top' }),
   'training.gradient_norm': setting({
     schema: positive,
     default: THRESHOLDS.gradExplosion.norm,
-    help: 'gradient norm above which gradients are exploding',
+    help: 'gradient norm above which gradients count as exploding',
   }),
 } satisfies Settings
 
 export type DetectorSettings = ValuesOf<typeof detectorSettings>
 
-/** An alert rule may say from which level on its detector speaks, and below which it is over. */
+/** An alert rule may set at which level its detector reports, and below which it ends. */
 export interface LevelChoice {
   readonly threshold?: number | undefined
   readonly clear?: number | undefined
@@ -96,7 +96,7 @@ export interface LevelChoice {
 
 export type LevelSettings = Partial<Record<`alerts.rules.${'memory' | 'disk' | 'source_stale'}`, boolean | LevelChoice>>
 
-/** Options of each detector by its name, to be laid over its defaults. */
+/** Options of each detector by name; they override its defaults. */
 export function detectorOptions(values: DetectorSettings & LevelSettings): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const intruder: Partial<IntruderOptions> = {
     allowedUsers: values['policy.allowed_users'],
@@ -135,12 +135,12 @@ function memoryPressureOptions(noticed: number, { threshold = noticed, clear, fo
   return {
     levelRatio: threshold,
     levelGapRatio: clear === undefined ? levelGapRatio : Math.max(0, threshold - clear),
-    // An alert that is wanted sooner needs its finding sooner; one that is wanted later waits after it.
+    // An earlier alert needs an earlier finding; a later alert waits after it.
     holdMinutes: Math.min(holdMinutes, (for_seconds ?? Number.POSITIVE_INFINITY) / 60),
   }
 }
 
-/** The level from which on it holds, and the one below which it is over: as far below as usual, where only the first is given. */
+/** The level, and the one below which it ends: as far below as usual where only the first is given. */
 function band({ threshold, clear }: LevelChoice, usual: number, usualClear: number): readonly [number, number] {
   const level = threshold ?? usual
   return [level, clear ?? level - (usual - usualClear)]

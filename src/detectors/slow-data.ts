@@ -1,6 +1,7 @@
-/** The GPU waits for its input: the share of each step that goes into fetching data, where the run tells it. Information only. */
+/** The GPU waits for data: the share of each step spent on it, where the run reports it. Information only. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
@@ -20,12 +21,12 @@ interface WaitState {
   open: boolean
 }
 
-/** What SDKs and trainers call the time before a batch is there. */
+/** Names that SDKs and trainers use for the wait for a batch. */
 const DATA_PHASES = ['data_wait', 'data', 'data_loading', 'data_load', 'data_time', 'dataloader', 'input']
 
 export const slowData: DetectorKind<SlowDataOptions> = {
   name: 'slow_data',
-  about: 'A run spends a large part of each step waiting for its data.',
+  about: 'A run spends a large part of each step waiting for data.',
   severities: ['info'],
   inputs: ['step', 'run', 'gpu'],
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
@@ -49,7 +50,7 @@ export const slowData: DetectorKind<SlowDataOptions> = {
         if (ratio < options.waitRatio * (state.open ? 0.75 : 1)) {
           if (!state.open) return NO_FINDINGS
           state.open = false
-          return book.resolve(book.key(subject), step.at, `Run ${run.id} waits for data only ${formatPercent(ratio)} of its time now.`)
+          return book.resolve(book.key(subject), step.at, `Run ${run.id} now waits for data only ${formatPercent(ratio)} of the time.`)
         }
         state.open = true
         if (!book.due(book.key(subject), step.at, 'info')) return NO_FINDINGS
@@ -62,7 +63,7 @@ export const slowData: DetectorKind<SlowDataOptions> = {
             step_seconds: evidenceNumber(state.totalSeconds),
           },
           confidence: 0.9,
-          advice: ['More data loader workers, pinned memory and prefetching; or data that is decoded and shuffled beforehand.'],
+          advice: ['Use more data loader workers, pinned memory and prefetching, or decode and shuffle the data in advance.'],
         })
       },
     }),

@@ -21,7 +21,7 @@ describe('source_stale', () => {
         fingerprint: 'source_stale|source=nvidia',
         severity: 'warning',
         since: START + 60_000,
-        message: 'The nvidia source says that it is well, but has not sent a sample for 1 min 15 s.',
+        message: 'The nvidia source says that it is ok, but has not sent a sample for 1 min 15 s.',
         evidence: { source: 'nvidia', silent_seconds: 75, last_sample_at: START },
       },
     ])

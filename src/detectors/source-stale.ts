@@ -1,27 +1,26 @@
-/** A source that calls itself well and sends nothing. What is known to be wrong with one is driver_stuck's to say. */
-
+/** A source that says it is ok but sends nothing. Known failures are reported by driver_stuck. */
 import { BoundedMap } from '../core/bounded-map.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration } from '../core/format.ts'
-import type { Detector, DetectorKind } from '../core/kinds.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
 export interface SourceStaleOptions {
-  /** Seconds without a sample after which it is reported, and below which it is over. */
+  /** Seconds without a sample after which it is reported, and below which it ends. */
   readonly staleSeconds: number
   readonly clearSeconds: number
 }
 
 /** A source that is read once an hour is not stale after a minute. */
 const INTERVALS = 5
-/** It has to be seen silent for so long: a machine that slept, or whose clock was set, has its next sample before that. */
+/** Silence must last this long: after a suspend or a clock change the next sample comes sooner. */
 const CONFIRM_MS = 10_000
 const SOURCE_CAP = 32
 
 export const sourceStale: DetectorKind<SourceStaleOptions> = {
   name: 'source_stale',
-  about: 'A source says that it is well, but has sent no sample for a minute and five of its intervals.',
+  about: 'A source says that it is ok, but has sent no sample for a minute and five of its intervals.',
   severities: ['warning'],
   inputs: ['health'],
   patienceSeconds: 30,
@@ -32,19 +31,19 @@ export const sourceStale: DetectorKind<SourceStaleOptions> = {
 function createSourceStale({ staleSeconds, clearSeconds }: SourceStaleOptions): Detector {
   const book = new FindingBook('source_stale')
   const subject = subjectOf({})
-  /** When each source that is silent was first seen so. */
+  /** When each silent source was first seen silent. */
   const silentSince = new BoundedMap<string, number>(SOURCE_CAP)
 
   function look(health: SourceHealth, at: number): readonly Finding[] {
     const { source, state, lastSampleAt, since, intervalMs, deadlineMs } = health
     const part = `source=${source}`
     const key = book.key(subject, part)
-    const isWell = (state === 'ok' || state === 'starting') && health.provenance !== 'replay'
+    const isOk = (state === 'ok' || state === 'starting') && health.provenance !== 'replay'
     const silentMs = at - (lastSampleAt ?? since)
     const limit = book.has(key) ? Math.min(clearSeconds, staleSeconds) : staleSeconds
-    if (!isWell || silentMs <= INTERVALS * intervalMs + deadlineMs || silentMs < limit * 1000) {
+    if (!isOk || silentMs <= INTERVALS * intervalMs + deadlineMs || silentMs < limit * 1000) {
       silentSince.delete(source)
-      return book.resolve(key, at, `The ${source} source ${isWell ? 'sends samples again' : 'no longer says that it is well'}.`)
+      return book.resolve(key, at, `The ${source} source ${isOk ? 'sends samples again' : 'does not say that it is ok anymore'}.`)
     }
     const seenAt = silentSince.keep(source, Math.min(at, silentSince.get(source) ?? at))
     if (at - seenAt < CONFIRM_MS || !book.due(key, at, 'warning')) return NO_FINDINGS
@@ -54,10 +53,10 @@ function createSourceStale({ staleSeconds, clearSeconds }: SourceStaleOptions): 
       {
         severity: 'warning',
         since: seenAt,
-        message: `The ${source} source says that it is ${state === 'ok' ? 'well' : 'starting'}, but has not sent a sample for ${formatDuration(silentMs)}.`,
+        message: `The ${source} source says that it is ${state}, but has not sent a sample for ${formatDuration(silentMs)}.`,
         evidence: { source, state, silent_seconds: Math.round(silentMs / 1000), last_sample_at: lastSampleAt, threshold: staleSeconds },
         confidence: 1,
-        advice: ['Look at the agent log, and run gpuwarden doctor.'],
+        advice: ['Run gpuwarden doctor, and check the agent log.'],
       },
       part,
     )

@@ -8,7 +8,7 @@ export function span(): Span {
   return { from: -1 }
 }
 
-/** Notes whether the condition holds now; gives for how many ms it has, or -1. */
+/** Notes whether the condition holds now; returns for how many ms it has, or -1. */
 export function held(state: Span, condition: boolean, nowMs: number): number {
   if (!condition) {
     state.from = -1

@@ -1,11 +1,11 @@
-/** A stall as the GPU alone shows it: it worked hard for a while, and then not at all, for longer than ever before. */
+/** A stall seen from the GPU only: it worked hard for a while, then not at all, for longer than ever before. */
 import type { GpuSample, ProcessView, Severity } from '../core/model.ts'
 
 export interface GpuPace {
-  /** The process that holds most memory; another one starts a new account. */
+  /** The process with the most memory; another one starts again. */
   pid: number | null
   busyMs: number
-  /** Observed ms of the last moment with any work; -1 before the first. */
+  /** Observed ms of the last work; -1: none yet. */
   workedMs: number
   longestPauseMs: number
   lastMs: number
@@ -33,7 +33,7 @@ export function largest(processes: readonly ProcessView[]): ProcessView | null {
   return best
 }
 
-/** What this sample says: how severe a silence there is now, or null. */
+/** How severe the idleness is now, or null. */
 export function quietness(
   state: GpuPace,
   sample: GpuSample,

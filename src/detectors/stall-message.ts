@@ -1,4 +1,4 @@
-/** What is said of a run or of a GPU that stands still. */
+/** The findings about a run or a GPU that has stalled. */
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
@@ -7,19 +7,19 @@ import type { GpuPace } from './stall-gpu.ts'
 import type { Pace } from './stall-steps.ts'
 import { evidenceNumber } from './words.ts'
 
-/** A pause that ends by itself has mostly done so by then. */
+/** Most harmless pauses are over by then. */
 const UNSURE_MS = 120_000
 
-/** `excuse`: what the run may be at instead of hanging; null when nothing points to it. `left`: its processes that are still there. */
+/** `excuse`: what the run may be doing instead of hanging, or null. `left`: its processes that are still there. */
 export function runDraft(run: Pace, sample: GpuSample, silentMs: number, left: number, excuse: string | null): FindingDraft {
   const usualMs = median(run.gaps)
   const isFirst = excuse === null && run.pauses.length === 0 && silentMs < UNSURE_MS
-  const doubt = isFirst ? ' It has not paused before: data that is late or an upload looks the same at first.' : ''
-  const silence = `no step for ${formatDuration(silentMs)} after step ${run.lastStep}; usually there is one every ${formatDuration(usualMs)}`
+  const doubt = isFirst ? ' This is its first pause: slow data or an upload looks the same at first.' : ''
+  const silence = `no step for ${formatDuration(silentMs)} after step ${run.lastStep}, usually one every ${formatDuration(usualMs)}`
   return {
     severity: excuse === null ? 'warning' : 'info',
     since: sample.at - silentMs,
-    message: `Run ${run.run} ${excuse ?? 'stands still'}: ${silence}.${doubt}`,
+    message: `Run ${run.run} ${excuse ?? 'has stalled'}: ${silence}.${doubt}`,
     evidence: {
       silent_seconds: Math.round(silentMs / 10) / 100,
       usual_step_seconds: evidenceNumber(usualMs / 1000),
@@ -30,8 +30,8 @@ export function runDraft(run: Pace, sample: GpuSample, silentMs: number, left: n
     },
     confidence: excuse !== null ? 0.5 : (run.pids.length === 0 ? 0.7 : 0.9) - (isFirst ? 0.15 : 0),
     advice: [
-      'See where it hangs: py-spy dump --pid PID; a collective that waits for a lost rank looks like this.',
-      'A slow disk, a data loader without workers, or a long checkpoint are the harmless causes.',
+      'See where it hangs: py-spy dump --pid PID. A collective that waits for a lost rank looks like this.',
+      'Harmless causes: a slow disk, a data loader without workers, a long checkpoint.',
     ],
   }
 }
@@ -48,7 +48,7 @@ export function gpuDraft(
   return {
     severity,
     since: at - quietMs,
-    message: `GPU ${label} has been silent for ${formatDuration(quietMs)} after ${formatDuration(state.busyMs)} of work, with ${formatBytes(memoryBytes)} still held${holder}.`,
+    message: `GPU ${label} has been idle for ${formatDuration(quietMs)} after ${formatDuration(state.busyMs)} of work; ${formatBytes(memoryBytes)} still held${holder}.`,
     evidence: {
       quiet_seconds: Math.round(quietMs / 100) / 10,
       busy_seconds: Math.round(state.busyMs / 100) / 10,
@@ -56,6 +56,6 @@ export function gpuDraft(
       memory_used_bytes: memoryBytes,
     },
     confidence: severity === 'warning' ? 0.7 : 0.5,
-    advice: ['If it is a training run, see where it hangs (py-spy dump). With the SDK its steps would tell at once.'],
+    advice: ['If it is a training run, see where it hangs (py-spy dump). With the SDK a stall is seen at once.'],
   }
 }

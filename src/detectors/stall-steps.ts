@@ -1,36 +1,35 @@
-/** The pace of a run as its steps show it, and how long a silence has to be to mean something. */
+/** The pace of a run, and how long it may go without a step. */
 import type { Reading, Severity, TrainingStep } from '../core/model.ts'
 import type { ObservedTime } from './observed-time.ts'
 import { median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 
 export interface Pace {
   readonly run: string
-  /** Time between reports that moved the run on, in ms. */
+  /** ms between reports with progress. */
   readonly gaps: RollingMedian
   lastStep: number
-  /** By how much the last report moved it on: an SDK may report every tenth step only. */
+  /** Steps since the report before: an SDK may report every tenth step only. */
   stride: number
   epoch: Reading
   /** The last step was the last of an epoch or the first of one. */
   epochEnds: boolean
-  /** Ranks other than 0 report as well. */
+  /** Ranks other than 0 report, too. */
   hasRanks: boolean
   lastAt: number
   /** Observed ms of the last progress. */
   progressMs: number
-  /** How late reports come: an SDK may send them in batches. */
+  /** How late reports arrive: an SDK may send them in batches. */
   lagMs: number
-  /** The last pauses that were longer than the pace allows: evaluations and checkpoints come again. */
+  /** The last unusual pauses: evaluations and checkpoints repeat. */
   pauses: number[]
-  /** Processes that were on the GPUs when it last moved. */
+  /** Processes on the GPUs at the last progress. */
   pids: number[]
   pidsVersion: number
   user: string | null
-  /** GpuInfo.id; empty when nobody said. */
+  /** GpuInfo.id; empty when unknown. */
   gpus: readonly string[]
-  /** Its process, where it said so. */
   pid: Reading
-  /** How severe its present silence was called; null while there is none. */
+  /** Severity of its open finding; null: none. */
   said: Severity | null
 }
 
@@ -45,12 +44,12 @@ const MIN_GAPS = 5
 const PAUSES = 8
 const MAX_LAG_MS = 60_000
 const HABIT_FACTOR = 1.5
-/** So many step times after the last one, or half a second, a run may be taken to be at its next. */
+/** Within this many step times after the last one, or half a second, a run is assumed to be in its next. */
 const STEPPING_TIMES = 3
 const STEPPING_MS = 500
-/** Evaluations and checkpoints come every so many steps, or a multiple of it. By chance a run stops at one once in 25 times. */
+/** Evaluations and checkpoints come at multiples of this. By chance a run stops there once in 25 times. */
 const ROUND_STEPS = 50
-/** Where only every so many steps are reported, each of them may be round. */
+/** Where fewer steps are reported, all of them may be round. */
 const ROUND_STRIDE = 5
 
 export function pace(step: TrainingStep, time: ObservedTime, facts?: RunFacts): Pace {
@@ -75,7 +74,7 @@ export function pace(step: TrainingStep, time: ObservedTime, facts?: RunFacts): 
   }
 }
 
-/** Notes a step of any rank; false when it does not move the run on. */
+/** Notes a step of any rank; false when it is no progress. */
 export function moveOn(state: Pace, step: TrainingStep, time: ObservedTime, limitMs: number): boolean {
   if (step.rank > 0) state.hasRanks = true
   const late = lateness(step, time)
@@ -97,7 +96,7 @@ export function moveOn(state: Pace, step: TrainingStep, time: ObservedTime, limi
   return true
 }
 
-/** With epochs as fractions the end of one is where the next step would pass it; whole numbers tell only that a new one has begun. */
+/** With fractional epochs the end is where the next step would pass it; whole numbers only show that a new one has begun. */
 function noteEpoch(state: Pace, epoch: Reading): void {
   const moved = epoch === null || state.epoch === null ? 0 : epoch - state.epoch
   state.epoch = epoch
@@ -110,7 +109,7 @@ export function atRoundNumber(state: Pace): boolean {
   return state.lastStep % ROUND_STEPS === 0 || (state.lastStep + 1) % ROUND_STEPS === 0
 }
 
-/** Of the pauses that ended by themselves, in ms; 0 when there was none. */
+/** Of the pauses that ended, in ms; 0: none. */
 export function longestPause(state: Pace): number {
   let longest = 0
   for (const pause of state.pauses) if (pause > longest) longest = pause
@@ -122,16 +121,16 @@ export function isStepping(state: Pace, time: ObservedTime): boolean {
   return time.ms - state.progressMs <= Math.max(STEPPING_MS, STEPPING_TIMES * median(state.gaps)) + state.lagMs
 }
 
-/** How long without a step is a stall, in ms; Infinity while the pace is not known. */
+/** Time without a step that is a stall, in ms; Infinity while the pace is unknown. */
 export function limitOf(state: Pace, options: { readonly stepTimes: number; readonly graceSeconds: number }): number {
   if (state.gaps.ring.length < MIN_GAPS) return Number.POSITIVE_INFINITY
   const byPace = options.stepTimes * median(state.gaps) + options.graceSeconds * 1000
-  // Once may be an accident; what happened twice is a habit.
+  // One long pause may be an accident, two are a habit.
   const habit = state.pauses.length < 2 ? 0 : (state.pauses.toSorted((a, b) => b - a)[1] ?? 0)
   return Math.max(byPace, HABIT_FACTOR * habit) + state.lagMs
 }
 
-/** Observed ms of a step. Between two samples, which may be a minute apart, it lies ahead of the last one. */
+/** Observed ms of a step; may be ahead of the last sample, which may be a minute old. */
 function momentOf(step: TrainingStep, time: ObservedTime): number {
   return time.lastAt < 0 ? time.ms : time.ms + Math.max(-MAX_LAG_MS, step.at - time.lastAt)
 }

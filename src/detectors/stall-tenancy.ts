@@ -1,4 +1,4 @@
-/** Which of the watched GPUs and processes are a run's, and what they do while it makes no steps. Times are observed ms. */
+/** Which GPUs and processes belong to a run, and what they do while it makes no steps. Times are observed ms. */
 import type { ProcessView, Reading } from '../core/model.ts'
 import type { GpuPace } from './stall-gpu.ts'
 import type { Pace } from './stall-steps.ts'
@@ -10,7 +10,7 @@ export interface WatchedGpu {
   index: number | null
   readonly pace: GpuPace
   readonly work: Work
-  /** Those that hold memory worth the name. */
+  /** Those that hold enough memory to count. */
   pids: number[]
   seenMs: number
   memoryUsedBytes: Reading
@@ -19,14 +19,14 @@ export interface WatchedGpu {
 type Gpus = Iterable<WatchedGpu>
 
 const PID_CAP = 64
-/** A driver's utilisation is a mean over up to a second: so long it may still tell of the last step. */
+/** A driver's utilization is a mean over up to a second: for that long it may still show the last step. */
 const LAG_MS = 1000
-/** A process that holds less is about to go, or has only looked in. */
+/** A process with less is about to end, or does not compute. */
 const HELD_BYTES = 256 * 1024 * 1024
-/** A GPU that has not been sampled for so many intervals is not waited for. */
+/** A GPU without a sample for this many intervals is not waited for. */
 const MISSING_INTERVALS = 3
 
-/** True when who is on the GPU has changed. */
+/** True when the processes on the GPU have changed. */
 export function notePids(gpu: WatchedGpu, processes: readonly ProcessView[]): boolean {
   let count = 0
   let same = true
@@ -47,7 +47,7 @@ function isHolding({ memoryUsedBytes }: ProcessView): boolean {
   return memoryUsedBytes === null || memoryUsedBytes >= HELD_BYTES
 }
 
-/** Processes on the GPUs that the run has said are its own, or its own process; all there are where it said nothing. */
+/** Processes on the run's own GPUs, or its own process; all processes where it reported neither. */
 export function ownPids(run: Pace, gpus: { has(id: string): boolean; values(): Gpus }): number[] {
   const pids: number[] = []
   const isAnyKnown = run.gpus.some((id) => gpus.has(id))
@@ -56,26 +56,25 @@ export function ownPids(run: Pace, gpus: { has(id: string): boolean; values(): G
   return pids.slice(0, PID_CAP)
 }
 
-/** Where it is not known which GPUs the run has, it may be any that a process of that time holds. */
+/** Where the run's GPUs are unknown, any GPU with one of its processes counts. */
 export function isUsedBy(gpu: WatchedGpu, run: Pace): boolean {
   if (run.gpus.length > 0) return run.gpus.includes(gpu.id)
   return run.pids.length === 0 || gpu.pids.some((pid) => run.pids.includes(pid))
 }
 
-/** How many of the run's processes are still on a GPU. */
 export function countLeft(run: Pace, gpus: Gpus): number {
   let left = 0
   for (const gpu of gpus) for (const pid of gpu.pids) if (run.pids.includes(pid)) left++
   return left
 }
 
-/** Inside a container the driver may list no process at all; then the memory tells whether anybody is there. */
+/** Inside a container the driver may list no processes; then memory in use shows whether any is there. */
 export function isAnyMemoryHeld(gpus: Gpus): boolean {
   for (const gpu of gpus) if (gpu.memoryUsedBytes === null || gpu.memoryUsedBytes >= HELD_BYTES) return true
   return false
 }
 
-/** The last moment at which all GPUs of the run worked without a step; -Infinity when they did not. */
+/** When all GPUs of the run last worked without a step; -Infinity: never. */
 export function lastWorked(run: Pace, gpus: Gpus): number {
   let earliest = Number.POSITIVE_INFINITY
   for (const gpu of gpus) if (isBusy(gpu.work) && isUsedBy(gpu, run)) earliest = Math.min(earliest, gpu.work.workedMs)
@@ -91,7 +90,7 @@ export function areLeftAtWork(run: Pace, gpus: Gpus, sinceMs: number): boolean {
   return true
 }
 
-/** GPUs are sampled one after the other: of one that is still to come, the process may be gone already. */
+/** GPUs are sampled in turn: on one that is still to come, the process may be gone already. */
 export function awaitsSample(run: Pace, gpus: Gpus, sinceMs: number, nowMs: number, intervalMs: number): boolean {
   for (const gpu of gpus)
     if (gpu.seenMs < sinceMs && nowMs - gpu.seenMs <= MISSING_INTERVALS * intervalMs && isUsedBy(gpu, run)) return true

@@ -1,35 +1,32 @@
-/**
- * What a GPU does while its run makes no steps. Works it as it does between steps, the run evaluates; did it send much to the host,
- * a checkpoint is being written. Neither is a run that hangs.
- */
+/** What a GPU does while its run makes no steps. If it keeps working, the run evaluates; if it sent much to the host, it saves a checkpoint. */
 import type { GpuSample, ProcessView, Reading } from '../core/model.ts'
 
 export interface Work {
-  /** Utilisation as last read. */
+  /** Last utilization. */
   now: Reading
-  /** The level while steps come: a mean over the last half minute. */
+  /** Mean over the last half minute with steps. */
   ratio: Reading
   watts: Reading
   sentBytesPerSecond: Reading
-  /** Observed ms of the last sample, and of the last one at that level; -1: none. */
+  /** Observed ms of the last sample, and of the last one at that level; -1: none yet. */
   lastMs: number
   workedMs: number
-  /** Observed ms of the last moment at which it sent much more than usual; -1: none. */
+  /** Observed ms when it last sent much more than usual; -1: never. */
   copiedMs: number
-  /** Cores that its busiest process uses, and from when to when, in observed ms, that was measured. */
+  /** CPU cores of its busiest process, and the interval (observed ms) in which that was measured. */
   cores: Reading
   coresFromMs: number
   coresMs: number
 }
 
 const MEMORY_MS = 30_000
-/** Below this a GPU does nothing that could be missed. */
+/** Below this a GPU is idle. */
 const BUSY_RATIO = 0.1
 const SHARE = 0.5
-/** A copy of the state to the host: so much a second, and so many times what steps send. */
+/** A copy of the state to the host sends this much, and this many times what steps send. */
 const COPY_BYTES_PER_SECOND = 200 * 1024 ** 2
 const COPY_FACTOR = 10
-/** What a process uses of the host is read every few seconds; later it tells of the past. */
+/** CPU use is read every few seconds; older readings are out of date. */
 const CORES_KEPT_MS = 15_000
 
 export function work(): Work {
@@ -47,7 +44,7 @@ export function work(): Work {
   }
 }
 
-/** A collective that waits shows full use at little power, so both have to be there. */
+/** A waiting collective shows full utilization at low power, so both must be high. */
 export function noteWork(state: Work, sample: GpuSample, nowMs: number, isStepping: boolean): void {
   const { utilizationRatio, powerWatts, pcieTxBytesPerSecond: sent } = sample
   const isCopy = sent !== null && sent >= Math.max(COPY_BYTES_PER_SECOND, COPY_FACTOR * (state.sentBytesPerSecond ?? sent))
@@ -65,7 +62,7 @@ export function noteWork(state: Work, sample: GpuSample, nowMs: number, isSteppi
   if (state.watts === null || powerWatts === null || powerWatts >= SHARE * state.watts) state.workedMs = nowMs
 }
 
-/** Whether its silence would tell anything. */
+/** Whether its silence would mean anything. */
 export function isBusy(state: Work): boolean {
   return state.ratio !== null && state.ratio >= BUSY_RATIO
 }
@@ -74,7 +71,7 @@ function mean(before: Reading, value: number, weight: number): number {
   return before === null ? value : before + weight * (value - before)
 }
 
-/** The figure is a mean since the reading before, and stays until the next: a new one is known by its being different. */
+/** The reading is a mean since the one before and stays until the next: only a different value is a new one. */
 export function noteCores(state: Work, processes: readonly ProcessView[], nowMs: number): void {
   let most: Reading = null
   for (const { info } of processes) if (info !== null && info.cpuRatio !== null && info.cpuRatio > (most ?? -1)) most = info.cpuRatio
@@ -84,10 +81,7 @@ export function noteCores(state: Work, processes: readonly ProcessView[], nowMs:
   state.coresMs = nowMs
 }
 
-/**
- * Cores in use while the GPU rests, measured wholly after a moment and not long ago; 0 when there is no such reading.
- * While the GPU is busy a process may do no more than wait for it: that takes a whole core, too.
- */
+/** Cores in use while the GPU idles, measured after `sinceMs`; 0: unknown. Waiting for a busy GPU takes a whole core, so that does not count. */
 export function coresSince(state: Work, sinceMs: number, nowMs: number): number {
   if (state.now === null || state.now >= BUSY_RATIO) return 0
   return state.coresFromMs >= sinceMs && nowMs - state.coresMs <= CORES_KEPT_MS ? (state.cores ?? 0) : 0

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, process, processInfo, run as runInput, START, step, timeOf } from './inputs.fixture.ts'
 import { stall } from './stall.ts'
@@ -131,9 +131,9 @@ describe('stall', () => {
       ])
       expect(again[0]).toMatchObject({
         confidence: 0.75,
-        message: expect.stringMatching(/^Run run-1 stands still: .* It has not paused before/),
+        message: expect.stringMatching(/^Run run-1 has stalled: .* This is its first pause/),
       })
-      expect(again[2]?.message).toMatch(/makes no steps, as before, when it went on after 41 s/)
+      expect(again[2]?.message).toMatch(/makes no steps; an earlier pause lasted 41 s/)
       expect(((again[3]?.at ?? 0) - START) / 1000 - 210.1).toBeCloseTo(1.5 * 41, 0)
     })
 

@@ -1,7 +1,6 @@
-/** Training that stands still: no step for ten step times; without training figures, a GPU that fell silent in the middle of its work. */
-
+/** Training has stalled: no step for ten step times; without reported steps, a GPU that went idle in the middle of its work. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { EndedRuns } from './ended-runs.ts'
@@ -32,13 +31,13 @@ export interface StallOptions extends GpuPaceOptions, ExcuseOptions {
 
 const RUN_CAP = 32
 const GPU_CAP = 256
-/** A run that has been silent for so long is over, whatever it was. */
+/** A run that is silent for this long is over. */
 const FORGET_MS = 3_600_000
-/** A hole in the samples is not a silence of the run. */
+/** A gap in the samples is not a silence of the run. */
 const HOLE_MS = 10_000
 export const stall: DetectorKind<StallOptions> = {
   name: 'stall',
-  about: 'Training stands still: no step for ten step times, or a GPU that fell silent in the middle of its work.',
+  about: 'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'step', 'run', 'device'],
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
@@ -56,7 +55,7 @@ class StallDetector implements Detector {
   readonly #past = new EndedRuns()
   readonly #time = observedTime()
   #intervalMs = 0
-  /** Counts every change of who is on the GPUs. */
+  /** Counts changes of the processes on the GPUs. */
   #pidsVersion = 0
 
   constructor(options: StallOptions) {
@@ -145,7 +144,7 @@ class StallDetector implements Detector {
     if (this.#past.isPast(step)) return NO_FINDINGS
     let run = this.#runs.get(step.run)
     if (!run) {
-      // Steps that were spooled and come hours later tell nothing about now.
+      // Spooled steps that arrive hours later say nothing about now.
       if (this.#time.lastAt - step.at > FORGET_MS) return NO_FINDINGS
       run = this.#runs.keep(step.run, pace(step, this.#time, this.#facts.get(step.run)))
     } else if (!moveOn(run, step, this.#time, limitOf(run, this.#options))) return NO_FINDINGS
@@ -155,7 +154,7 @@ class StallDetector implements Detector {
     }
     if (run.said === null) return NO_FINDINGS
     run.said = null
-    return this.#book.resolve(this.#book.key(subjectOf({ run: run.run })), step.at, `Run ${run.run} moves again: step ${step.step}.`)
+    return this.#book.resolve(this.#book.key(subjectOf({ run: run.run })), step.at, `Run ${run.run} makes steps again: step ${step.step}.`)
   }
 
   #run(run: Run): readonly Finding[] {
@@ -177,7 +176,7 @@ class StallDetector implements Detector {
   }
 
   #judge(run: Pace, sample: GpuSample): readonly Finding[] {
-    // What a step's clock says beyond now is its error.
+    // A step from the future has a wrong clock.
     run.progressMs = Math.min(run.progressMs, this.#time.ms)
     const silentMs = this.#time.ms - run.progressMs
     const limitMs = limitOf(run, this.#options)
@@ -189,7 +188,7 @@ class StallDetector implements Detector {
     if (left === 0 && (run.pids.length > 0 || !isAnyMemoryHeld(this.#gpus.values())))
       return this.#drop(run.run, sample.at, 'has left its GPUs')
     if (left < run.pids.length && this.#isLeftToOthers(run, limitMs)) return this.#drop(run.run, sample.at, 'has left its GPU to others')
-    // What was called a stall is one until a step comes: a little work in between is no news.
+    // A stall lasts until a step comes, whatever the GPU does in between.
     const excuse = run.said === 'warning' ? null : this.#excuse(run, silentMs, limitMs)
     const severity = excuse === null ? 'warning' : 'info'
     run.said = severity
@@ -209,10 +208,7 @@ class StallDetector implements Detector {
     return excuseOf({ run, nowMs, silentMs, limitMs, workedMs: lastWorked(run, this.#gpus.values()), copiedMs, cores }, this.#options)
   }
 
-  /**
-   * A process has gone since the last step, another run moves on, and every GPU that still has a process works: the run has ended without a word.
-   * A rank that was lost leaves others behind that wait.
-   */
+  /** A process left, another run makes steps, and every GPU in use works: the run ended silently. (A lost rank leaves others behind that wait.) */
   #isLeftToOthers(run: Pace, limitMs: number): boolean {
     const now = this.#time.ms
     const roomMs = 2 * this.#intervalMs
@@ -231,13 +227,13 @@ class StallDetector implements Detector {
     const holder = largest(processes)
     const before = state.pid
     const severity = quietness(state, sample, holder, this.#time.ms, this.#options)
-    // Where steps are reported they tell it better and sooner.
+    // Reported steps show it better and sooner.
     const raised = this.#runs.size > 0 ? null : severity
     if (raised === null && state.said === null) return NO_FINDINGS
     if (raised === null || before !== state.pid) {
       state.said = null
       const subject = subjectOf({ gpu: gpu.id, pid: before })
-      return this.#book.resolve(this.#book.key(subject), sample.at, `The silence on GPU ${gpu.label} is over.`)
+      return this.#book.resolve(this.#book.key(subject), sample.at, `GPU ${gpu.label} is not idle anymore.`)
     }
     state.said = raised
     const quietMs = this.#time.ms - state.workedMs

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DetectorInput } from '../core/kinds.ts'
+import type { DetectorInput } from '../core/detector-contract.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { gpu, START, step } from './inputs.fixture.ts'
 import { random } from './random.fixture.ts'

@@ -1,9 +1,7 @@
-/**
- * A rank that is slower than its peers. In data-parallel training everybody waits for the slowest, so that step times are alike:
- * where ranks tell how long they waited, the time without waiting is compared.
- */
+/** A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared, where reported. */
+
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
@@ -16,7 +14,7 @@ export interface StragglerOptions {
   readonly meanSteps: number
   readonly cusumSlack: number
   readonly cusumLimit: number
-  /** The limit grows with the noise of the rank: of so many standard deviations. */
+  /** The limit is at least this many standard deviations of the rank. */
   readonly cusumSigmas: number
   readonly clip: number
   readonly baselineSteps: number
@@ -26,14 +24,14 @@ interface Rank {
   readonly rank: number
   readonly stage: number
   steps: number
-  /** Own usual log ratio to the peers, and its variance. */
+  /** Usual log ratio to the peers, and its variance. */
   mean: number
   variance: number
   cusum: number
   /** The last log ratios. */
   recent: number[]
   open: boolean
-  /** Steps in a row without reason for alarm. */
+  /** Normal steps in a row. */
   calm: number
 }
 
@@ -51,7 +49,7 @@ interface RunRanks {
 const RANK_CAP = 1024
 const ROUND_CAP = 8
 const CALM_STEPS = 20
-/** What trainers call the time spent waiting for other ranks. */
+/** Names that trainers use for the wait for other ranks. */
 const WAIT_PHASES = ['wait', 'sync', 'communication', 'comm', 'allreduce', 'all_reduce', 'barrier']
 
 export const straggler: DetectorKind<StragglerOptions> = {
@@ -171,7 +169,7 @@ function weigh(
   let sum = 0
   for (const one of rank.recent) sum += one
   const mean = sum / rank.recent.length
-  // Two ranks have no majority: there the slower one is simply the slower one, and only a lasting difference counts.
+  // Of two ranks one is always slower: only a lasting difference counts.
   const changed = peers > 2 && rank.cusum > Math.max(options.cusumLimit, options.cusumSigmas * sigma)
   const slow = rank.recent.length >= options.meanSteps && mean > Math.log(options.ratio)
   const subject = subjectOfRun(run.id, rank.rank)
@@ -179,7 +177,7 @@ function weigh(
     rank.calm++
     if (!rank.open || rank.calm < CALM_STEPS) return NO_FINDINGS
     rank.open = false
-    return book.resolve(book.key(subject), at, `Rank ${rank.rank} of ${run.id} keeps up with the others again.`)
+    return book.resolve(book.key(subject), at, `Rank ${rank.rank} of run ${run.id} keeps up with the others again.`)
   }
   rank.calm = 0
   rank.open = true
@@ -197,8 +195,6 @@ function weigh(
       peers: peers - 1,
     },
     confidence: changed && slow ? 0.95 : 0.8,
-    advice: [
-      'Everybody waits for this rank. Look at its GPU for heat, throttling or a second process, and at its host for load and a slow disk.',
-    ],
+    advice: ['All ranks wait for this one. Check its GPU for heat, throttling or a second process, and its host for load or a slow disk.'],
   })
 }

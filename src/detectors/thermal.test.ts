@@ -24,7 +24,7 @@ describe('thermal', () => {
   it('says that it assumes a limit where the card tells none', () => {
     const [found] = run([device({ temperatureSlowdownCelsius: null, temperatureMaxCelsius: null }), ...heat(86, 60)])
     expect(found?.severity).toBe('warning')
-    expect(found?.message).toContain('does not tell its own limit')
+    expect(found?.message).toContain('does not report its limit')
     expect(found?.confidence).toBeLessThan(0.7)
   })
 

@@ -1,5 +1,5 @@
-/** Too hot: measured against the card's own slowdown temperature, not against a number that fits some cards. */
-import type { DetectorKind } from '../core/kinds.ts'
+/** Too hot: compared with the slowdown temperature of the card itself, not with a fixed number. */
+import type { DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuInfo, Reading, Severity } from '../core/model.ts'
 import { evidenceLevel } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
@@ -20,23 +20,20 @@ interface ThermalState {
   readonly critical: Span
   readonly warning: Span
   readonly notice: Span
-  /** Severity of the open finding: leaving it takes a few degrees more. */
+  /** Severity of the open finding, for hysteresis. */
   said: Severity | null
 }
 
-const ADVICE = [
-  'Check fans, air flow and filters, and the temperature of the room.',
-  'Lower the power limit until the cause is found (nvidia-smi -pl).',
-]
+const ADVICE = ['Check fans, airflow, filters and room temperature.', 'Lower the power limit until the cause is found (nvidia-smi -pl).']
 
 export const thermal: DetectorKind<ThermalOptions> = {
   name: 'thermal',
-  about: 'A GPU is hot, measured against the temperature at which the card slows itself down.',
+  about: 'A GPU is hot, compared with the temperature at which the card slows itself down.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'device'],
   charts: [{ of: 'gpu', field: 'temperatureCelsius', title: 'GPU temperature', unit: 'celsius', limit: slowdownLevel }],
   defaults: THRESHOLDS.thermal,
-  // The notice level is information on a card that tells its own limit, and all there is on one that does not.
+  // On a card that does not report its limit the notice level is all there is, so it alerts.
   alertSeverity: ({ severity, evidence }) => (severity === 'info' && evidence.limit_known === false ? 'warning' : severity),
   create: (options) =>
     watchGpus<ThermalState>('thermal', {
@@ -86,7 +83,7 @@ function over(temperature: Reading, limit: Reading): number {
   return temperature === null || limit === null ? Number.NEGATIVE_INFINITY : temperature - limit
 }
 
-/** What the finding was judged by; where it does not say, the card's own limit. */
+/** The limit that the finding was judged by, else the card's own. */
 function slowdownLevel(finding: Finding, info: GpuInfo | undefined): Reading {
   return evidenceLevel('limit_celsius')(finding, info) ?? info?.temperatureSlowdownCelsius ?? null
 }
@@ -103,7 +100,7 @@ function temperatures(core: Reading, memory: Reading): string {
 }
 
 function against(facts: GpuFacts | null, limit: number): string {
-  if (typeof facts?.slowdownCelsius === 'number') return `the card slows itself down at ${limit} °C`
-  if (typeof facts?.maxCelsius === 'number') return `the card's highest working temperature is ${limit} °C`
-  return `the card does not tell its own limit, so ${limit} °C is assumed`
+  if (typeof facts?.slowdownCelsius === 'number') return `it slows itself down at ${limit} °C`
+  if (typeof facts?.maxCelsius === 'number') return `its maximum operating temperature is ${limit} °C`
+  return `the card does not report its limit, so ${limit} °C is assumed`
 }

@@ -1,32 +1,31 @@
-/** Every default threshold in one table. Detectors take their defaults from here, and alert rules for Prometheus are made from it. */
+/** All default thresholds: detectors use them, and the alert rules for Prometheus are made from them. */
 const GIB = 1024 ** 3
 
 export const THRESHOLDS = {
   idleHolding: { minutes: 30, memoryBytes: GIB },
   intruder: {
     learnMinutes: 5,
-    /** A process owns its GPU from this size … */
+    /** A process owns its GPU from this size and age on: what starts together belongs together. */
     holderMemoryBytes: GIB,
-    /** … and age on: what starts together belongs together. */
     holderSeconds: 5,
   },
   zombie: { seconds: 60, memoryBytes: 64 * 1024 * 1024 },
   stall: {
     stepTimes: 10,
-    /** With a sample every 100 ms a stall is so known within ten step times and two seconds. */
+    /** With a sample every 100 ms a stall is reported within ten step times and two seconds. */
     graceSeconds: 1.8,
-    /** A GPU that works on without steps evaluates; for longer than this it is a warning all the same. */
+    /** A GPU that keeps working without steps evaluates; longer than this is a warning anyway. */
     evaluationSeconds: 600,
-    /** A GPU that has just sent its state to the host writes a checkpoint; so long it may take. */
+    /** A GPU that just sent its state to the host saves a checkpoint, which may take this long. */
     checkpointSeconds: 30,
-    /** At the end of an epoch, at a round step, or while its process works on the host, a run may pause for so long. */
+    /** A run may pause this long at the end of an epoch, at a round step, or while its process works on the host. */
     pauseSeconds: 120,
-    /** Without training figures: how long a GPU must have worked, how hard, and then rested. */
+    /** Without reported steps: how hard and how long a GPU must have worked, and then idled. */
     busyRatio: 0.5,
     busySeconds: 10,
     quietSeconds: 10,
     longestPauseFactor: 3,
-    /** From here on the silence of a process that worked for long is a warning, not information. */
+    /** From here on it is a warning, not information. */
     certainBusySeconds: 600,
     certainQuietSeconds: 300,
   },
@@ -34,9 +33,9 @@ export const THRESHOLDS = {
   thermal: {
     /** Below the card's own slowdown temperature. */
     marginCelsius: 5,
-    /** The seeds' level, information only: modern cards are made for it. */
+    /** Information only: modern cards are made for it. */
     noticeCelsius: 80,
-    /** For cards that do not tell their limit. */
+    /** For cards that do not report their limit. */
     fallbackCelsius: 90,
     hysteresisCelsius: 3,
     holdSeconds: 30,
@@ -49,7 +48,7 @@ export const THRESHOLDS = {
   remap: { settleSeconds: 10 },
   gpuLost: { settleSeconds: 5, errorHoldSeconds: 30, missingSeconds: 60, missingIntervals: 10 },
   driverStuck: { restarts: 3 },
-  /** Seconds without a sample from a source that calls itself well. */
+  /** Seconds without a sample from a source that says it is ok. */
   sourceStale: { staleSeconds: 60, clearSeconds: 30 },
   /** Share of the disk of the log folder in use. */
   disk: { fullRatio: 0.95, clearRatio: 0.93, criticalRatio: 0.99 },
@@ -71,6 +70,6 @@ export const THRESHOLDS = {
   lossPlateau: { blockSteps: 100, blocks: 16, minImprovementRatio: 0.005 },
   gradExplosion: { norm: 10, certainNorm: 100 },
   straggler: { ratio: 1.25, meanSteps: 10, cusumSlack: 0.05, cusumLimit: 0.6, cusumSigmas: 12, clip: 0.3, baselineSteps: 30 },
-  /** Share of the card's memory in use: the seeds' THRESHOLD and their OOM monitor's 85%. */
+  /** Shares of the GPU's memory in use. */
   memory: { levelRatio: 0.8, levelGapRatio: 0.02, oomRatio: 0.85, fullRatio: 0.95, holdMinutes: 10 },
 } as const

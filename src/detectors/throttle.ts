@@ -1,7 +1,7 @@
 /** Clocks held down by heat or by the card's own protection; a software power cap is normal under load and only information. */
 
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { CLOCK_REASON } from '../core/gpu-words.ts'
-import type { DetectorKind } from '../core/kinds.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import { CLOCK_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
@@ -23,7 +23,7 @@ const THERMAL = CLOCK_REASON.softwareThermal | CLOCK_REASON.hardwareThermal
 
 export const throttle: DetectorKind<ThrottleOptions> = {
   name: 'throttle',
-  about: 'The clocks of a GPU are held down by heat or by its own protection; a software power cap is information only.',
+  about: 'The clocks of a GPU are slowed down by heat or by its own protection; a software power cap is information only.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'device'],
   patienceSeconds: 300,
@@ -35,7 +35,7 @@ export const throttle: DetectorKind<ThrottleOptions> = {
       sample(gpu, sample, _processes, book) {
         const reasons = sample.clockEventReasons
         if (reasons === null) return NO_FINDINGS
-        // The power brake sets the hardware slowdown bit as well; that is power_brake's to say.
+        // The power brake sets the hardware slowdown bit, too; power_brake reports that.
         const slowdown = (reasons & CLOCK_REASON.hardwareSlowdown) !== 0 && (reasons & CLOCK_REASON.hardwarePowerBrake) === 0
         const heatMs = pour(gpu.state.heat, slowdown || (reasons & THERMAL) !== 0, gpu.time.ms, options.holdSeconds * 1000)
         const capMs = pour(
@@ -63,13 +63,14 @@ export const throttle: DetectorKind<ThrottleOptions> = {
             power_watts: sample.powerWatts,
           },
           confidence: severity === 'warning' ? 0.95 : 0.8,
-          advice: severity === 'warning' ? ['Check cooling and power supply of this card; training on it is slower than it could be.'] : [],
+          advice:
+            severity === 'warning' ? ['Check the cooling and power supply of this card; training on it is slower than it could be.'] : [],
         })
       },
     }),
 }
 
-/** Raised when the bucket is at its mark, kept until it is empty. */
+/** Starts when the bucket is full, ends when it is empty. */
 function severityOf(heatMs: number, capMs: number, open: Severity | null, options: ThrottleOptions): Severity | null {
   if (heatMs >= options.holdSeconds * 1000 || (open === 'warning' && heatMs > 0)) return 'warning'
   return capMs >= options.powerCapHoldSeconds * 1000 || (open !== null && capMs > 0) ? 'info' : null

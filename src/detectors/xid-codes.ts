@@ -1,4 +1,4 @@
-/** What XIDs mean, in words, and how bad they are. Those not listed are a warning: unknown is not harmless. */
+/** What XID errors mean and how bad they are. Unlisted ones are a warning: unknown is not harmless. */
 import type { Severity } from '../core/model.ts'
 
 export interface XidMeaning {
@@ -7,9 +7,9 @@ export interface XidMeaning {
   readonly advice: string
 }
 
-const APPLICATION = 'The program on the GPU made a mistake; look at its own error message. The card is most likely fine.'
-const RESET = 'Drain the GPU and reset it; if it comes back, have the card looked at.'
-const REPLACE = 'Stop using this GPU, keep the kernel log, and have the card replaced if it happens again.'
+const APPLICATION = 'A bug in the program on the GPU: check its error message. The card is most likely fine.'
+const RESET = 'Drain the GPU and reset it; if the error returns, have the card checked.'
+const REPLACE = 'Stop using this GPU, keep the kernel log, and replace the card if it happens again.'
 
 function xid(severity: Severity, meaning: string, advice: string): XidMeaning {
   return { severity, meaning, advice }
@@ -19,7 +19,7 @@ export const XID_MEANINGS: ReadonlyMap<number, XidMeaning> = new Map([
   [8, xid('warning', 'the GPU stopped processing a program', APPLICATION)],
   [11, xid('warning', 'an invalid command reached the GPU', APPLICATION)],
   [13, xid('warning', 'a program on the GPU raised an exception (often an index out of bounds)', APPLICATION)],
-  [31, xid('warning', 'a program on the GPU touched memory that is not its own', APPLICATION)],
+  [31, xid('warning', 'a program on the GPU accessed memory that is not its own', APPLICATION)],
   [32, xid('warning', 'a corrupted command stream reached the GPU', APPLICATION)],
   [43, xid('info', 'the driver stopped a program that had faulted', APPLICATION)],
   [44, xid('critical', 'a fault inside the graphics engine', RESET)],
@@ -27,16 +27,13 @@ export const XID_MEANINGS: ReadonlyMap<number, XidMeaning> = new Map([
   [48, xid('critical', 'an uncorrectable memory error (double bit)', REPLACE)],
   [61, xid('critical', 'an internal microcontroller stopped', RESET)],
   [62, xid('critical', 'an internal microcontroller halted', RESET)],
-  [63, xid('warning', 'a failing memory row was marked for remapping', 'Reset the GPU at the next chance so that the row is replaced.')],
+  [63, xid('warning', 'a failing memory row was marked for remapping', 'Reset the GPU when it is free, so that the row is remapped.')],
   [64, xid('critical', 'a failing memory row could not be recorded for remapping', REPLACE)],
   [68, xid('warning', 'the video decoder raised an exception', APPLICATION)],
   [69, xid('warning', 'the graphics engine refused a command', APPLICATION)],
-  [
-    74,
-    xid('critical', 'an NVLink error', 'Check the other GPUs for the same; reset, and have the bridge or board looked at if it returns.'),
-  ],
+  [74, xid('critical', 'an NVLink error', 'Check the other GPUs for it; reset, and have the bridge or board checked if it returns.')],
   [79, xid('critical', 'the GPU has fallen off the bus', 'The GPU cannot be reached: reboot the server; check power, seating and heat.')],
-  [92, xid('warning', 'many corrected memory errors', 'Watch the ECC counters; plan a replacement if they go on rising.')],
+  [92, xid('warning', 'many corrected memory errors', 'Watch the ECC counters; plan a replacement if they keep rising.')],
   [
     94,
     xid(
@@ -47,13 +44,13 @@ export const XID_MEANINGS: ReadonlyMap<number, XidMeaning> = new Map([
   ],
   [95, xid('critical', 'an uncorrectable memory error that could not be contained', REPLACE)],
   [109, xid('warning', 'a context switch took too long', APPLICATION)],
-  [119, xid('critical', "the GPU's system processor did not answer", RESET)],
+  [119, xid('critical', "the GPU's system processor did not respond", RESET)],
   [120, xid('critical', "the GPU's system processor failed", RESET)],
   [140, xid('critical', 'an unrecovered memory error', REPLACE)],
 ])
 
 export const UNKNOWN_XID: XidMeaning = xid(
   'warning',
-  'a driver error that is not in our table',
+  'a driver error that gpuwarden does not know',
   "Look the number up in the vendor's list of XID errors.",
 )

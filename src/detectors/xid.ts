@@ -1,7 +1,6 @@
-/** XID errors: events with a time, which are over by themselves when none has come for a while. */
-
+/** XID errors: events, so a finding ends when none has come for a while. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorKind } from '../core/kinds.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -36,7 +35,7 @@ function createXid(activeMs: number): Detector {
   let nowAt = 0
 
   function happened(event: GpuEvent): readonly Finding[] {
-    // The kernel's log is read from boot on: what is long past is not news.
+    // The kernel log is read from boot on: old events are not news.
     if (event.event !== 'xid' || (nowAt > 0 && event.at < nowAt - activeMs)) return NO_FINDINGS
     const code = event.code
     const { severity, meaning, advice } = (code === null ? undefined : XID_MEANINGS.get(code)) ?? UNKNOWN_XID
@@ -73,7 +72,7 @@ function createXid(activeMs: number): Detector {
       if (at - entry.lastAt < activeMs) continue
       seen.delete(key)
       ended ??= []
-      ended.push(...book.resolve(key, at, `No further XID of this kind for ${Math.round(activeMs / 60_000)} minutes.`))
+      ended.push(...book.resolve(key, at, `No more XID errors of this kind for ${Math.round(activeMs / 60_000)} min.`))
     }
     return ended ?? NO_FINDINGS
   }

@@ -1,6 +1,7 @@
-/** Memory held by a process that is gone, or that hangs in the kernel and cannot be ended. */
+/** Memory held by a process that is gone, or that hangs in the kernel and cannot be killed. */
+
+import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
-import type { DetectorInput, DetectorKind } from '../core/kinds.ts'
 import type { Finding, GpuSample, ProcessView } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
@@ -16,13 +17,13 @@ type Trouble = 'gone' | 'D' | 'Z'
 
 interface Suspect {
   readonly pid: number
-  /** It has been looked up with success before: so it was ours to see. */
+  /** It was found in /proc before, so it is in our namespace. */
   known: boolean
   user: string | null
   trouble: Trouble | null
   fromMs: number
   seenMs: number
-  /** Looks of the host source since the trouble began: two at least, not to mistake a race for a death. */
+  /** Looks of the host source since then: at least two, so that a race is not taken for a death. */
   looks: number
   lastLook: number
 }
@@ -54,7 +55,7 @@ export const zombie: DetectorKind<ZombieOptions> = {
       const state = process.info?.state ?? null
       if (state === 'D' || state === 'Z') return state
       if (process.info !== null || !host.canLook) return null
-      // A stranger's PID may belong to another namespace; where others are found, a missing one is really missing.
+      // An unknown PID may belong to another namespace; where others are found, a missing one is really gone.
       return suspect.known || host.found > 0 ? 'gone' : null
     }
 
@@ -73,7 +74,7 @@ export const zombie: DetectorKind<ZombieOptions> = {
         suspect.looks = 0
         suspect.lastLook = host.looks
         return open
-          ? book.resolve(key(gpu, suspect, book), sample.at, `Process ${suspect.pid} on ${gpuName(gpu)} is well again.`)
+          ? book.resolve(key(gpu, suspect, book), sample.at, `Process ${suspect.pid} on ${gpuName(gpu)} is ok again.`)
           : NO_FINDINGS
       }
       if (trouble === null) return NO_FINDINGS
@@ -125,7 +126,7 @@ function farewell(gpu: Watched, at: number, book: FindingBook): readonly Finding
     if (book.size > 0)
       findings = both(
         findings,
-        book.resolve(key(gpu, suspect, book), at, `${gpuName(gpu)} has its memory back from process ${suspect.pid}.`),
+        book.resolve(key(gpu, suspect, book), at, `${gpuName(gpu)} got its memory back from process ${suspect.pid}.`),
       )
   }
   return findings
@@ -134,7 +135,7 @@ function farewell(gpu: Watched, at: number, book: FindingBook): readonly Finding
 const WORDS: Readonly<Record<Trouble, string>> = {
   gone: 'which no longer exists',
   D: 'which hangs in the kernel (state D)',
-  Z: 'which is dead but not yet collected by its parent (state Z)',
+  Z: 'which has ended but was not collected by its parent (state Z)',
 }
 
 function draft(gpu: Watched, suspect: Suspect, trouble: Trouble, process: ProcessView, at: number, heldMs: number) {
@@ -142,14 +143,14 @@ function draft(gpu: Watched, suspect: Suspect, trouble: Trouble, process: Proces
   return {
     severity: 'warning' as const,
     since: at - heldMs,
-    message: `${formatBytes(memoryBytes)} on ${gpuName(gpu)} are held by process ${suspect.pid}, ${WORDS[trouble]}, for ${formatDuration(heldMs)}.`,
+    message: `${formatBytes(memoryBytes)} on ${gpuName(gpu)} has been held for ${formatDuration(heldMs)} by process ${suspect.pid}, ${WORDS[trouble]}.`,
     evidence: { state: trouble, memory_used_bytes: memoryBytes, seconds: Math.round(heldMs / 1000), user: suspect.user },
     confidence: trouble === 'gone' && !suspect.known ? 0.6 : 0.9,
     advice:
       trouble === 'D'
-        ? ['It waits for the driver or a disk and cannot be killed; look at dmesg. Often only a reset of the GPU or a reboot helps.']
+        ? ['It waits for the driver or a disk and cannot be killed; check dmesg. Often only a GPU reset or a reboot helps.']
         : [
-            'Look for a child or parent that still has the GPU open (fuser -v /dev/nvidia*) and end that.',
+            'Look for a child or parent that still has the GPU open (fuser -v /dev/nvidia*) and stop it.',
             'If there is none, reset the GPU.',
           ],
   }

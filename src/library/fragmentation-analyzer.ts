@@ -1,5 +1,4 @@
-/** Says where GPU memory is, and how much of it training runs lose to fragmentation. */
-
+/** Shows where GPU memory is, and how much of it is fragmented in training runs. */
 import { FragmentationBook, type FragmentationFigures } from '../report/fragmentation-report.ts'
 import { deviceSet, MemoryMonitoring, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
 
@@ -14,7 +13,7 @@ export class FragmentationAnalyzer extends MemoryMonitoring {
     this.#book = book
   }
 
-  /** `runs` is empty where no run told what its allocator holds. */
+  /** `runs` is empty when no run reported its allocator. */
   analyze(): FragmentationFigures {
     return this.#book.figures()
   }

@@ -1,4 +1,4 @@
-/** The library: the same sampling as the program, as an object to start, iterate over and stop. */
+/** The same sampling as the program, as an object to start, iterate over and stop. */
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { loadConfig } from '../agent/config.ts'
@@ -8,13 +8,13 @@ import type { HubEvent } from '../core/kinds.ts'
 import type { GpuEvent, GpuInfo, GpuSample, HostSample, ProcessView, SourceHealth } from '../core/model.ts'
 
 export interface GPUMonitorOptions {
-  /** Which GPU, or GPUs, by index; all when not given. */
+  /** GPU indexes; all by default. */
   readonly gpuIndex?: number | readonly number[]
   /** Seconds between samples, from 0.1. */
   readonly sampleInterval?: number
   /** auto (default), nvidia, amd, demo or replay:PATH. */
   readonly source?: string
-  /** How many samples history() and a slow reader of the iteration keep. */
+  /** How many samples history() and a slow iteration keep. */
   readonly historySize?: number
 }
 
@@ -32,7 +32,7 @@ export interface GPUMonitorEvents {
   event: [event: GpuEvent]
   devices: [devices: readonly GpuInfo[]]
   health: [health: readonly SourceHealth[]]
-  /** Nothing more will come: stop() was called, or a recording is over. */
+  /** stop() was called, or a recording is over. */
   end: []
 }
 
@@ -49,7 +49,7 @@ export class GPUMonitor extends EventEmitter<GPUMonitorEvents> implements AsyncI
     this.#options = options
   }
 
-  /** Resolves when the GPUs are open. Rejects with a Failure that says what to do when they cannot be. */
+  /** Resolves when the GPUs are open. Rejects with a Failure that says what to do. */
   async start(): Promise<void> {
     if (this.#sampling) return
     const { gpuIndex, sampleInterval, source } = this.#options
@@ -88,7 +88,7 @@ export class GPUMonitor extends EventEmitter<GPUMonitorEvents> implements AsyncI
     return [...this.#infos.values()]
   }
 
-  /** How the sources are doing; empty before start() and after stop(). */
+  /** Health of the sources; empty before start() and after stop(). */
   health(): readonly SourceHealth[] {
     return this.#sampling?.supervisor.health() ?? []
   }
@@ -98,7 +98,7 @@ export class GPUMonitor extends EventEmitter<GPUMonitorEvents> implements AsyncI
     return this.#kept
   }
 
-  /** Samples as they come; ends with stop(). A reader that is slower than the GPUs loses the oldest. Starts the monitor if need be. */
+  /** Samples as they come; ends with stop(). A slow reader loses the oldest. Starts the monitor if needed. */
   async *[Symbol.asyncIterator](): AsyncGenerator<MonitorSample, void, undefined> {
     const queue: MonitorSample[] = []
     let isOver = false

@@ -1,14 +1,13 @@
-/** Tells whether GPU memory leaks, or the host memory of processes that use GPUs. */
-
+/** Checks whether GPU memory leaks, or the host memory of processes that use GPUs. */
 import { EXIT, Failure } from '../core/failure.ts'
 import { leak } from '../detectors/leak.ts'
 import { type LeakVerdict, LeakVerdicts } from '../report/leak-verdicts.ts'
 import { callSafely, deviceSet, MemoryMonitoring, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
 
 export interface LeakDetectorOptions extends MemoryToolOptions {
-  /** Growth below this many MB (1024 × 1024 bytes) is not called a leak; 100 when not given. */
+  /** Growth below this many MB (1024 × 1024 bytes) is no leak; 100 by default. */
   readonly threshold?: number
-  /** Is told of each leak when it is found. */
+  /** Called for each leak. */
   readonly warningCallback?: (verdict: LeakVerdict) => void
 }
 
@@ -29,7 +28,7 @@ export class LeakDetector extends MemoryMonitoring {
     this.#verdicts = verdicts
   }
 
-  /** The verdict of each GPU, process and run, as far as the time so far can tell. */
+  /** The verdict for each GPU, process and run so far. */
   checkForLeaks(): readonly LeakVerdict[] {
     return this.#verdicts.verdicts()
   }

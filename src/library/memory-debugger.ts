@@ -10,15 +10,13 @@ import { callSafely, deviceSet, MemoryMonitoring, MemoryTool, type MemoryToolOpt
 import { checkedThreshold, DEFAULT_OOM_THRESHOLD } from './oom-detector.ts'
 
 export interface MemoryDebuggerOptions extends MemoryToolOptions {
-  /** Percent; 85 when not given. */
+  /** Percent; 85 by default. */
   readonly oomThreshold?: number
-  /** MB; 100 when not given. */
+  /** MB; 100 by default. */
   readonly leakThreshold?: number
-  /** Is told of every OOM warning. */
   readonly warningCallback?: (prediction: OomPrediction) => void
-  /** Is told of every leak that is found. */
   readonly leakCallback?: (verdict: LeakVerdict) => void
-  /** Is told of everything that any detector says. */
+  /** Called for every finding of every detector. */
   readonly findingCallback?: (finding: Finding) => void
 }
 
@@ -62,7 +60,6 @@ export class MemoryDebugger extends MemoryMonitoring {
     this.#tool = tool
   }
 
-  /** What is known by now; may be asked at any time. */
   getStatusReport(): MemoryDebuggerReport {
     return {
       ...this.#profile.report(this.#tool.gpus(), this.#tool.processes(), this.#tool.lastAt),

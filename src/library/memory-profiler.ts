@@ -17,7 +17,6 @@ export class MemoryProfiler extends MemoryMonitoring {
     this.#tool = tool
   }
 
-  /** What is known by now; may be asked at any time. */
   getStatusReport(): MemoryProfileReport {
     return this.#profile.report(this.#tool.gpus(), this.#tool.processes(), this.#tool.lastAt)
   }

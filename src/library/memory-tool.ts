@@ -1,30 +1,31 @@
 /** What the memory classes of the library share: their options, and starting and stopping. */
 import { writeFile } from 'node:fs/promises'
 import { loadConfig } from '../agent/config.ts'
-import type { DetectorKind, GpuView, Log } from '../core/kinds.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
+import type { GpuView, Log } from '../core/kinds.ts'
 import type { ProcessView } from '../core/model.ts'
 import type { MemoryProfile, MemoryProfileReport } from '../report/memory-profile.ts'
 import { profileHtml } from '../report/profile-html.ts'
 import { type MemoryObserver, MemoryWatch } from './memory-watch.ts'
 
 export interface MemoryToolOptions {
-  /** Which GPUs, by index; all when not given. */
+  /** GPU indexes; all by default. */
   readonly devices?: readonly number[]
-  /** Seconds between samples, from 0.1, which is the default. */
+  /** Seconds between samples; at least 0.1, the default. */
   readonly samplingInterval?: number
   /** auto (default), nvidia, amd, demo or replay:PATH. */
   readonly source?: string
-  /** What happens to simulated GPUs: healthy, leak, oom … */
+  /** Scenario of simulated GPUs: healthy, leak, oom … */
   readonly demoScenario?: string
-  /** How fast a recording is played: 1, 10, … or max, which is the default. */
+  /** Speed of a recording: 1, 10, … or max, the default. */
   readonly replaySpeed?: number | 'max'
-  /** Is told what happens inside; nobody when not given. */
+  /** Silent by default. */
   readonly log?: Log
 }
 
 const DEFAULT_INTERVAL = 0.1
 
-/** One stretch of monitoring. stop() may be called whether or not start() was waited for. */
+/** stop() may be called before start() has resolved. */
 export class MemoryTool {
   readonly #options: MemoryToolOptions
   readonly #observers: readonly MemoryObserver[]
@@ -39,7 +40,6 @@ export class MemoryTool {
     this.#kinds = kinds
   }
 
-  /** Whether it is running now. */
   get isMonitoring(): boolean {
     return this.#started !== null && !this.#isStopped
   }
@@ -76,7 +76,7 @@ export class MemoryTool {
   async stop(): Promise<void> {
     if (this.#started === null || this.#isStopped) return
     this.#isStopped = true
-    // How the start went is for whoever waits for start(); here it only must be over.
+    // The caller of start() gets its error; here it only has to be over.
     await Promise.allSettled([this.#started])
     await this.#watch?.stop()
   }
@@ -95,7 +95,7 @@ export class MemoryTool {
     return this.#watch?.processes() ?? []
   }
 
-  /** Of the latest sample; this moment before there is one. */
+  /** Of the latest sample, or now. */
   get lastAt(): number {
     return this.#watch?.lastAt ?? Date.now()
   }
@@ -136,7 +136,7 @@ export function deviceSet(devices: readonly number[] | undefined): ReadonlySet<n
   return devices === undefined ? null : new Set(devices)
 }
 
-/** A callback that throws must not end the monitoring, nor may its fault be lost: it surfaces as any other of the program. */
+/** A callback that throws must not end the monitoring, but its error must surface. */
 export function callSafely<T>(callback: ((value: T) => void) | undefined, value: T): void {
   if (callback === undefined) return
   try {

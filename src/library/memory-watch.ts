@@ -1,16 +1,17 @@
-/** GPUs, the detectors, and whoever looks on, for a while: what the memory commands and the memory classes of the library stand on. */
+/** GPUs, detectors and observers for a while: the base of the memory commands and of the memory classes. */
 import { randomBytes } from 'node:crypto'
 import type { ConfigValues } from '../agent/config.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
 import { type Opened, Sampling } from '../agent/sampling.ts'
+import type { DetectorKind } from '../core/detector-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
-import type { DetectorKind, GpuView, HubEvent, Log } from '../core/kinds.ts'
+import type { GpuView, HubEvent, Log } from '../core/kinds.ts'
 import type { Finding, GpuInfo, ProcessView, Reading, TrainingStep } from '../core/model.ts'
 import { createEngine, type Engine } from '../detectors/engine.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
 
-/** Sees everything: each event before what is concluded from it. */
+/** Sees each event before the findings from it. */
 export interface MemoryObserver {
   accept(event: HubEvent): void
   acceptFinding?(finding: Finding): void
@@ -19,9 +20,9 @@ export interface MemoryObserver {
 export interface MemoryWatchOptions {
   readonly values: ConfigValues
   readonly observers: readonly MemoryObserver[]
-  /** All when not given. */
+  /** All by default. */
   readonly kinds?: readonly DetectorKind[]
-  /** Of a recording, only this much from its beginning; 0 or not given: all of it. */
+  /** Only this much of a recording; 0 or none: all of it. */
   readonly recordedSeconds?: number
   readonly log?: Log
 }
@@ -46,7 +47,7 @@ export class MemoryWatch {
       this.#end = resolve
     })
     this.#sampling = new Sampling({
-      // All GPUs are watched whichever are shown: only so can it be told which of them a training run is on.
+      // All GPUs are watched, whichever are shown: otherwise the GPU of a run could not be found.
       values: { ...values, devices: null },
       log,
       runId: randomBytes(16).toString('hex'),
@@ -57,7 +58,7 @@ export class MemoryWatch {
       options: detectorOptions(values),
       disabled: values['detectors.disabled'].filter((name) => (options.kinds ?? detectors).some((kind) => kind.name === name)),
       hostname: this.#sampling.state.hostname,
-      onFailure: ({ detector, error }) => log.error({ err: error, detector }, 'a detector failed and is switched off'),
+      onFailure: ({ detector, error }) => log.error({ err: error, detector }, 'a detector failed and is off'),
     })
     this.#sampling.hub.addSink({
       name: 'memory',
@@ -65,7 +66,7 @@ export class MemoryWatch {
     })
   }
 
-  /** Throws a Failure when no GPU can be read, or when one that was asked for is not there. */
+  /** Throws a Failure when no GPU can be read, or when a requested one does not exist. */
   async start(): Promise<Opened> {
     try {
       const opened = await this.#sampling.open()
@@ -83,7 +84,7 @@ export class MemoryWatch {
     }
   }
 
-  /** Steps of a run that somebody else was told of. */
+  /** Steps that another agent received. */
   receiveSteps(steps: readonly TrainingStep[]): void {
     this.#sampling.hub.receiveSteps(steps)
   }
@@ -93,7 +94,7 @@ export class MemoryWatch {
     await this.#sampling.stop()
   }
 
-  /** The GPUs that were asked for. */
+  /** The requested GPUs. */
   gpus(): readonly GpuView[] {
     return this.#sampling.state.gpus().filter(({ info }) => this.#isShown(info))
   }
@@ -103,7 +104,7 @@ export class MemoryWatch {
     return this.#sampling.state.processes().filter((process) => shown.has(process.gpu))
   }
 
-  /** Time of the first and of the latest sample; null before there is one. */
+  /** Of the first sample; null before it. */
   get firstAt(): Reading {
     return this.#firstAt
   }
@@ -112,7 +113,7 @@ export class MemoryWatch {
     return this.#lastAt
   }
 
-  /** What is wrong with the sources, in words; empty when nothing is. */
+  /** Problems of the sources; empty when all are ok. */
   troubles(): string[] {
     return this.#sampling.state
       .health()
@@ -128,7 +129,9 @@ export class MemoryWatch {
     const there = this.#sampling.state.devices().map((info) => info.index)
     const missing = [...(this.#wanted ?? [])].filter((index) => !there.includes(index))
     if (missing.length > 0 && there.length > 0)
-      throw new Failure(`there is no GPU ${missing.join(', ')}; there are: ${[...new Set(there)].join(', ')}`, { exitCode: EXIT.noSource })
+      throw new Failure(`there is no GPU ${missing.join(', ')}; there are: ${[...new Set(there)].join(', ')}`, {
+        exitCode: EXIT.noSource,
+      })
   }
 
   #hear(event: HubEvent): void {

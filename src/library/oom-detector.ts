@@ -1,5 +1,4 @@
 /** Warns before GPU memory runs out. */
-
 import { EXIT, Failure } from '../core/failure.ts'
 import { oom } from '../detectors/oom.ts'
 import { OomAssessment, type OomPrediction } from '../report/oom-assessment.ts'
@@ -7,9 +6,9 @@ import { oomWarning } from '../report/oom-warning.ts'
 import { callSafely, deviceSet, MemoryMonitoring, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
 
 export interface OOMDetectorOptions extends MemoryToolOptions {
-  /** Percent of the memory in use from which its level alone is worth a warning; 85 when not given. */
+  /** Percent of memory in use from which the level alone is a warning; 85 by default. */
   readonly threshold?: number
-  /** Is told of every warning. Without it warnings are printed to standard error. */
+  /** Without it warnings are printed to standard error. */
   readonly warningCallback?: (prediction: OomPrediction) => void
 }
 
@@ -29,7 +28,6 @@ export class OOMDetector extends MemoryMonitoring {
     this.#assessment = assessment
   }
 
-  /** How it stands with each GPU now. */
   getStatusReport(): readonly OomPrediction[] {
     return this.#assessment.predictions()
   }

@@ -1,4 +1,4 @@
-/** A series of any length in bounded memory: when it is full, neighbours are joined; the extremes of each point stay known. */
+/** A series of any length in bounded memory: when it is full, neighbors are joined; each point keeps its extremes. */
 import type { Reading } from '../core/model.ts'
 
 const MOST_POINTS = 1200
@@ -15,7 +15,7 @@ interface Point {
   sum: number
   min: number
   max: number
-  /** Samples that this point stands for, and those of them with a value. */
+  /** Samples in this point, and those of them with a value. */
   samples: number
   values: number
 }

@@ -1,5 +1,4 @@
-/** What was found, as a table of the page. */
-
+/** The findings as a table of the page. */
 import type { Reading } from '../core/model.ts'
 import type { ReportMark } from '../core/report-page.ts'
 import { escapeHtml, tableHtml, timeHtml } from './html-text.ts'
@@ -10,7 +9,6 @@ export interface FindingRow extends ReportMark {
   readonly confidence?: number
 }
 
-/** On the time axes. */
 export function findingMarks(findings: readonly FindingRow[]): ReportMark[] {
   return findings.map(({ at, severity, detector, message, gpuIndex }) => ({ at, severity, detector, message, gpuIndex }))
 }

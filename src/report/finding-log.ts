@@ -1,13 +1,13 @@
-/** The troubles that were found in a stretch of time: each once, with its latest statement and its end. */
+/** The findings of a period: each once, with its latest message and its end. */
 import type { Finding, Reading } from '../core/model.ts'
 
 const MOST = 500
 
 /** A finding as reports write it. */
 export interface ReportedFinding {
-  /** When it was first said. */
+  /** When it was first reported. */
   readonly at: string
-  /** When it was last said; what follows is of then. */
+  /** When it was last reported; the fields below are from then. */
   readonly updated_at: string
   readonly since: string
   readonly resolved_at: string | null
@@ -27,9 +27,8 @@ export interface ReportedFinding {
 }
 
 interface Entry {
-  /** When it was first said. */
   readonly firstAt: number
-  /** The latest that says what is wrong, not that it is over. */
+  /** The latest one that was active. */
   readonly said: Finding
   readonly resolvedAt: Reading
 }
@@ -51,7 +50,7 @@ export class FindingLog {
     this.#entries.set(finding.fingerprint, { firstAt: known?.firstAt ?? finding.at, said: finding, resolvedAt: null })
   }
 
-  /** The latest statements, in the order in which the troubles were first said. */
+  /** In the order in which they were first reported. */
   list(): readonly Entry[] {
     return [...this.#entries.values()].sort((a, b) => a.firstAt - b.firstAt)
   }

@@ -1,4 +1,4 @@
-/** How often what was forecast happened, by detector, from the findings that were written down. */
+/** How often forecasts came true, by detector, from the stored findings. */
 import type { Finding } from '../core/model.ts'
 
 export interface ForecastRow {
@@ -6,24 +6,23 @@ export interface ForecastRow {
   readonly forecasts: number
   readonly cameTrue: number
   readonly didNotHappen: number
-  /** The run ended otherwise, or nobody saw the end. */
+  /** The run ended in another way, or nobody saw the end. */
   readonly unknown: number
-  /** Still open. */
   readonly open: number
-  /** Of those that came true: how long before, and by how much the time was wrong; seconds. */
+  /** Of those that came true. */
   readonly medianLeadSeconds: number | null
   readonly medianErrorSeconds: number | null
 }
 
 export interface ForecastAccuracy {
   readonly rows: readonly ForecastRow[]
-  /** Runs that ran out of memory, and those of them of which nobody had warned. */
+  /** Runs that ran out of memory, and those of them without a warning. */
   readonly outOfMemory: number
   readonly withoutWarning: number
 }
 
 export class ForecastTally {
-  /** Fingerprint → its detector, while it is open. */
+  /** Detector by fingerprint. */
   readonly #open = new Map<string, string>()
   readonly #ended: Finding[] = []
   readonly #deaths = new Map<string, Finding>()

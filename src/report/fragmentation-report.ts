@@ -1,4 +1,4 @@
-/** Where each GPU's memory is, and how much of what the runs' allocators hold is lost to fragmentation. */
+/** Where the memory of each GPU is, and how much of it is fragmented in the allocators of runs. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import { type Fragmentation, fragmentationOf } from '../core/memory/fragmentation.ts'
@@ -9,14 +9,13 @@ import type { GpuInfo, GpuSample, Reading, TrainingStep } from '../core/model.ts
 export interface RunFragmentation extends Fragmentation {
   readonly run: string
   readonly rank: number
-  /** null: on which GPU it runs cannot be told. */
+  /** null: its GPU is unknown. */
   readonly deviceId: number | null
   readonly step: number
   readonly at: number
   readonly steps: number
   readonly allocatedBytes: Reading
   readonly reservedBytes: Reading
-  /** The highest ratio that was seen, and when. */
   readonly highestRatio: Reading
   readonly highestAt: Reading
   readonly allocRetries: Reading
@@ -27,7 +26,7 @@ export interface DeviceLedger {
   readonly label: string
   readonly name: string | null
   readonly at: number
-  /** null: the device does not tell its total. */
+  /** null: the total is unknown. */
   readonly ledger: Ledger | null
   readonly runs: readonly string[]
   readonly simulated: boolean
@@ -39,7 +38,7 @@ export interface FragmentationFigures {
 }
 
 const MOST_RUNS = 64
-/** Figures of runs this far apart are not of the same moment. */
+/** Steps this far apart are not of the same moment. */
 const TOGETHER_MS = 60_000
 
 interface Followed {
@@ -53,7 +52,7 @@ interface Followed {
 interface FollowedGpu {
   readonly info: GpuInfo
   latest: GpuSample | null
-  /** As it was at the newest step of a run on it: after a run has ended nothing of it would be seen. */
+  /** At the newest step of a run on it: after the run has ended nothing of it is left to see. */
   atStep: GpuSample | null
 }
 
@@ -163,7 +162,7 @@ export class FragmentationBook {
   }
 }
 
-/** A step does not say in which process it ran: the largest processes are taken to be those of the largest allocators. */
+/** A step does not say which process it ran in: the largest processes are assumed to belong to the largest allocators. */
 function withPids<T extends { readonly reservedBytes: Reading }>(allocators: readonly T[], sample: GpuSample): (T & { pid: Reading })[] {
   const processes = (sample.processes ?? []).toSorted((a, b) => (b.memoryUsedBytes ?? 0) - (a.memoryUsedBytes ?? 0))
   return allocators

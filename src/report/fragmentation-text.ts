@@ -1,10 +1,10 @@
-/** The ledger and the fragmentation of runs, for a terminal and for --json. */
+/** The memory ledger and the fragmentation of runs, for a terminal and for --json. */
 import { formatBytes, formatPercent, formatShare, NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { DeviceLedger, FragmentationFigures, RunFragmentation } from './fragmentation-report.ts'
 
 export const NO_RUN =
-  'No training run with allocator figures was seen: how much of the memory in use is cache or fragmentation cannot be told from the device.\n' +
-  'A run reports them through the SDK (TrainingMonitorCallback), and a recording holds them in training_metrics_*.jsonl.'
+  'No training run reported its allocator. The device cannot show how much of the memory in use is cached or fragmented.\n' +
+  'Report steps with the SDK (TrainingMonitorCallback); a recording holds them in training_metrics_*.jsonl.'
 
 export function fragmentationText({ runs, devices }: FragmentationFigures): string {
   const lines: string[] = []
@@ -16,13 +16,13 @@ export function fragmentationText({ runs, devices }: FragmentationFigures): stri
 
 function ledgerLines({ label, name, ledger, simulated }: DeviceLedger): string[] {
   const head = `GPU ${label}  ${printable(name ?? 'unknown GPU')}${simulated ? '  SIMULATED' : ''}`
-  if (ledger === null) return [head, '  The device does not tell how much memory it has.']
+  if (ledger === null) return [head, '  The device does not report its total memory.']
   const lines = [`${head}  ${formatBytes(ledger.totalBytes)}`]
   for (const { name: entry, bytes, explanation } of ledger.entries)
     lines.push(
       `  ${entry.padEnd(22)} ${formatBytes(bytes).padStart(9)} ${formatShare(bytes, ledger.totalBytes).padStart(6)}  ${explanation}`,
     )
-  if (ledger.adjusted) lines.push('  (Figures of different moments did not fit together exactly; some were cut so that the sum is right.)')
+  if (ledger.adjusted) lines.push('  (The readings are from slightly different moments; some were cut so that the sum is right.)')
   return lines
 }
 
@@ -30,11 +30,11 @@ function runLines(run: RunFragmentation): string[] {
   const where = run.deviceId === null ? '' : ` on GPU ${run.deviceId}`
   return [
     `Run ${printable(run.run)}${run.rank > 0 ? ` rank ${run.rank}` : ''}${where}, step ${run.step} (${run.steps} steps seen)`,
-    `  fragmentation  ${formatPercent(run.ratio)} of ${formatBytes(run.reservedBytes)} reserved: ${formatBytes(run.inactiveSplitBytes)} in pieces that cannot be returned${run.level === null ? '' : ` (${run.level})`}; highest ${formatPercent(run.highestRatio)}`,
-    `  cache          ${formatPercent(run.releasableCacheRatio)}: ${formatBytes(run.releasableCacheBytes)} that torch.cuda.empty_cache() would give back; this is not fragmentation`,
-    `  allocated      ${formatBytes(run.allocatedBytes)}; failed allocations that were tried again: ${run.allocRetries ?? NOT_AVAILABLE}`,
+    `  fragmentation  ${formatPercent(run.ratio)} of ${formatBytes(run.reservedBytes)} reserved: ${formatBytes(run.inactiveSplitBytes)} fragmented (unusable pieces of segments that are partly in use)${run.level === null ? '' : ` (${run.level})`}; highest ${formatPercent(run.highestRatio)}`,
+    `  cache          ${formatPercent(run.releasableCacheRatio)}: ${formatBytes(run.releasableCacheBytes)} that torch.cuda.empty_cache() would free; this is not fragmentation`,
+    `  allocated      ${formatBytes(run.allocatedBytes)}; allocation retries: ${run.allocRetries ?? NOT_AVAILABLE}`,
     ...(run.level === 'high' || run.level === 'medium'
-      ? ['  What helps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and shapes that do not change from step to step.']
+      ? ['  To reduce it: set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and keep shapes the same from step to step.']
       : []),
   ]
 }

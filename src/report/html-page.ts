@@ -1,4 +1,4 @@
-/** A page as one file: opens from disk, asks the network for nothing. Its script and style are built from `web/src/report`. */
+/** A page as one file that needs no network. Its script and style are built from `web/src/report`. */
 import { readFileSync } from 'node:fs'
 import { Failure } from '../core/failure.ts'
 import type { Reading } from '../core/model.ts'
@@ -8,7 +8,6 @@ import { escapeHtml, timeHtml } from './html-text.ts'
 /** The same from src/report and from dist/report. */
 const BUILT = new URL('../../dist/web-report/', import.meta.url)
 
-/** Nothing is loaded from anywhere; only what is inside runs. */
 const POLICY =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -17,7 +16,7 @@ export interface HtmlPage {
   /** After the title, as HTML. */
   readonly head: string
   readonly body: string
-  /** At its foot, as HTML. */
+  /** Footer, as HTML. */
   readonly notes: string
   readonly version: string
   readonly generatedAt: number
@@ -59,14 +58,14 @@ function builtFile(name: string): string {
   try {
     return readFileSync(new URL(name, BUILT), 'utf8').trim()
   } catch (cause) {
-    throw new Failure(`a part of this installation is missing: ${(cause as Error).message}`, {
+    throw new Failure(`this installation is incomplete: ${(cause as Error).message}`, {
       hint: 'Install gpuwarden again; in a checkout run: npm run build',
       cause,
     })
   }
 }
 
-/** JSON inside a script element: no end tag may be read into it. No more digits than a screen shows. */
+/** JSON inside a script element: must not contain an end tag. */
 function dataText(data: ReportPageData): string {
   const to = data.to > data.from ? data.to : data.from + 1000
   return JSON.stringify({ ...data, to, charts: data.charts.map(rounded) }).replaceAll('<', '\\u003c')

@@ -25,7 +25,7 @@ export interface HtmlReport {
   readonly times: ReportPageData['times']
   readonly generatedAt: number
   readonly version: string
-  /** The SDK's last words as it sent them, where there are any. */
+  /** The last report that the SDK sent, if any. */
   readonly lastReport: Readonly<Record<string, unknown>> | null
 }
 
@@ -45,7 +45,7 @@ ${findingTable(summary.findings)}
 <h2 id="charts">Over time <span class="faint" id="zoomed"></span></h2>
 ${NO_SCRIPT}
 ${chartPlaces(charts.map((_, position) => position))}`,
-    notes: `Bands show the least and the most within ${formatFigure(times.stepMs / 1000)} s.`,
+    notes: `Bands show the minimum and maximum within ${formatFigure(times.stepMs / 1000)} s.`,
     version: report.version,
     generatedAt: report.generatedAt,
     data: { from: summary.from, to: summary.to, times, marks: findingMarks(summary.findings), charts },
@@ -60,7 +60,7 @@ function badge({ outcome }: Summary): string {
 function lastWords({ summary, lastReport }: HtmlReport): string {
   if (summary.outOfMemory) return oomSection(summary.outOfMemory, lastReport, oomRunName(summary))
   if (lastReport === null) return ''
-  return `<h2>Last report before the end</h2><details><summary>All that was sent</summary><pre>${escapeHtml(JSON.stringify(lastReport, null, 2))}</pre></details>`
+  return `<h2>Last report before the end</h2><details><summary>Everything that was sent</summary><pre>${escapeHtml(JSON.stringify(lastReport, null, 2))}</pre></details>`
 }
 
 function tiles({ from, to, training, gpus, gpuHours, energyKilowattHours, cost }: Summary): string {
@@ -96,7 +96,7 @@ function runTable(runs: readonly SummaryRun[]): string {
 
 function gpuTable(gpus: readonly SummaryGpu[]): string {
   if (gpus.length === 0) return ''
-  const head = ['GPU', 'name', 'memory peak', 'mean', 'of', 'utilisation', 'tensor cores', 'power', 'temperature', 'energy']
+  const head = ['GPU', 'name', 'memory peak', 'mean', 'of', 'utilization', 'tensor cores', 'power', 'temperature', 'energy']
   const rows = gpus.map(({ label, name, memoryTotalBytes, use }) => [
     label,
     name ?? 'unknown',

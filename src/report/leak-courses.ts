@@ -1,4 +1,4 @@
-/** The memory of GPUs, processes and runs over time, for those who ask whether it leaks. Bounded. */
+/** The memory of GPUs, processes and runs over time, to judge whether it leaks. Bounded. */
 import type { HubEvent, Tick } from '../core/kinds.ts'
 import type { MemoryCourse } from '../core/memory/leak-course.ts'
 import { RunMap } from '../core/memory/run-map.ts'
@@ -7,10 +7,9 @@ import { BoundedSeries } from './bounded-series.ts'
 import { MemoryTrend } from './memory-trend.ts'
 
 const MOST_FOLLOWED = 128
-/** Processes that hold less of the device are not listed. */
+/** Processes with a smaller share of the GPU are not listed. */
 const NOTABLE_RATIO = 0.005
 
-/** One series, both as figures and as a course. */
 export class Course implements MemoryCourse {
   readonly trend = new MemoryTrend()
   readonly #series = new BoundedSeries()

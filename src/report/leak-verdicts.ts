@@ -1,4 +1,4 @@
-/** Whether GPUs, processes and runs leak, as far as the time that they were watched can tell. */
+/** Whether GPUs, processes and runs leak, as far as the time watched allows a verdict. */
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import { judgeCourse } from '../core/memory/leak-course.ts'
@@ -17,11 +17,11 @@ export interface LeakVerdict {
   /** 0–1; null when nothing is claimed. */
   readonly confidence: Reading
   readonly bytesPerMinute: Reading
-  /** What it grew by in `watchedSeconds`. */
+  /** Growth in `watchedSeconds`. */
   readonly grownBytes: Reading
-  /** Epoch milliseconds at which the growth was first seen to begin; null when there is none. */
+  /** Epoch milliseconds when the growth began; null: no growth. */
   readonly since: Reading
-  /** Of a leak: the latest stretch that it was judged by. */
+  /** Of a leak: the latest period that it was judged by. */
   readonly watchedSeconds: number
   readonly message: string
   readonly advice: readonly string[]
@@ -29,14 +29,14 @@ export interface LeakVerdict {
 }
 
 export interface LeakVerdictsOptions {
-  /** Growth below this is not called a leak. */
+  /** Less growth is no leak. */
   readonly thresholdBytes: number
   readonly devices: ReadonlySet<number> | null
-  /** Told when a leak is found, once per subject. */
+  /** Called once per subject. */
   readonly onLeak?: (verdict: LeakVerdict) => void
 }
 
-const WATCH_LONGER = 'Watch for longer, with --duration, over several steps or epochs of the program'
+const WATCH_LONGER = 'Watch for longer (--duration), over several steps or epochs of the program.'
 
 type About = Pick<LeakVerdict, 'subject' | 'simulated'> & Partial<Pick<LeakVerdict, 'deviceId' | 'pid' | 'user' | 'run'>>
 
@@ -67,7 +67,7 @@ export class LeakVerdicts {
     } else if (!this.#hasEnded(finding)) this.#leaks.delete(key)
   }
 
-  /** GPUs in their order, each with its processes; then runs and host memory. */
+  /** GPUs by index, each with its processes; then runs and host memory. */
   verdicts(): LeakVerdict[] {
     const found = [...this.#leaks.values()].map((finding) => this.#fromFinding(finding))
     const runs = new Map(
@@ -78,13 +78,13 @@ export class LeakVerdicts {
       const { info } = followed
       if (!this.#isShown(info.index)) continue
       const leaks = found.filter((one) => one.deviceId === info.index && one.answer === 'leak')
-      // A run that tells what its allocator holds knows better than the device.
+      // A run that reports its allocator knows more than the device.
       const onIt = [...this.#courses.runs].filter(([, run]) => run.gpu === info.id).map(([run]) => runs.get(run))
       const told = onIt.find((one) => one?.answer !== 'no leak') ?? onIt.at(-1)
       verdicts.push(leaks[0] === undefined ? this.#ofGpu(followed, told) : ofLeakingGpu(info, leaks[0]))
       const processes = this.#courses.processesOn(followed)
       for (const process of processes) {
-        // In which process a run is, is not told: in the largest.
+        // A run is assumed to be in the largest process.
         const run = process === processes[0] ? (leaks[0] ?? told) : undefined
         verdicts.push(leaks.find((one) => one.pid === process.pid) ?? this.#ofProcess(info, process, run))
       }
@@ -99,7 +99,7 @@ export class LeakVerdicts {
     return devices === null || deviceId === null || devices.has(deviceId)
   }
 
-  /** A leak that ends with its process was one; a leak that ends because memory fell back was none. */
+  /** A leak that ends with its process was one; one that ends because memory was freed was none. */
   #hasEnded({ subject }: Finding): boolean {
     for (const { info, sample } of this.#courses.gpus.values()) {
       if (subject.gpu === null ? info.index !== subject.gpuIndex : info.id !== subject.gpu) continue
@@ -128,7 +128,7 @@ export class LeakVerdicts {
       watchedSeconds: typeof evidence.lastedSeconds === 'number' ? evidence.lastedSeconds : 0,
       message: isLarge
         ? finding.message
-        : `${finding.message}; that is less than the threshold of ${formatBytes(this.#options.thresholdBytes)}`,
+        : `${finding.message} That is below the threshold of ${formatBytes(this.#options.thresholdBytes)}.`,
       advice: finding.advice,
       simulated: finding.provenance === 'simulated',
     }
@@ -150,7 +150,7 @@ export class LeakVerdicts {
     return this.#without(about, course, `Run ${run}: allocated memory`)
   }
 
-  /** What can be said where the detector has found nothing. */
+  /** Where the detector has found nothing. */
   #without(about: About, course: Course, name: string): LeakVerdict {
     const { bytesPerSecond, growthBytes, firstBytes, lastBytes, maxBytes, firstAt, spanMs } = course.trend
     const base = {
@@ -170,13 +170,13 @@ export class LeakVerdicts {
     const tooShort = { ...base, answer: 'too short to tell', advice: [WATCH_LONGER] } as const
     switch (judgeCourse(course, this.#options.thresholdBytes)) {
       case 'not known':
-        return { ...base, answer: 'not known', message: `${name} in use cannot be read` }
+        return { ...base, answer: 'not known', message: `${name} in use is not readable` }
       case 'still growing': {
-        const message = `${figures}; it is still growing, but whether it will fall back cannot be told from so short a time`
+        const message = `${figures}; it is still growing, but the time is too short to say whether it will be freed`
         return { ...tooShort, since: firstAt, message }
       }
       case 'too short':
-        return { ...tooShort, message: `${figures}; that is too short a time to say that nothing leaks` }
+        return { ...tooShort, message: `${figures}; the time is too short to rule out a leak` }
       case 'no leak':
         return { ...base, answer: 'no leak', message: `${figures}; it does not keep growing` }
     }
@@ -189,17 +189,17 @@ function ofLeakingGpu(info: GpuInfo, leak: LeakVerdict): LeakVerdict {
   return { ...leak, subject: 'gpu', pid: null, user: null, run: null, message: `GPU ${info.label}: memory leaks, in ${where}`, advice: [] }
 }
 
-/** Where a run's allocator tells, what the device and the process show is its cache, or its leak. */
+/** Where a run reports its allocator, growth on the device or of the process is its cache or its leak. */
 function inLightOf(verdict: LeakVerdict, run: LeakVerdict | undefined): LeakVerdict {
   if (run === undefined || verdict.answer !== 'too short to tell' || run.subject !== 'run') return verdict
   const { answer, confidence, bytesPerMinute, grownBytes, since, watchedSeconds } = run
   const course = verdict.message.split('; ')[0]
   if (answer === 'leak') {
-    const message = `${course}; run ${run.run}, which leaks, is taken to be in it`
+    const message = `${course}; run ${run.run}, which leaks, probably runs in it`
     return { ...verdict, answer, confidence, bytesPerMinute, grownBytes, since, watchedSeconds, message, advice: [] }
   }
   if (answer !== 'no leak') return verdict
-  const message = `${course}; run ${run.run} tells what its allocator holds, and that does not keep growing`
+  const message = `${course}; the allocator of run ${run.run} does not keep growing`
   return { ...verdict, answer, message, since: null, advice: [] }
 }
 

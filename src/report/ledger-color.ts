@@ -1,6 +1,5 @@
-/** The color of a part of a device's memory: the same in every picture of a report. */
-
-/** Positions in the palette; the reserve and what is free are not of the program, and stay pale. */
+/** The color of each part of GPU memory: the same in every chart of a report. */
+/** Positions in the palette. */
 const COLORS: Readonly<Record<string, number | 'pale'>> = {
   torch_allocated: 0,
   torch_rounding: 4,
@@ -14,14 +13,13 @@ const COLORS: Readonly<Record<string, number | 'pale'>> = {
   driver_reserve: 'pale',
 }
 
-/** From what the program holds to what nobody does. */
 export const LEDGER_ORDER: readonly string[] = Object.keys(COLORS)
 
 export function ledgerColor(name: string): number | 'pale' {
   return Object.hasOwn(COLORS, name) ? (COLORS[name] ?? 6) : 6
 }
 
-/** A class of the page's style. */
+/** CSS class. */
 export function ledgerClass(name: string): string {
   const color = ledgerColor(name)
   return name === 'free' ? 'free' : `series-${color === 'pale' ? color : color + 1}`

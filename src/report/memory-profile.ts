@@ -1,4 +1,4 @@
-/** A profile: the Memory Status Report of a stretch of time, with what happened in it. Bounded memory however long it takes. */
+/** A profile: the Memory Status Report of a period, with its findings. Bounded memory, however long it takes. */
 import type { GpuView, HubEvent } from '../core/kinds.ts'
 import type { Finding, ProcessView, Reading } from '../core/model.ts'
 import { BoundedSeries, type SeriesColumns } from './bounded-series.ts'
@@ -24,7 +24,7 @@ export interface ProfiledDevice extends DeviceStatus {
     /** In percent of the device, to a tenth. */
     readonly percentiles: Percentiles | null
   }
-  /** Bytes over the whole time; `growth_per_minute` is the slope of the line of least squares. */
+  /** Bytes over the whole period; `growth_per_minute` is the least-squares slope. */
   readonly memory: {
     readonly first: Reading
     readonly last: Reading
@@ -46,7 +46,7 @@ export interface MemoryProfileReport extends Omit<MemoryStatusReport, 'devices' 
   readonly started_at: string | null
   readonly ended_at: string | null
   readonly findings: readonly ReportedFinding[]
-  /** What is not in this report because there was too much of it. */
+  /** Left out because there were too many. */
   readonly left_out: { readonly processes: number; readonly findings: number }
 }
 

@@ -1,4 +1,4 @@
-/** The Memory Status Report: what each GPU's memory is doing, in the shape the seed gives it, then what we know besides. */
+/** The Memory Status Report of each GPU. */
 import type { GpuView, HubEvent } from '../core/kinds.ts'
 import type { ProcessView, Reading } from '../core/model.ts'
 
@@ -37,7 +37,7 @@ export interface MemoryStatusReport {
 
 const GIBIBYTE = 1024 ** 3
 
-/** Follows memory use over time, per GPU: the report's `statistics`. */
+/** The report's `statistics`. */
 export class MemoryStatistics {
   readonly #byGpu = new Map<string, { sum: number; max: number; count: number }>()
 

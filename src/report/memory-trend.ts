@@ -1,4 +1,4 @@
-/** What one memory series did over any length of time, in constant memory: level, extremes, percentiles, growth. */
+/** Level, extremes, percentiles and growth of one memory series of any length, in constant memory. */
 import type { Reading } from '../core/model.ts'
 
 /** Tenths of a percent of the device. */
@@ -54,18 +54,18 @@ export class MemoryTrend {
     return this.lastAt - this.firstAt
   }
 
-  /** Slope of the line of least squares; null before there are two moments. */
+  /** Least-squares slope; null before two samples at different times. */
   get bytesPerSecond(): Reading {
     return this.#timeSquares > 0 ? this.#products / this.#timeSquares : null
   }
 
-  /** What that line rose by from the first sample to the last; null before there are two moments. */
+  /** Rise of that line from the first sample to the last. */
   get growthBytes(): Reading {
     const slope = this.bytesPerSecond
     return slope === null ? null : slope * (this.spanMs / 1000)
   }
 
-  /** In percent of the device, to a tenth; null when no sample told both use and total. */
+  /** In percent of the device, to a tenth; null when no sample had both use and total. */
   percentiles(): Percentiles | null {
     const bins = this.#bins
     if (bins === null) return null

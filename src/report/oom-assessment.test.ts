@@ -113,7 +113,7 @@ describe('a level', () => {
     expect(assessment.predictions()[0]).toMatchObject({
       riskLevel: 'low',
       currentUsagePercent: null,
-      message: expect.stringContaining('not known'),
+      message: expect.stringContaining('unknown'),
     })
   })
 })

@@ -1,31 +1,30 @@
-/** How near each GPU is to running out of memory: the forecast of the detector where there is one, else the level against a threshold. */
+/** How close each GPU is to running out of memory: the detector's forecast where there is one, else its level and a threshold. */
 import { formatPercent } from '../core/format.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import { RunMap, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuInfo, Reading, RiskLevel, TrainingStep } from '../core/model.ts'
 
-/** What is expected of a GPU's memory. */
 export interface OomPrediction {
   readonly deviceId: number
   readonly riskLevel: RiskLevel
   readonly currentUsagePercent: Reading
-  /** Seconds from `at` until memory is expected to be full; null when nothing points there. */
+  /** Seconds from `at` until memory will be full; null: no forecast. */
   readonly predictedSeconds: Reading
   readonly earliestSeconds: Reading
   readonly latestSeconds: Reading
-  /** 0–1; 0.5 for a level without a forecast, which says nothing of the future. */
+  /** 0–1; 0.5 for a level without a forecast. */
   readonly confidence: number
   readonly recommendations: readonly string[]
   readonly message: string
   /** Epoch milliseconds. */
   readonly at: number
-  /** The training run whose allocator says so; null when the device alone does. */
+  /** The run whose allocator it comes from; null: the device. */
   readonly run: string | null
   readonly simulated: boolean
 }
 
 export interface OomAssessmentOptions {
-  /** Percent of the memory from which its level alone is worth a warning. */
+  /** Percent of the memory from which the level alone is a warning. */
   readonly thresholdPercent: number
   /** By index; null for all. */
   readonly devices: ReadonlySet<number> | null
@@ -33,11 +32,11 @@ export interface OomAssessmentOptions {
 }
 
 const RANK: Readonly<Record<RiskLevel, number>> = { low: 0, medium: 1, high: 2, critical: 3 }
-/** The same is said again after this long at the earliest. */
+/** A warning is repeated after this long at the earliest. */
 const AGAIN_MS = 5000
-/** A level that was above the threshold must fall so many points below it before it is news again. */
+/** Percentage points below the threshold before a level is news again. */
 const HYSTERESIS = 2
-/** Of the room above the threshold, what is left when a level alone is high risk. */
+/** When no more than this share of the memory above the threshold is free, the level alone is high risk. */
 const NEARLY_FULL = 0.25
 const LEVEL_CONFIDENCE = 0.5
 const LEVEL_ADVICE = ['Prepare to release cache', 'Consider reducing batch size']
@@ -46,11 +45,11 @@ interface Known {
   readonly info: GpuInfo
   usagePercent: Reading
   at: number
-  /** Whether the process list was read and nobody is on it. */
+  /** The process list was read and is empty. */
   isEmpty: boolean
-  /** The gravest that was said, by whom it was about. */
+  /** The worst prediction by subject. */
   readonly worst: Map<string, OomPrediction>
-  /** What was last told, by whom it was about. */
+  /** The last warning by subject. */
   readonly told: Map<string, { risk: RiskLevel; at: number }>
 }
 
@@ -63,7 +62,7 @@ export class OomAssessment {
   readonly #gpus = new Map<string, Known>()
   readonly #active = new Map<string, Finding>()
   readonly #map = new RunMap()
-  /** What each run needs at its peaks, as a share of what it can have. */
+  /** What each run needs at its peaks, as a share of its capacity. */
   readonly #needs = new Map<string, number>()
 
   constructor(options: OomAssessmentOptions) {
@@ -94,7 +93,7 @@ export class OomAssessment {
     const known = this.#gpuOf(finding)
     if (known === undefined) return
     if (finding.state === 'resolved') {
-      // What ends with its process came true, or was prevented so; what ends while it lives was not to come.
+      // A forecast that ends with its process came true or was prevented; one that ends earlier was wrong.
       if (!known.isEmpty) known.worst.delete(finding.fingerprint)
       return
     }
@@ -104,12 +103,12 @@ export class OomAssessment {
     if (isHigh || isMedium) this.#tell(known, finding.fingerprint, prediction)
   }
 
-  /** What holds now, per GPU. */
+  /** Now, per GPU. */
   predictions(): OomPrediction[] {
     return this.#shown().map((known) => this.#now(known))
   }
 
-  /** The gravest that was said and not taken back, per GPU. */
+  /** The worst that was not withdrawn, per GPU. */
   worst(): OomPrediction[] {
     return this.#shown().map((known) =>
       [...known.worst.values()].reduce((best, one) => (RANK[one.riskLevel] > RANK[best.riskLevel] ? one : best), this.#now(known)),
@@ -142,12 +141,12 @@ export class OomAssessment {
     if (capacity !== null && capacity > 0) this.#needs.set(rankKey(step.run, step.rank), peak / capacity)
   }
 
-  /** With allocator figures it is what the run needs that counts; a cache that fills the card is none of it. */
+  /** Where a run reports its allocator, its need counts, not the cache that fills the GPU. */
   #levelOf(known: Known): Reading {
     if (!this.#map.covers(known.info.id, known.at)) return known.usagePercent
     let most: Reading = null
     for (const key of this.#map.ranksOn(known.info.id)) most = Math.max(most ?? 0, (this.#needs.get(key) ?? 0) * 100)
-    // A run that has just ended needs nothing any more.
+    // A run that has just ended needs nothing anymore.
     return most === null || known.usagePercent === null ? most : Math.min(most, known.usagePercent)
   }
 
@@ -161,7 +160,7 @@ export class OomAssessment {
     if (level < thresholdPercent) return
     const told = known.told.get('level')
     const isNews = told === undefined || RANK[riskOfLevel(level, thresholdPercent)] > RANK[told.risk]
-    // A forecast that is being told says more than the level.
+    // A forecast says more than the level.
     if (isNews && this.#forecastOf(known) === null) this.#tell(known, 'level', this.#fromLevel(known, level))
   }
 
@@ -227,7 +226,7 @@ export class OomAssessment {
       latestSeconds: null,
       confidence: LEVEL_CONFIDENCE,
       recommendations: LEVEL_ADVICE,
-      message: `GPU ${known.info.label}: ${formatPercent(level / 100)} of the memory is ${level === known.usagePercent ? 'in use' : 'needed at peaks'}, at or above the threshold of ${thresholdPercent}%; it is not seen to grow towards its limit`,
+      message: `GPU ${known.info.label}: ${formatPercent(level / 100)} of the memory is ${level === known.usagePercent ? 'in use' : 'needed at peaks'}, at or above the threshold of ${thresholdPercent}%; it is not growing toward the limit`,
       run: null,
     }
   }
@@ -243,8 +242,8 @@ export class OomAssessment {
       recommendations: [],
       message:
         level === null
-          ? `GPU ${known.info.label}: how much memory is in use is not known`
-          : `GPU ${known.info.label}: below the threshold of ${this.#options.thresholdPercent}%, and not seen to grow towards its limit`,
+          ? `GPU ${known.info.label}: memory in use is unknown`
+          : `GPU ${known.info.label}: below the threshold of ${this.#options.thresholdPercent}%, and not growing toward the limit`,
       run: null,
     }
   }

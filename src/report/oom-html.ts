@@ -13,12 +13,12 @@ import {
 import { escapeHtml, escapePath, tableHtml, timeHtml } from './html-text.ts'
 import { ledgerClass } from './ledger-color.ts'
 
-/** `raw`: what the SDK sent, for who wants all of it; `runName`: where the page is of more than that run. */
+/** `raw`: what the SDK sent; `runName`: where the page covers more than that run. */
 export function oomSection(report: OomReport, raw: unknown, runName: string | null): string {
   const { cause } = report
   const words = cause === null ? '' : `<p class="cause"><b>${escapeHtml(capital(causeWords(cause.kind)))}</b> ${causeMessage(report)}</p>`
   return `<section class="oom"><h2>Why memory ran out${runName === null ? '' : `: ${escapeHtml(runName)}`}</h2>${words}
-${facts(report)}${ledger(report)}${holders(report)}${stack(report)}${details('All that the SDK wrote down', JSON.stringify(raw, null, 2))}</section>`
+${facts(report)}${ledger(report)}${holders(report)}${stack(report)}${details('Everything the SDK recorded', JSON.stringify(raw, null, 2))}</section>`
 }
 
 function causeMessage({ cause }: OomReport): string {
@@ -33,13 +33,13 @@ function facts(report: OomReport): string {
   if (place) rows.push(['Where', placeHtml(place)])
   if (requestedBytes !== null) rows.push(['Asked for', escapeHtml(formatBytes(requestedBytes))])
   if (growth) rows.push(['Tensors grew', escapeHtml(growthText(growth))])
-  if (peakAllocatedBytes !== null) rows.push(['Tensors at most', escapeHtml(formatBytes(peakAllocatedBytes))])
+  if (peakAllocatedBytes !== null) rows.push(['Tensor peak', escapeHtml(formatBytes(peakAllocatedBytes))])
   rows.push([
     'Allocator settings',
     allocatorSettings === null ? 'none (PYTORCH_ALLOC_CONF)' : `<code>${escapeHtml(allocatorSettings)}</code>`,
   ])
-  if (allocatorRetries !== null) rows.push(['Emptied its cache and tried again', formatCount(allocatorRetries, 'time')])
-  if (snapshot?.path != null) rows.push(['Snapshot', `<code>${escapePath(snapshot.path)}</code>, to be opened at pytorch.org/memory_viz`])
+  if (allocatorRetries !== null) rows.push(['Flushed its cache and retried', formatCount(allocatorRetries, 'time')])
+  if (snapshot?.path != null) rows.push(['Snapshot', `<code>${escapePath(snapshot.path)}</code>, open it at pytorch.org/memory_viz`])
   else if (snapshot?.reason != null) rows.push(['Snapshot', escapeHtml(snapshot.reason)])
   const who = [rank === null ? '' : `rank ${rank}`, pid === null ? '' : `process ${pid}`, at === null ? '' : timeHtml(at)]
   if (who.some((part) => part !== '')) rows.push(['Who and when', who.filter((part) => part !== '').join(', ')])
@@ -61,7 +61,7 @@ function ledger(report: OomReport): string {
     ({ name, bytes, explanation }) =>
       `<tr><td><i class="swatch ${ledgerClass(name)}"></i>${escapeHtml(ledgerLabel(name))}</td><td>${formatBytes(bytes)}</td><td>${escapeHtml(formatShare(bytes, total))}</td><td class="faint">${escapeHtml(explanation ?? '')}</td></tr>`,
   )
-  const sum = `<tr class="sum"><td>All of it</td><td>${formatBytes(total)}</td><td>100.0 %</td><td></td></tr>`
+  const sum = `<tr class="sum"><td>Total</td><td>${formatBytes(total)}</td><td>100%</td><td></td></tr>`
   return `<h3>Where it was</h3><div class="bar" role="img" aria-label="${escapeHtml(said.join(', '))}">${parts.join('')}</div>
 ${tableHtml('parts', ['part', 'size', 'share', 'what it is'], [...rows, sum])}`
 }

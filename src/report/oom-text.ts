@@ -13,10 +13,10 @@ import {
 } from '../core/memory/oom-report.ts'
 
 const MOST_HOLDERS = 3
-/** Of the device; less says nothing about where its memory went. */
+/** Share of the device; smaller parts do not explain anything. */
 const LEAST_SHARE = 0.01
 
-/** `runName`: where the summary is of more than that run. */
+/** `runName`: where the summary covers more than that run. */
 export function oomRows(report: OomReport, runName: string | null): [string, string][] {
   const rows: [string, string][] = []
   const { cause, requestedBytes, growth, holders, snapshot, rank } = report
@@ -30,7 +30,7 @@ export function oomRows(report: OomReport, runName: string | null): [string, str
   const ledger = ledgerText(report)
   if (ledger !== '') rows.push(['memory', ledger])
   rows.push(...holderRows(holders.slice(0, MOST_HOLDERS)))
-  // A leak is told by its growth already.
+  // The message of a leak already says how it grew.
   if (growth && (cause?.kind !== 'leak' || cause.message === null)) rows.push(['growth', growthText(growth)])
   if (snapshot?.path != null) rows.push(['snapshot', `${snapshot.path} (open it at pytorch.org/memory_viz)`])
   return rows

@@ -1,4 +1,4 @@
-/** The warning of a coming end of memory, as it is printed. */
+/** The printed warning that memory will run out. */
 import { NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { OomPrediction } from './oom-assessment.ts'
 

@@ -1,4 +1,4 @@
-/** The most that each process held on each GPU; the largest are kept when there are very many. */
+/** Peak memory of each process on each GPU; when there are very many, the largest are kept. */
 import type { ProcessView, Reading } from '../core/model.ts'
 
 const MOST = 512
@@ -16,13 +16,12 @@ export interface ProcessPeak {
 }
 
 interface Entry extends ProcessPeak {
-  /** Not known at first: the driver names a PID before the host is asked who it is. */
+  /** Unknown at first: the driver lists a PID before the host is asked about it. */
   readonly startedAt: Reading
 }
 
 export class ProcessPeaks {
   readonly #peaks = new Map<string, Entry>()
-  /** How many small ones were left out. */
   leftOut = 0
 
   accept(at: number, processes: readonly ProcessView[]): void {
@@ -33,7 +32,7 @@ export class ProcessPeaks {
       const startedAt = info?.startedAt ?? null
       let known = this.#peaks.get(key)
       if (known !== undefined && startedAt !== null && known.startedAt !== null && known.startedAt !== startedAt) {
-        // The number was given to another process.
+        // The PID was reused.
         this.#peaks.set(`${key} ${known.startedAt}`, known)
         known = undefined
       }

@@ -8,7 +8,6 @@ import type { MemoryProfile } from './memory-profile.ts'
 const MOST_MARKS = 6
 const FRAME = { width: 900, timeZone: 'UTC' } as const
 
-/** What the page shows of a GPU. */
 export function deviceCharts(profile: MemoryProfile, info: GpuInfo): ReportChart[] {
   const memory = profile.memoryOf(info.id)
   const busy = profile.utilizationOf(info.id)
@@ -23,11 +22,11 @@ export function deviceCharts(profile: MemoryProfile, info: GpuInfo): ReportChart
       series: [line('in use', memory)],
     },
     {
-      title: `GPU ${info.label}: busy${mark(info)}`,
+      title: `GPU ${info.label}: utilization${mark(info)}`,
       unit: 'ratio',
       gpuIndex: info.index,
       times: busy.at,
-      series: [line('busy', busy)],
+      series: [line('utilization', busy)],
     },
   ]
 }
@@ -36,7 +35,7 @@ function line(name: string, { mean, min, max }: SeriesColumns): ReportSeries {
   return { name, values: mean, ...(max.some((value, index) => value !== min[index]) ? { min, max } : {}) }
 }
 
-/** One picture of all: bytes of a single GPU, or the share that is in use of each of several. */
+/** One chart: bytes of a single GPU, or the share in use of each of several. */
 export function profilePlot(profile: MemoryProfile, infos: readonly GpuInfo[]): string {
   const only = infos[0]
   return renderChart(only !== undefined && infos.length === 1 ? memoryOf(profile, only) : memoryOfAll(profile, infos))
@@ -59,7 +58,7 @@ function memoryOf(profile: MemoryProfile, info: GpuInfo): ChartSpec {
 }
 
 function memoryOfAll(profile: MemoryProfile, infos: readonly GpuInfo[]): ChartSpec {
-  // All GPUs are sampled in the same ticks, so the longest column of times serves all.
+  // All GPUs are sampled in the same ticks, so the longest time column fits all.
   const columns = infos.map((info) => profile.memoryOf(info.id))
   const longest = columns.reduce<readonly number[]>((best, one) => (one.at.length > best.length ? one.at : best), [])
   return {

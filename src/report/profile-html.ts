@@ -30,12 +30,12 @@ export function profileHtml(profile: MemoryProfile, report: MemoryProfileReport,
     title: 'GPU memory profile',
     head: report.started_at === null ? '' : `<span class="faint">${timeHtml(from, to)}</span>`,
     body: `${summary.simulated ? '<p class="note">SIMULATED GPUs: nothing here was measured.</p>' : ''}
-<p>${formatDuration(summary.duration_seconds * 1000)}, ${summary.samples_count} samples of ${formatCount(summary.total_devices, 'GPU')}, ${formatBytes(summary.total_memory_gb === null ? null : summary.total_memory_gb * 1024 ** 3)} in all, ${percentText(summary.overall_utilization)} in use at the end.</p>
+<p>${formatDuration(summary.duration_seconds * 1000)}, ${summary.samples_count} samples of ${formatCount(summary.total_devices, 'GPU')}, ${formatBytes(summary.total_memory_gb === null ? null : summary.total_memory_gb * 1024 ** 3)} in total, ${percentText(summary.overall_utilization)} in use at the end.</p>
 ${findingTable(findings)}
 ${NO_SCRIPT}
 <p class="faint" id="zoomed"></p>
 ${devices.join('\n')}`,
-    notes: `${NOT_AVAILABLE}: the device cannot tell.`,
+    notes: `${NOT_AVAILABLE}: the device does not report it.`,
     version: VERSION,
     generatedAt,
     data: { from, to, times: { firstAt: from, stepMs: 0, count: 0 }, marks: findingMarks(findings), charts },
@@ -54,7 +54,7 @@ function devicePart(device: ProfiledDevice | undefined, info: GpuInfo, charts: s
     ],
     ['percentiles', percentiles.length === 0 ? NOT_AVAILABLE : percentiles.join(', ')],
     ['highest use', `${formatBytes(memory.max)}${memory.max_at === null ? '' : ` at ${timeHtml(Date.parse(memory.max_at))}`}`],
-    ['growth', memory.growth_per_minute === null ? NOT_AVAILABLE : `${signedBytes(memory.growth_per_minute)} a minute`],
+    ['growth', memory.growth_per_minute === null ? NOT_AVAILABLE : `${signedBytes(memory.growth_per_minute)} per minute`],
     ['samples', String(statistics.samples_count)],
     ...(device.state === 'ok' ? [] : [['state', escapeHtml(`${device.state}: ${device.state_reason ?? ''}`)] as [string, string]]),
   ]
@@ -65,7 +65,7 @@ ${processTable(device)}`
 }
 
 function processTable({ process_peaks: peaks }: ProfiledDevice): string {
-  if (peaks.length === 0) return '<p class="faint">No process with memory was seen on it.</p>'
+  if (peaks.length === 0) return '<p class="faint">No process used its memory.</p>'
   const rows = peaks.map(
     (one) =>
       `<tr><td class="number">${one.pid}</td><td>${escapeHtml(one.user ?? NOT_AVAILABLE)}</td><td class="number">${formatBytes(one.peak)}</td><td class="number">${formatBytes(one.last)}</td><td class="wide">${escapeHtml(one.command ?? NOT_AVAILABLE)}</td></tr>`,
@@ -73,7 +73,6 @@ function processTable({ process_peaks: peaks }: ProfiledDevice): string {
   return tableHtml('processes', ['PID', 'user', 'highest', 'last', 'command'], rows)
 }
 
-/** Of a figure that is a percentage already. */
 export function percentText(percent: Reading): string {
   return formatPercent(percent === null ? null : percent / 100)
 }

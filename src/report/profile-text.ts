@@ -26,7 +26,7 @@ function deviceLines(label: string, device: ProfiledDevice): string[] {
     `GPU ${label}  ${printable(device.name ?? 'unknown GPU')}${device.state === 'ok' ? '' : `  ${device.state}: ${device.state_reason ?? 'no reason given'}`}`,
     `  in use     ${formatBytes(now.allocated)} of ${formatBytes(now.total)} (${percentText(now.utilization_percent)})`,
     `  average    ${percentText(statistics.avg_utilization)}, lowest ${percentText(statistics.min_utilization)}, highest ${percentText(statistics.max_utilization)}${percentiles === null ? '' : `; median ${percentText(percentiles.p50)}, p95 ${percentText(percentiles.p95)}`}`,
-    `  growth     ${memory.growth_per_minute === null ? NOT_AVAILABLE : `${signedBytes(memory.growth_per_minute)} a minute`}`,
+    `  growth     ${memory.growth_per_minute === null ? NOT_AVAILABLE : `${signedBytes(memory.growth_per_minute)} per minute`}`,
   ]
   for (const one of device.process_peaks.slice(0, MOST_PROCESSES))
     lines.push(

@@ -1,7 +1,4 @@
-/**
- * Series over time in bounded memory: minimum, maximum and mean in a fixed number of buckets. When time runs past the
- * last bucket, neighbours are joined and every bucket becomes twice as wide; so the end need not be known.
- */
+/** Series in bounded memory: minimum, maximum and mean in a fixed number of buckets, which double in width when time runs past the last one. */
 import type { Reading } from '../core/model.ts'
 
 export const BUCKETS = 1024
@@ -35,7 +32,6 @@ export class TimeBuckets {
     return this.#widthMs
   }
 
-  /** Buckets up to the last that holds something. */
   get used(): number {
     return this.#used
   }
@@ -46,7 +42,7 @@ export class TimeBuckets {
     return series
   }
 
-  /** Where this moment goes; also makes room for it. What is before the origin goes into the first. */
+  /** Bucket of this moment; makes room for it. Anything before the origin goes into the first. */
   indexOf(at: number): number {
     let index = Math.max(0, Math.floor((at - this.origin) / this.#widthMs))
     while (index >= BUCKETS) {
@@ -73,7 +69,7 @@ export class TimeBuckets {
     return Array.from({ length: this.#used }, (_, index) => Math.round(this.origin + (index + 0.5) * this.#widthMs))
   }
 
-  /** Joins neighbours while buckets are finer than the data: a line of single points with nothing between them says less. */
+  /** Joins neighbors while buckets are finer than the data: single points with gaps do not make a line. */
   coarsen(widthMs: number): void {
     while (this.#widthMs < widthMs && this.#used > 2) this.fold()
   }

@@ -1,17 +1,17 @@
-/** From what was recorded to what is drawn: charts with columns over one time axis. */
+/** The charts of a report: columns over one time axis. */
 import { ledgerLabel } from '../core/memory/oom-report.ts'
 import type { Reading } from '../core/model.ts'
 import type { ChartUnit, ReportChart, ReportSeries } from '../core/report-page.ts'
 import { LEDGER_ORDER, ledgerColor } from './ledger-color.ts'
 import type { BucketSeries } from './training-buckets.ts'
-import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-recording.ts'
+import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-lines.ts'
 
 export interface LedgerPart {
   readonly name: string
   readonly bytes: number
 }
 
-/** Where a device's memory is, given figures of one moment; the maths is the memory room's. */
+/** Where the memory of a GPU is, from readings of one moment. */
 export type LedgerOf = (input: {
   totalBytes: Reading
   usedBytes: Reading
@@ -26,7 +26,6 @@ export type LedgerOf = (input: {
   }[]
 }) => { readonly entries: readonly LedgerPart[] } | null
 
-/** The process of a rank, where the run's own record tells. */
 export type PidOf = (run: string, rank: number) => number | null
 
 const MOST_LEDGERS = 16
@@ -51,7 +50,7 @@ export function reportCharts(recorded: Recorded, ledgerOf: LedgerOf, pidOf: PidO
     training('Gradient norm', 'number', 'gradientNorm', true),
     training('Step time', 'seconds', 'stepSeconds', true),
     training('Throughput (samples per second)', 'number', 'throughputPerSecond'),
-    device('GPU utilisation', 'ratio', 'utilizationRatio'),
+    device('GPU utilization', 'ratio', 'utilizationRatio'),
     device('Tensor core activity', 'ratio', 'tensorActiveRatio'),
     device('GPU memory', 'bytes', 'memoryUsedBytes'),
     ...gpus.slice(0, MOST_LEDGERS).map((gpu) => ledgerChart(gpu, recorded, ledgerOf, pidOf)),
@@ -88,7 +87,7 @@ function column(name: string, series: BucketSeries, used: number): ReportSeries 
   return { name, values, ...(isBanded ? { min, max } : {}), ...(odd.length > 0 ? { odd } : {}) }
 }
 
-/** Figures of a rank hold from one step to the next; beyond its last step it has none. */
+/** Readings of a rank hold from one step to the next. */
 class Held {
   readonly #rank: RecordedRank
   readonly #last: Record<string, Reading> = {}
@@ -120,7 +119,7 @@ function ledgerChart(gpu: RecordedGpu, { buckets, ranks, gpus }: Recorded, ledge
       inactiveSplitBytes: held.at(index, 'memoryInactiveSplitBytes'),
     }))
     if (used === null) continue
-    // Before its first step and after its last a process is still the run's own, but nobody tells what is in it.
+    // Before its first step and after its last a process belongs to the run, but its parts are unknown.
     const untold = allocators.flatMap(({ pid, isThere }) => (isThere || pid === null ? [] : [pid]))
     const ledger = ledgerOf({
       totalBytes: gpu.totalBytes,
@@ -138,7 +137,7 @@ function ledgerChart(gpu: RecordedGpu, { buckets, ranks, gpus }: Recorded, ledge
     }
   }
   const drawn = [...columns].filter(([name]) => name !== 'free').sort(([a], [b]) => LEDGER_ORDER.indexOf(a) - LEDGER_ORDER.indexOf(b))
-  // A layer that is not there at a moment where others are is 0 thick, not unknown.
+  // A part that is missing where others exist is 0, not unknown.
   const isKnown = (index: number) => drawn.some(([, values]) => values[index] !== null)
   return {
     title: `Where the memory of GPU ${gpu.label} is`,
@@ -154,7 +153,7 @@ function ledgerChart(gpu: RecordedGpu, { buckets, ranks, gpus }: Recorded, ledge
   }
 }
 
-/** By its process where that is known; else the only GPU, or the one of the same number. */
+/** By its process where known; else the only GPU, or the one with the same index. */
 function isOn(rank: RecordedRank, gpu: RecordedGpu, gpus: readonly RecordedGpu[], pidOf: PidOf): boolean {
   const pid = pidOf(rank.run, rank.rank)
   const holder = pid === null ? undefined : gpus.find(({ pids }) => pids.has(pid))

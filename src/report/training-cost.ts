@@ -1,13 +1,12 @@
-/** What GPU time costs: as the user says, or a rough price by the card's name. */
-
+/** What GPU time costs: the user's price, or a rough price by the name of the card. */
 export interface Cost {
   readonly amount: number
   readonly pricePerGpuHour: number
-  /** True: from the table below, good for an order of magnitude. */
+  /** From the table below, good for an order of magnitude. */
   readonly isEstimate: boolean
 }
 
-/** US dollars per GPU hour, about what on-demand clouds asked in 2025; the first name that fits counts. */
+/** US dollars per GPU hour, about what on-demand clouds charged in 2025; the first match counts. */
 const PRICES: readonly (readonly [pattern: RegExp, price: number])[] = [
   [/\bGB?200|\bB200/, 6],
   [/\bH200/, 3.8],
@@ -39,7 +38,7 @@ export function listPrice(name: string | null): number | null {
   return name === null ? null : (PRICES.find(([pattern]) => pattern.test(name))?.[1] ?? null)
 }
 
-/** null: no price is known for some of the cards. */
+/** null: the price of some card is unknown. */
 export function costOf(gpus: readonly { name: string | null; hours: number }[], pricePerGpuHour: number | null): Cost | null {
   const hours = gpus.reduce((sum, gpu) => sum + gpu.hours, 0)
   if (gpus.length === 0) return null

@@ -1,4 +1,4 @@
-/** Findings of a log folder: a trouble is said again and again; its beginning, its worst and its last word count. */
+/** Findings of a log folder: of repeated reports the start, the worst severity and the last message count. */
 import type { Severity } from '../core/model.ts'
 import { parseObject, parseTimestamp } from '../core/recording/json.ts'
 import type { SummaryFinding } from './training-summary.ts'
@@ -7,7 +7,7 @@ const MOST_FINDINGS = 2000
 const SEVERITIES: readonly Severity[] = ['info', 'warning', 'critical']
 
 export class FindingReader {
-  /** By fingerprint: those that are not over, or were the last of theirs. */
+  /** By fingerprint: the open or last ones. */
   readonly #latest = new Map<string, SummaryFinding>()
   /** Those that came back later. */
   readonly #earlier: SummaryFinding[] = []
@@ -40,7 +40,7 @@ export class FindingReader {
     return true
   }
 
-  /** In the order of their beginning. */
+  /** In order of their start. */
   between(from: number, to: number): SummaryFinding[] {
     return [...this.#earlier, ...this.#latest.values()]
       .filter(({ at, until }) => at <= to && (until ?? Number.POSITIVE_INFINITY) >= from)

@@ -1,4 +1,4 @@
-/** What one GPU did over a stretch of time: means, peaks, energy. Takes one reading after the other and keeps none. */
+/** Means, peaks and energy of one GPU over a period; keeps no readings. */
 import type { Reading } from '../core/model.ts'
 
 export interface GpuFigures {
@@ -23,7 +23,7 @@ export interface GpuUseSummary {
   readonly energyJoules: Reading
 }
 
-/** Power is not carried over a longer silence. */
+/** Power is not carried over a longer gap. */
 const LONGEST_GAP_MS = 60_000
 
 class Figure {
@@ -76,7 +76,7 @@ export class GpuUse {
       peakTemperatureCelsius: this.#temperature.peak,
       meanPowerWatts: this.#power.mean,
       peakPowerWatts: this.#power.peak,
-      // The card's own counter misses nothing between samples, but is read seldom: over a short stretch power tells more.
+      // The card's counter misses nothing between samples but is read rarely: over a short period power is better.
       energyJoules: this.#integrated === null ? this.#counted : Math.max(this.#integrated, this.#counted ?? 0),
     }
   }
@@ -93,7 +93,7 @@ export class GpuUse {
     this.#lastAt = at
     this.#lastPower = powerWatts
     if (energyJoules === null) return
-    // A counter that fell was set back by a reload of the driver.
+    // A driver reload resets the counter.
     if (this.#lastCounter !== null && energyJoules >= this.#lastCounter)
       this.#counted = (this.#counted ?? 0) + energyJoules - this.#lastCounter
     this.#lastCounter = energyJoules

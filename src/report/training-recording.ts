@@ -1,86 +1,12 @@
-/** Reads a log folder once, streaming, into what a report shows: buckets over time, figures, findings. Bounded whatever the length. */
+/** Reads a log folder once, streaming, for a report. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { GpuInfo, Reading, TrainingStep } from '../core/model.ts'
-import { fromColumn, GPU_COLUMNS, type JsonRecord } from '../core/record.ts'
 import { findRecordingFiles, type RecordingFile, readLines } from '../core/recording/file.ts'
-import { parseObject, parseTimestamp } from '../core/recording/json.ts'
-import { parseDeviceLine, parseStepLine } from '../core/recording/line.ts'
-import { type BucketSeries, TimeBuckets } from './training-buckets.ts'
-import { FindingReader } from './training-findings.ts'
-import { GpuUse } from './training-gpu-use.ts'
-import type { SummaryFinding } from './training-summary.ts'
+import { TimeBuckets } from './training-buckets.ts'
+import { type LineKind, type Recorded, ReportReader } from './training-lines.ts'
 
-const GPU_SERIES = [
-  'utilizationRatio',
-  'tensorActiveRatio',
-  'memoryUsedBytes',
-  'memoryReservedBytes',
-  'temperatureCelsius',
-  'powerWatts',
-] as const
-const STEP_SERIES = [
-  'loss',
-  'learningRate',
-  'gradientNorm',
-  'stepSeconds',
-  'throughputPerSecond',
-  'memoryAllocatedBytes',
-  'memoryReservedBytes',
-  'memoryActiveBytes',
-  'memoryInactiveSplitBytes',
-] as const satisfies readonly (keyof TrainingStep)[]
-
-export type GpuSeriesName = (typeof GPU_SERIES)[number]
-export type StepSeriesName = (typeof STEP_SERIES)[number]
-
-const MOST_GPUS = 128
-const MOST_RANKS = 32
-const MOST_PIDS = 16
-const MEBIBYTE = 1024 * 1024
-/** Guess of how much gzip saves, for the progress bar alone. */
+/** A guess, for the progress bar only. */
 const GZIP_RATIO = 12
-
-export interface RecordedGpu {
-  readonly id: string
-  index: number | null
-  name: string | null
-  label: string
-  totalBytes: Reading
-  isSimulated: boolean
-  readonly use: GpuUse
-  readonly series: Readonly<Record<GpuSeriesName, BucketSeries>>
-  /** Memory by process. */
-  readonly pids: Map<number, BucketSeries>
-}
-
-export interface RecordedRank {
-  readonly run: string
-  readonly rank: number
-  steps: number
-  lastStep: number
-  firstAt: number
-  lastAt: number
-  loss: Reading
-  bestLoss: Reading
-  secondsSum: number
-  secondsCount: number
-  throughputSum: number
-  throughputCount: number
-  readonly series: Readonly<Record<StepSeriesName, BucketSeries>>
-}
-
-export interface Recorded {
-  readonly buckets: TimeBuckets
-  readonly gpus: readonly RecordedGpu[]
-  readonly ranks: readonly RecordedRank[]
-  readonly findings: readonly SummaryFinding[]
-  readonly from: number
-  readonly to: number
-  readonly lines: number
-  readonly skipped: number
-  readonly faults: readonly string[]
-}
 
 export interface ReadOptions {
   /** Lines before and after are left out. */
@@ -88,13 +14,6 @@ export interface ReadOptions {
   readonly to?: number
   /** 0–1 */
   readonly onProgress?: (share: number) => void
-}
-
-const COLUMNS = new Map(GPU_COLUMNS.map((column) => [column.field, column]))
-const scaled = (record: JsonRecord, field: GpuSeriesName | 'energyJoules'): Reading => {
-  const column = COLUMNS.get(field)
-  const value = column === undefined ? null : record[column.column]
-  return column !== undefined && typeof value === 'number' && Number.isFinite(value) ? fromColumn(value, column.scale) : null
 }
 
 export async function readForReport(path: string, options: ReadOptions = {}): Promise<Recorded> {
@@ -123,9 +42,7 @@ export async function readForReport(path: string, options: ReadOptions = {}): Pr
   return reader.finish()
 }
 
-type Kind = RecordingFile['kind'] | 'findings'
-
-/** The host's and the driver's own lines are not drawn. */
+/** Lines of the host and of the driver are not shown. */
 function isUsed({ kind }: RecordingFile): boolean {
   return kind === 'gpu_devices' || kind === 'gpu_metrics' || kind === 'training_metrics'
 }
@@ -136,199 +53,8 @@ async function findingsBeside(path: string): Promise<string[]> {
   return names.filter((name) => !(name.endsWith('.gz') && names.includes(name.slice(0, -3)))).map((name) => join(folder, name))
 }
 
-async function weigh(files: readonly { path: string; kind: Kind }[]): Promise<{ path: string; kind: Kind; weight: number }[]> {
+async function weigh(files: readonly { path: string; kind: LineKind }[]): Promise<{ path: string; kind: LineKind; weight: number }[]> {
   return Promise.all(
     files.map(async ({ path, kind }) => ({ path, kind, weight: (await stat(path)).size * (path.endsWith('.gz') ? GZIP_RATIO : 1) })),
   )
-}
-
-class ReportReader {
-  readonly #buckets: TimeBuckets
-  readonly #from: number
-  readonly #to: number
-  readonly #gpus = new Map<string, RecordedGpu>()
-  readonly #infos = new Map<string, GpuInfo>()
-  readonly #ranks = new Map<string, RecordedRank>()
-  readonly #findings = new FindingReader()
-  readonly faults: string[] = []
-  #firstAt = Number.POSITIVE_INFINITY
-  #lastAt = Number.NEGATIVE_INFINITY
-  #lines = 0
-  skipped = 0
-
-  constructor(buckets: TimeBuckets, from: number, to: number) {
-    this.#buckets = buckets
-    this.#from = from
-    this.#to = to
-  }
-
-  take(kind: Kind, line: string): void {
-    this.#lines++
-    const isTaken =
-      kind === 'gpu_metrics'
-        ? this.#takeGpu(line)
-        : kind === 'training_metrics'
-          ? this.#takeStep(line)
-          : kind === 'gpu_devices'
-            ? this.#takeDevice(line)
-            : this.#findings.take(line)
-    if (!isTaken) this.skipped++
-  }
-
-  finish(): Recorded {
-    for (const [id, info] of this.#infos) {
-      const gpu = this.#gpus.get(id)
-      if (!gpu) continue
-      gpu.index = info.index
-      gpu.label = info.label
-      gpu.name = info.name ?? gpu.name
-      gpu.totalBytes ??= info.memoryTotalBytes
-      if (info.provenance === 'simulated') gpu.isSimulated = true
-    }
-    const gpus = [...this.#gpus.values()].sort((a, b) => (a.index ?? 0) - (b.index ?? 0))
-    const most = Math.max(0, ...gpus.map(({ use }) => use.summary().samples), ...Array.from(this.#ranks.values(), ({ steps }) => steps))
-    if (most > 1) this.#buckets.coarsen(Math.min(60_000, (this.#lastAt - this.#firstAt) / most / 2))
-    return {
-      buckets: this.#buckets,
-      gpus,
-      ranks: [...this.#ranks.values()].sort((a, b) => a.firstAt - b.firstAt || a.rank - b.rank),
-      findings: this.#findings.between(this.#from, this.#to),
-      from: this.#firstAt,
-      to: this.#lastAt,
-      lines: this.#lines,
-      skipped: this.skipped,
-      faults: this.faults,
-    }
-  }
-
-  #isOutside(at: number): boolean {
-    if (at < this.#from || at > this.#to) return true
-    if (at < this.#firstAt) this.#firstAt = at
-    if (at > this.#lastAt) this.#lastAt = at
-    return false
-  }
-
-  #takeGpu(line: string): boolean {
-    const record = parseObject(line)
-    if (typeof record === 'string') return false
-    const at = parseTimestamp(record.timestamp)
-    if (at === null) return false
-    if (this.#isOutside(at)) return true
-    const gpu = this.#gpu(record)
-    if (!gpu) return false
-    const index = this.#buckets.indexOf(at)
-    const figures = {
-      utilizationRatio: scaled(record, 'utilizationRatio'),
-      tensorActiveRatio: scaled(record, 'tensorActiveRatio'),
-      memoryUsedBytes: scaled(record, 'memoryUsedBytes'),
-      memoryReservedBytes: scaled(record, 'memoryReservedBytes'),
-      temperatureCelsius: scaled(record, 'temperatureCelsius'),
-      powerWatts: scaled(record, 'powerWatts'),
-      energyJoules: scaled(record, 'energyJoules'),
-    }
-    gpu.use.accept(at, figures)
-    for (const name of GPU_SERIES) {
-      const value = figures[name]
-      if (value !== null) this.#buckets.add(gpu.series[name], index, value)
-    }
-    if (typeof record.memory_total_mb === 'number') gpu.totalBytes = record.memory_total_mb * MEBIBYTE
-    if (Array.isArray(record.processes)) for (const process of record.processes as JsonRecord[]) this.#takeProcess(gpu, index, process)
-    return true
-  }
-
-  #takeProcess(gpu: RecordedGpu, index: number, { pid, memory_used_mb }: JsonRecord): void {
-    if (typeof pid !== 'number' || typeof memory_used_mb !== 'number') return
-    let series = gpu.pids.get(pid)
-    if (!series) {
-      if (gpu.pids.size >= MOST_PIDS) return
-      series = this.#buckets.series()
-      gpu.pids.set(pid, series)
-    }
-    this.#buckets.add(series, index, memory_used_mb * MEBIBYTE)
-  }
-
-  #gpu(record: JsonRecord): RecordedGpu | null {
-    const index = typeof record.gpu_index === 'number' ? record.gpu_index : null
-    const id = typeof record.gpu_uuid === 'string' ? record.gpu_uuid : index === null ? null : `replay-gpu-${index}`
-    if (id === null) return null
-    const known = this.#gpus.get(id)
-    if (known || this.#gpus.size >= MOST_GPUS) return known ?? null
-    const gpu: RecordedGpu = {
-      id,
-      index,
-      name: typeof record.gpu_name === 'string' ? record.gpu_name : null,
-      label: typeof record.gpu_label === 'string' ? record.gpu_label : String(index ?? this.#gpus.size),
-      totalBytes: null,
-      isSimulated: record.provenance === 'simulated',
-      use: new GpuUse(),
-      series: this.#seriesOf(GPU_SERIES),
-      pids: new Map(),
-    }
-    this.#gpus.set(id, gpu)
-    return gpu
-  }
-
-  #takeStep(line: string): boolean {
-    const step = parseStepLine(line)
-    if (typeof step === 'string') return false
-    if (this.#isOutside(step.at)) return true
-    const key = `${step.rank}@${step.run}`
-    let rank = this.#ranks.get(key)
-    if (!rank) {
-      if (this.#ranks.size >= MOST_RANKS) return true
-      rank = {
-        run: step.run,
-        rank: step.rank,
-        steps: 0,
-        lastStep: step.step,
-        firstAt: step.at,
-        lastAt: step.at,
-        loss: null,
-        bestLoss: null,
-        secondsSum: 0,
-        secondsCount: 0,
-        throughputSum: 0,
-        throughputCount: 0,
-        series: this.#seriesOf(STEP_SERIES),
-      }
-      this.#ranks.set(key, rank)
-    }
-    count(rank, step)
-    const index = this.#buckets.indexOf(step.at)
-    for (const name of STEP_SERIES) {
-      const value = step[name]
-      if (value !== null) this.#buckets.add(rank.series[name], index, value)
-    }
-    return true
-  }
-
-  #takeDevice(line: string): boolean {
-    const device = parseDeviceLine(line)
-    if (typeof device === 'string') return false
-    this.#infos.set(device.device.id, device.device)
-    return true
-  }
-
-  #seriesOf<Name extends string>(names: readonly Name[]): Record<Name, BucketSeries> {
-    return Object.fromEntries(names.map((name) => [name, this.#buckets.series()])) as Record<Name, BucketSeries>
-  }
-}
-
-function count(rank: RecordedRank, step: TrainingStep): void {
-  rank.steps++
-  rank.firstAt = Math.min(rank.firstAt, step.at)
-  if (step.at >= rank.lastAt) {
-    rank.lastAt = step.at
-    rank.lastStep = step.step
-    rank.loss = step.loss ?? rank.loss
-  }
-  if (step.loss !== null && Number.isFinite(step.loss)) rank.bestLoss = Math.min(rank.bestLoss ?? step.loss, step.loss)
-  if (step.stepSeconds !== null && Number.isFinite(step.stepSeconds)) {
-    rank.secondsSum += step.stepSeconds
-    rank.secondsCount++
-  }
-  if (step.throughputPerSecond !== null && Number.isFinite(step.throughputPerSecond)) {
-    rank.throughputSum += step.throughputPerSecond
-    rank.throughputCount++
-  }
 }

@@ -1,13 +1,14 @@
-/** Puts a report together from a log folder: for a run, or for all that was recorded. */
+/** Builds a report from a log folder: of one run, or of everything recorded. */
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
-import { type Recorded, type RecordedRank, readForReport } from './training-recording.ts'
+import type { Recorded, RecordedRank } from './training-lines.ts'
+import { readForReport } from './training-recording.ts'
 import { type Summary, type SummaryTraining, summarize } from './training-summary.ts'
 
-/** What the run's own record says; null for a whole folder. */
+/** The record of the run; null for a whole folder. */
 export interface ReportRun {
   readonly id: string
   readonly name: string
@@ -15,7 +16,7 @@ export interface ReportRun {
   readonly endedAt: number | null
   readonly outcome: string | null
   readonly message: string | null
-  /** Ids or indices; empty when not known. */
+  /** Ids or indices; empty when unknown. */
   readonly gpus: readonly string[]
   readonly report: Readonly<Record<string, unknown>> | null
 }
@@ -23,7 +24,7 @@ export interface ReportRun {
 export interface ReportRequest {
   readonly path: string
   readonly run: ReportRun | null
-  /** Of a whole folder: the runs that it holds, oldest first. */
+  /** For a whole folder: its runs, oldest first. */
   readonly runs?: readonly ReportRun[]
   readonly pricePerGpuHour: number | null
   readonly ledgerOf: LedgerOf
@@ -36,7 +37,7 @@ export interface BuiltReport {
   html(version: string, generatedAt: number): string
 }
 
-/** The last samples of a run come a moment after its end. */
+/** The last samples of a run arrive just after its end. */
 const AFTER_END_MS = 2000
 
 export async function buildReport(request: ReportRequest): Promise<BuiltReport> {
@@ -46,7 +47,7 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
   const own = run ? gpusOf(recorded, run) : []
   const shown = run ? ofRun(recorded, run, own) : recorded
   if (shown.gpus.length === 0 && shown.ranks.length === 0)
-    throw new Failure(`${path} holds no sample${run ? ` of the time of run ${run.name}` : ''}`, {
+    throw new Failure(`${path} has no samples${run ? ` from the time of run ${run.name}` : ''}`, {
       exitCode: EXIT.noSource,
       hint: 'Each line must be a JSON object with a timestamp, as gpuwarden writes it; see docs/cli.md.',
     })
@@ -76,7 +77,7 @@ function gpusOf({ gpus }: Recorded, run: ReportRun): Recorded['gpus'] {
   return gpus.filter(({ id, index, label }) => own.has(id) || own.has(String(index)) || own.has(label))
 }
 
-/** Other runs and GPUs are left out where the run says which are its own. */
+/** Leaves out other runs, and other GPUs where the run's own are known. */
 function ofRun(recorded: Recorded, run: ReportRun, gpus: Recorded['gpus']): Recorded {
   const kept = gpus.length > 0 ? gpus : recorded.gpus
   const indices = new Set(kept.map(({ index }) => index))
@@ -100,10 +101,10 @@ function summaryOf(
   const notes: string[] = []
   if (shown.gpus.some(({ isSimulated }) => isSimulated)) notes.push('The GPUs are SIMULATED.')
   if (isOfAllGpus && shown.gpus.length > 0)
-    notes.push('Which GPUs the run used is not known: figures of GPUs, energy and cost are those of all GPUs of the recording.')
+    notes.push('It is unknown which GPUs the run used: GPU readings, energy and cost cover all GPUs of the recording.')
   if (shown.skipped > 0) notes.push(`${shown.skipped} of ${shown.lines} lines could not be read.`)
   for (const fault of shown.faults) notes.push(fault)
-  if (run && run.endedAt === null) notes.push('The run has not said that it ended.')
+  if (run && run.endedAt === null) notes.push('The run has not reported its end.')
   return summarize(
     {
       title: run?.name ?? basename(resolve(path)),
@@ -130,7 +131,7 @@ function summaryOf(
   )
 }
 
-/** Of the lowest rank of the run with the most steps; throughput is that of one rank. */
+/** Of the lowest rank with the most steps; throughput is per rank. */
 function trainingOf(ranks: readonly RecordedRank[]): SummaryTraining | null {
   const [leader] = [...ranks].sort((a, b) => a.rank - b.rank || b.steps - a.steps)
   if (!leader) return null

@@ -1,4 +1,4 @@
-/** The summary of a run, or of a stretch of a recording: the same figures for the terminal, JSON and the HTML page. */
+/** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
 import type { OomReport } from '../core/memory/oom-report.ts'
 import type { Reading, Severity } from '../core/model.ts'
 import { type Cost, costOf } from './training-cost.ts'
@@ -35,7 +35,6 @@ export interface SummaryTraining {
   readonly meanStepSeconds: Reading
 }
 
-/** A run within a recording of more than it. */
 export interface SummaryRun {
   readonly id: string
   readonly name: string
@@ -49,7 +48,7 @@ export interface Summary {
   readonly runId: string | null
   readonly outcome: string | null
   readonly message: string | null
-  /** Why memory ran out, where the SDK wrote that down. */
+  /** Why memory ran out, where the SDK recorded it. */
   readonly outOfMemory: OomReport | null
   /** Of a whole recording; empty in the summary of one run. */
   readonly runs: readonly SummaryRun[]
@@ -61,7 +60,6 @@ export interface Summary {
   readonly cost: Cost | null
   readonly training: SummaryTraining | null
   readonly findings: readonly SummaryFinding[]
-  /** What a reader has to know: simulated cards, figures of the whole machine, lines that could not be read. */
   readonly notes: readonly string[]
 }
 

@@ -57,7 +57,7 @@ describe('the summary of a run that ran out of memory', () => {
   GPU time  56.2 GPU seconds on 1 × NVIDIA H200
   energy    1.936 Wh
   cost      about $0.06 ($3.80 per GPU hour, a list price; see --price-per-hour)
-  GPU 0     memory peak 128.0 GiB of 128.0 GiB, mean 128.0 GiB, utilisation 50%, 124 W, up to 43 °C
+  GPU 0     memory peak 128.0 GiB of 128.0 GiB, mean 128.0 GiB, utilization 50%, 124 W, up to 43 °C
   findings  none`,
     )
   })
@@ -65,7 +65,7 @@ describe('the summary of a run that ran out of memory', () => {
   it('names the three lines that held most, how it grew, and the snapshot', () => {
     const text = summaryText(summaryOf(readOomReport({ ...RECORD.report, ...HELD })))
     expect(text.split('\n').slice(1, 9)).toEqual([
-      '  cause     the GPU is too small for it: tensors took 132.6 GiB',
+      '  cause     the GPU is too small: tensors took 132.6 GiB',
       '  where     /home/user/train.py:33 in leak, asked for 32 MiB, rank 3',
       '  memory    132.6 GiB tensors, 6.5 GiB fragmented, 29 MiB free',
       '  held by   128.0 GiB  /home/user/train.py:33 in leak (262 blocks)',
@@ -82,7 +82,7 @@ describe('the summary of a run that ran out of memory', () => {
     const unknown = readOomReport({ ...RECORD.report, cause: { kind: 'unknown', message: 'figures are not known' } })
     const [head, cause] = summaryText(summaryOf(unknown)).split('\n')
     expect(head).toContain('(OutOfMemoryError: CUDA out of memory. Tried to allocate 32.00 MiB.')
-    expect(cause).toBe('  cause     not known: figures are not known')
+    expect(cause).toBe('  cause     unknown: figures are not known')
     expect(summaryText(summaryOf(null)).split('\n')[0]).toContain('(OutOfMemoryError')
     const later = summaryText(summaryOf(readOomReport(RECORD.report), { outcome: 'failed', message: 'KeyError: 5' }))
     expect(later.split('\n').slice(0, 2)).toEqual([
@@ -101,7 +101,7 @@ describe('the summary of a run that ran out of memory', () => {
     expect(text).toContain('asked for 32 MiB, run train.py\n')
     expect(text).toContain(
       `  runs      3
-            ended well: other.py (a)
+            succeeded: other.py (a)
             ran out of GPU memory: train.py (d9d1d91b7e09196e)
             has not ended: third.py (c)
 `,

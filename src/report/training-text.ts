@@ -1,4 +1,4 @@
-/** A summary in words, for the terminal; and its figures as the HTML page writes them too. */
+/** A summary as text for the terminal; the HTML page shares its formats. */
 import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, printable } from '../core/format.ts'
 import { isCauseKnown } from '../core/memory/oom-report.ts'
 import { oomRows } from './oom-text.ts'
@@ -28,12 +28,12 @@ export function summaryText(summary: Summary): string {
   return [headText(summary), ...rows.map(([name, text]) => `  ${printable(name).padEnd(9)} ${printable(text)}`)].join('\n')
 }
 
-/** In a summary of many runs: the one whose memory ran out. */
+/** In a summary of many runs: the one that ran out of memory. */
 export function oomRunName({ runs, outOfMemory }: Summary): string | null {
   return runs.find(({ id }) => id === outOfMemory?.run)?.name ?? null
 }
 
-/** null also where memory ran out and the cause is known, which says it better. */
+/** null also where the cause of an out-of-memory error is known, which says more. */
 export function lastMessage({ outcome, message, outOfMemory }: Summary): string | null {
   return outcome === 'oom' && isCauseKnown(outOfMemory) ? null : message
 }
@@ -47,7 +47,7 @@ function headText(summary: Summary): string {
 }
 
 const OUTCOMES: Readonly<Record<string, string>> = {
-  success: 'ended well',
+  success: 'succeeded',
   oom: 'ran out of GPU memory',
   nan: 'the loss became NaN',
   killed: 'was killed',
@@ -78,7 +78,7 @@ function trainingText({ steps, loss, bestLoss, stepsPerSecond, throughputPerSeco
   return parts.join(', ')
 }
 
-/** null: it reads the same as the last loss, so that there is nothing to say. */
+/** null: the same as the last loss. */
 export function betterLoss(loss: number | null, best: number | null): string | null {
   return best === null || (loss !== null && formatFigure(best) === formatFigure(loss)) ? null : formatFigure(best)
 }
@@ -87,7 +87,7 @@ function gpuText({ memoryTotalBytes, use, peakProcessBytes }: SummaryGpu): strin
   const parts = [`memory peak ${formatBytes(use.peakMemoryUsedBytes)} of ${formatBytes(memoryTotalBytes)}`]
   parts.push(`mean ${formatBytes(use.meanMemoryUsedBytes)}`)
   if (peakProcessBytes !== null) parts.push(`own processes up to ${formatBytes(peakProcessBytes)}`)
-  parts.push(`utilisation ${formatPercent(use.meanUtilizationRatio)}`)
+  parts.push(`utilization ${formatPercent(use.meanUtilizationRatio)}`)
   if (use.meanTensorActiveRatio !== null) parts.push(`tensor cores ${formatPercent(use.meanTensorActiveRatio)}`)
   if (use.meanPowerWatts !== null) parts.push(formatWhole(use.meanPowerWatts, 'W'))
   if (use.peakTemperatureCelsius !== null) parts.push(`up to ${formatWhole(use.peakTemperatureCelsius, '°C')}`)
@@ -120,7 +120,7 @@ export function gpuTimeText(hours: number): string {
   return gpuTime(hours, { hours: 'GPU hours', minutes: 'GPU minutes', seconds: 'GPU seconds' })
 }
 
-/** The same where it says above what it is: `12.5 h`, `4.2 min`, `33 s`. */
+/** The same without the unit's GPU: `12.5 h`, `4.2 min`, `33 s`. */
 export function gpuTimeFigure(hours: number): string {
   return gpuTime(hours, { hours: 'h', minutes: 'min', seconds: 's' })
 }

@@ -1,6 +1,7 @@
 /** What the agent and its sampler processes say to each other. Plain JSON over the child's channel. */
-import type { SourceOptions } from '../core/kinds.ts'
+
 import type { GpuInfo, Provenance, Sample } from '../core/model.ts'
+import type { SourceOptions } from '../core/source-contract.ts'
 
 export interface StartMessage {
   readonly type: 'start'

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
-import type { Source } from '../core/kinds.ts'
 import { writtenStep } from '../core/known/revive.ts'
 import type { GpuInfo, Sample } from '../core/model.ts'
+import type { Source } from '../core/source-contract.ts'
 import { TickClock } from './clock.ts'
 import type { FromSampler } from './messages.ts'
 import type { Beat, Metronome } from './metronome.ts'

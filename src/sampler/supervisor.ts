@@ -1,7 +1,8 @@
 /** Keeps sources alive. All share one sampler process; one that hangs or crashes gets its own, restarted with growing pauses. */
-import type { SourceOptions } from '../core/kinds.ts'
+
 import { revivedStep } from '../core/known/revive.ts'
 import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
+import type { SourceOptions } from '../core/source-contract.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
 import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
 import { healthOf, newRecord, type Opening, type SourceRecord, takeOut } from './source-record.ts'

@@ -1,6 +1,7 @@
 /** An agent that never was, for the tests of the server: made-up GPUs behind the real contracts. */
 import { get, type IncomingMessage } from 'node:http'
-import type { AgentState, AlertNews, AlertsEvent, AlertView, History, HistoryQuery, HubEvent, Log, Tick } from '../core/kinds.ts'
+import type { AlertNews, AlertsEvent, AlertView } from '../core/alert-contract.ts'
+import type { AgentState, History, HistoryQuery, HubEvent, Log, Tick } from '../core/kinds.ts'
 import type {
   Finding,
   GpuEvent,

@@ -3,7 +3,8 @@
  * Every client has a place in one shared ring and is sent from there as fast as it reads, so a slow one costs no memory of its own.
  */
 import type { ServerResponse } from 'node:http'
-import type { AgentState, AlertNews, HubEvent, Log, Sink, StreamEvent } from '../core/kinds.ts'
+import type { AlertNews } from '../core/alert-contract.ts'
+import type { AgentState, HubEvent, Log, Sink, StreamEvent } from '../core/kinds.ts'
 import { createEventRing, encodeFrame, type RingEntry } from './event-ring.ts'
 import type { StreamHealth } from './schemas.ts'
 import { GpuMatcher, narrow, type StreamFilter } from './stream-filter.ts'

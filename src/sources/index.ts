@@ -1,5 +1,5 @@
 /** The list of sources: one for each vendor, and those that go with them or stand in for them. Nothing is loaded before it is asked for. */
-import type { SourceKind } from '../core/kinds.ts'
+import type { SourceKind } from '../core/source-contract.ts'
 import { VENDORS } from './vendors.ts'
 
 const SOURCES: Readonly<Record<string, () => Promise<SourceKind>>> = {

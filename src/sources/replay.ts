@@ -1,7 +1,8 @@
 /** Plays a recording as if it happened now, with the times that were recorded. */
-import type { Source, SourceEnv, SourceKind } from '../core/kinds.ts'
+
 import type { GpuInfo, Sample } from '../core/model.ts'
 import { describeSkipped, openRecording, type Recording, type RecordingItem } from '../core/recording/recording.ts'
+import type { Source, SourceEnv, SourceKind } from '../core/source-contract.ts'
 import { vendorOfModel } from './vendors.ts'
 
 /** How many moments one read gives when there is no pace to keep. */

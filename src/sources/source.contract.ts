@@ -1,8 +1,8 @@
 /** What every source must do, whatever the hardware. Each source's test runs this suite over its own fixture. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Source, SourceEnv, SourceKind } from '../core/kinds.ts'
 import type { GpuSample, HostSample, Sample } from '../core/model.ts'
 import { GPU_FIELDS } from '../core/record.ts'
+import type { Source, SourceEnv, SourceKind } from '../core/source-contract.ts'
 
 export interface ContractSubject {
   readonly kind: SourceKind

@@ -1,7 +1,7 @@
 /** The alerts of an agent, and what people do about them. */
 import type { AgentClient } from '../core/agent-client.ts'
+import type { AlertView } from '../core/alert-contract.ts'
 import { formatClock, printable } from '../core/format.ts'
-import type { AlertView } from '../core/kinds.ts'
 import { askAlerts } from '../core/known/picture.ts'
 import { userNameOrNumber } from '../core/user-name.ts'
 import type { AlertDesk } from './feed.ts'

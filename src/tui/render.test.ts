@@ -85,7 +85,7 @@ const busy = () =>
 describe('golden frames', () => {
   it('shows a leak that was recorded, and when the memory is full', async () => {
     const text = frame(await recordedState(`${TRACES}leak_graph`, 70), { columns: 80, rows: 24 })
-    expect(text).toMatch(/^ !.* leak +GPU 0, run leak_graph: allocated memory/m)
+    expect(text).toMatch(/^ !.* leak +Run leak_graph on GPU 0 leaks \d+ MiB per step/m)
     expect(text).toMatch(/LEAK {2}OOM in \d+ s/)
     expect(text).toMatch(/132\.1\/140\.4 GiB {2}full in \d+ s/)
     expectGolden('leak-80x24', text)

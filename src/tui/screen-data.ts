@@ -1,5 +1,6 @@
 /** What a frame is drawn from: plain data about the machine, and what the person at the keyboard has chosen. */
-import type { AlertView, GpuView } from '../core/kinds.ts'
+import type { AlertView } from '../core/alert-contract.ts'
+import type { GpuView } from '../core/kinds.ts'
 import type { LedgerEntry } from '../core/memory/ledger.ts'
 import type { Finding, HostSample, ProcessView, Provenance, Reading, SourceHealth, TrainingStep } from '../core/model.ts'
 

@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Source, SourceEnv, SourceOptions } from '../../src/core/kinds.ts'
 import type { GpuEvent, GpuInfo, GpuSample, Sample } from '../../src/core/model.ts'
+import type { Source, SourceEnv, SourceOptions } from '../../src/core/source-contract.ts'
 import { nvidia } from '../../src/sources/nvidia/index.ts'
 import { buildFakeNvml, type FakeNvmlScript, type FakeNvmlValues, type FakeNvmlVariant, fakeNvmlCounts, fakeNvmlScript } from './index.ts'
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { message, resolved } from '../../src/channels/alert-message.fixture.ts'
 import { alertmanager } from '../../src/channels/alertmanager.ts'
-import type { AlertMessage } from '../../src/core/kinds.ts'
+import type { AlertMessage } from '../../src/core/alert-contract.ts'
 import { buildFakeNvml, fakeNvmlScript } from '../fake-nvml/index.ts'
 import { RunningAgent, temporaryFolder, until } from '../program.ts'
 

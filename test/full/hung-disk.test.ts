@@ -117,7 +117,7 @@ describe.skipIf('reason' in built)(`a log folder that does not answer${why}`, { 
     // Begun while nobody knows yet: answered all the same, and before a sender gives up.
     const [steps, end] = await Promise.all([postSteps(agent, 3, 4), post(agent, '/api/v1/runs', { id: 'r2', name: 'other' })])
     expect([steps.status, steps.retryAfter, end.status]).toEqual([503, '2', 503])
-    expect(JSON.stringify(steps.body)).toMatch(/disk has not answered/)
+    expect(JSON.stringify(steps.body)).toMatch(/disk has not responded/)
     script.update({ lost: [1] })
     const told = await until('the web hook is told of the lost GPU', () => hook.bodies.find((body) => body.includes('gpu_lost')))
     expect(told).toContain('critical')
@@ -129,7 +129,7 @@ describe.skipIf('reason' in built)(`a log folder that does not answer${why}`, { 
     expect(health.status).toBe('degraded')
     expect(health.rooms.store.reason).toMatch(/does not answer, since 2\d{3}-/)
     expect(Math.abs(health.rooms.store.since - hungAt)).toBeLessThan(20_000)
-    expect(health.rooms.training.reason).toMatch(/not answered/)
+    expect(health.rooms.training.reason).toMatch(/not responded/)
     expect(await agent.text('/metrics')).toMatch(/^gpuwarden_alert_journal_up 0$/m)
     expect((await fetch(`${agent.url}/readyz`)).status).toBe(200)
 

@@ -1,4 +1,5 @@
-import type { AlertView, HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
+import type { AlertView } from '../../src/core/alert-contract.ts'
+import type { HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
 import type { Finding, GpuEvent, Reading, Run, SourceHealth } from '../../src/core/model.ts'
 
 export { numberOf } from '../../src/core/known/revive.ts'

@@ -1,5 +1,4 @@
-/** A time-series chart as an SVG document: pure, the same text for the same numbers, readable without scripts or style sheets. */
-
+/** A time-series chart as an SVG document: the same text for the same numbers, without scripts or style sheets. */
 import { type Layout, LEGEND_GAP, LEGEND_SWATCH, layOut } from './layout.ts'
 import { seriesColor } from './palette.ts'
 import { areaPath, bandPath, isDrawable, linePath, stretches } from './paths.ts'
@@ -115,7 +114,7 @@ function fan(spec: ChartSpec, { palette, x, y }: Layout): string[] {
   ]
 }
 
-/** The label stands at the right end, or at the left one where a mark has its own label there. */
+/** The label is at the right end, or at the left where a mark has its label there. */
 function limits(spec: ChartSpec, { palette, fontSize, left, right, top, x, y, valueAxis }: Layout): string[] {
   const isTaken = (spec.marks ?? []).some((mark) => x(mark.at) > left + (right - left) * 0.6)
   return (spec.limits ?? []).flatMap((limit) => {
@@ -131,7 +130,7 @@ function limits(spec: ChartSpec, { palette, fontSize, left, right, top, x, y, va
   })
 }
 
-/** Labels step down where they would lie on each other; past three rows the lines speak for themselves. */
+/** Labels move down where they would overlap; past three rows they are left out. */
 function marks(spec: ChartSpec, { palette, fontSize, right, top, bottom, x, from, to }: Layout): string[] {
   const rowEnds = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   const shown = (spec.marks ?? []).filter((mark) => mark.at >= from && mark.at <= to).sort((a, b) => a.at - b.at)
@@ -156,7 +155,7 @@ function marks(spec: ChartSpec, { palette, fontSize, right, top, bottom, x, from
   return [...rules, ...labels]
 }
 
-/** An edge in the background's colour, so that a label stays readable on a line. */
+/** An edge in the background color, so that a label stays readable on a line. */
 function halo(text: string, background: string): string {
   return `${text.replace('<text ', `<text stroke="${background}" stroke-width="3" stroke-linejoin="round" `)}\n${text}`
 }

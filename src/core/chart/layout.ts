@@ -1,4 +1,4 @@
-/** Where things go: the axes of a chart and the room that is left for its lines. */
+/** The layout of a chart: its axes, and the space for its lines. */
 import type { Reading } from '../model.ts'
 import { PALETTE, type Palette, seriesColor } from './palette.ts'
 import { isDrawable, stack } from './paths.ts'
@@ -28,7 +28,7 @@ export interface Layout {
   readonly xTicks: readonly Tick[]
   readonly legend: readonly LegendEntry[]
   readonly legendRows: readonly (readonly LegendEntry[])[]
-  /** What is drawn: the series themselves, or their running sums. */
+  /** The series, or their running sums. */
   readonly columns: readonly (readonly Reading[])[]
 }
 
@@ -90,7 +90,7 @@ function rowsOf(entries: readonly LegendEntry[], width: number, fontSize: number
   return rows
 }
 
-/** Quantities begin at 0, so that a rise looks as large as it is; temperatures have no such 0. */
+/** Quantities start at 0, so that a rise looks as large as it is; temperatures do not. */
 function valueRange(spec: ChartSpec, columns: readonly (readonly Reading[])[]): { low: number; high: number } {
   let low = Number.POSITIVE_INFINITY
   let high = Number.NEGATIVE_INFINITY

@@ -1,12 +1,10 @@
-/** Colours that people with any kind of colour vision can tell apart (after Okabe and Ito), on white. */
-
+/** Colors that people with any color vision can distinguish (after Okabe and Ito), on white. */
 export interface Palette {
   readonly background: string
   readonly text: string
   readonly faintText: string
   readonly grid: string
   readonly axis: string
-  /** A limit, and whatever is bad. */
   readonly limit: string
   readonly mark: string
   readonly series: readonly string[]

@@ -1,4 +1,4 @@
-/** From columns of numbers to SVG path data: a null is a gap, and more points than pixels are thinned without losing extremes. */
+/** Columns of numbers as SVG path data: null is a gap; more points than pixels are thinned without losing extremes. */
 import type { Reading } from '../model.ts'
 import type { Project } from './scale.ts'
 import { coordinate } from './svg.ts'
@@ -11,7 +11,6 @@ export interface Point {
 /** Past this, sums and spans of values would overflow. */
 const LARGEST = 1e100
 
-/** What can be drawn of a reading. */
 export function isDrawable(value: Reading | undefined): value is number {
   return value !== null && value !== undefined && Math.abs(value) < LARGEST
 }
@@ -33,7 +32,7 @@ export function stretches(at: readonly number[], values: readonly Reading[], x: 
   return all.map(thin)
 }
 
-/** Of the points in one column of pixels the first, the lowest, the highest and the last are all that can be seen. */
+/** Of one column of pixels only the first, lowest, highest and last point can be seen. */
 export function thin(points: readonly Point[]): Point[] {
   const first = points[0]
   const last = points.at(-1)
@@ -66,7 +65,7 @@ function joined(points: readonly Point[], command: 'M' | 'L'): string {
   return data
 }
 
-/** A lone point would be invisible as a line: it becomes a dot by the round cap of a line without length. */
+/** A single point becomes a dot: the round cap of a line without length. */
 export function linePath(parts: readonly (readonly Point[])[]): string {
   return parts.map((part) => joined(part, 'M') + (part.length === 1 ? 'h0.01' : '')).join('')
 }
@@ -95,7 +94,7 @@ export function bandPath(at: readonly number[], low: readonly Reading[], high: r
     .join('')
 }
 
-/** Sums from the bottom up. What is unknown adds nothing; where all is unknown there is a gap. */
+/** Sums from the bottom up. Unknown adds nothing; where all is unknown there is a gap. */
 export function stack(count: number, layers: readonly (readonly Reading[])[]): Reading[][] {
   const sums: Reading[] = Array.from({ length: count }, (_, index) => (layers.some((layer) => isDrawable(layer[index])) ? 0 : null))
   return layers.map((layer) => {

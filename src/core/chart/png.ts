@@ -1,8 +1,4 @@
-/**
- * SVG → PNG, for mail programs, which show no SVG.
- * A process of its own does it and ends: the agent loads no native code, a fault in the rasteriser cannot take it down,
- * and the fonts of the machine do not stay in its memory.
- */
+/** SVG → PNG for mail programs, in a child process: a crash of the rasterizer cannot kill the agent, and fonts do not stay in its memory. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { withStrokedText } from './stroke-font.ts'
@@ -10,7 +6,7 @@ import { withStrokedText } from './stroke-font.ts'
 const TIME_LIMIT_MS = 20_000
 const MOST_BYTES = 8 * 1024 * 1024
 
-/** Without any font the rasteriser leaves text out, so a probe decides which of the two pictures is drawn. */
+/** Without fonts the rasterizer leaves text out, so a probe decides which picture is drawn. */
 const PROGRAM = `
 import { readFileSync } from 'node:fs'
 import { Resvg } from '@resvg/resvg-js'
@@ -24,7 +20,7 @@ process.stdout.write(picture.asPng())
 
 export interface PngOptions {
   readonly signal?: AbortSignal
-  /** False: draw letters as strokes even where there are fonts; the same bytes on every machine. */
+  /** False: always draw letters as strokes; the same bytes on every machine. */
   readonly systemFonts?: boolean
 }
 
@@ -34,7 +30,7 @@ export function renderPng(svg: string, width: number, { signal, systemFonts = tr
     throw new Error(`renderPng: expected a width of 1 to 4096 whole pixels, got ${width}`)
   const limits = [AbortSignal.timeout(TIME_LIMIT_MS), ...(signal ? [signal] : [])]
   const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM], {
-    // Modules of --eval are looked up from the working folder.
+    // --eval looks modules up from the working folder.
     cwd: fileURLToPath(new URL('.', import.meta.url)),
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '/' },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -59,11 +55,11 @@ export function renderPng(svg: string, width: number, { signal, systemFonts = tr
       else
         reject(
           new Error(
-            `the chart was not drawn: the rasteriser ended with ${killedBy ?? `status ${code}`} after ${bytes} bytes. ${complaint.slice(0, 300)}`,
+            `the chart was not drawn: the rasterizer ended with ${killedBy ?? `status ${code}`} after ${bytes} bytes. ${complaint.slice(0, 300)}`,
           ),
         )
     })
-    // A child that ended early closes the pipe; how it ended says more than EPIPE.
+    // A child that ended early closes the pipe; its exit says more than EPIPE.
     child.stdin.on('error', () => undefined)
     child.stdin.end(JSON.stringify({ svg, stroked: withStrokedText(svg), width, systemFonts }))
   })

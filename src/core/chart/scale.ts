@@ -24,7 +24,7 @@ export function niceStep(rough: number): number {
 export function valueAxis(low: number, high: number, unit: Unit, count: number): Axis {
   const { factor, suffix } = axisScale(unit, Math.max(Math.abs(low), Math.abs(high)))
   const scaledLow = low / factor
-  // Below this the numbers of a computer no longer tell neighbours apart.
+  // Below this floating-point neighbors are equal.
   const least = Math.max(Math.abs(scaledLow), 1e-9) * 1e-9
   const scaledHigh = high / factor - scaledLow > least ? high / factor : scaledLow + Math.max(1, Math.abs(scaledLow) * 0.1)
   const rough = (scaledHigh - scaledLow) / Math.max(1, count)
@@ -40,7 +40,7 @@ export function valueAxis(low: number, high: number, unit: Unit, count: number):
   return { from: from * factor, to: to * factor, ticks }
 }
 
-/** Zero bytes are zero of anything; zero degrees are not. */
+/** Zero needs no unit, except for degrees. */
 function labelOf(value: number, suffix: string): string {
   return value === 0 && !suffix.includes('°') ? '0' : `${value}${suffix}`
 }

@@ -1,4 +1,3 @@
-/** What a chart is asked to show. */
 import type { Reading, Severity } from '../model.ts'
 import type { Unit } from './units.ts'
 
@@ -12,17 +11,17 @@ export interface ChartSpec {
   readonly at: readonly number[]
   readonly series: readonly ChartSeries[]
   readonly xKind?: 'time' | 'number'
-  /** Layers on top of each other, in the order given: the memory ledger. */
+  /** Layers on top of each other, in order: the memory ledger. */
   readonly stacked?: boolean
   readonly limits?: readonly ChartLimit[]
   readonly marks?: readonly ChartMark[]
   readonly forecast?: ChartForecast
-  /** Edges of the axes, where the data alone should not decide. */
+  /** Edges of the axes; from the data by default. */
   readonly from?: number
   readonly to?: number
   readonly lowest?: number
   readonly highest?: number
-  /** IANA name; this machine's when not given. */
+  /** IANA name; this machine's by default. */
   readonly timeZone?: string
 }
 
@@ -36,13 +35,13 @@ export interface ChartSeries {
   readonly color?: string
 }
 
-/** A level worth a line: the capacity, the slowdown temperature. */
+/** A horizontal line: the capacity, the slowdown temperature. */
 export interface ChartLimit {
   readonly value: number
   readonly label: string
 }
 
-/** A moment worth a line: a finding. */
+/** A vertical line: a finding. */
 export interface ChartMark {
   readonly at: number
   readonly label: string

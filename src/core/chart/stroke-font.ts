@@ -1,7 +1,4 @@
-/**
- * Letters as pen strokes, for pictures made on machines without any font (slim containers): there the rasteriser would leave text out.
- * Path data by character, baseline at y = 0, capitals 10 units tall; the number is how far the pen moves on.
- */
+/** Letters as pen strokes, for machines without fonts (slim containers). Path data by character, baseline y = 0, capitals 10 units; advance first. */
 import { coordinate } from './svg.ts'
 
 const OVAL = 'M0,-5C0,-11.6 7.6,-11.6 7.6,-5C7.6,1.6 0,1.6 0,-5Z'
@@ -118,7 +115,7 @@ const GLYPHS: Readonly<Record<string, readonly [number, string]>> = {
   µ: [6.9, 'M0,-7V3M0,-2.6C0,1 4.3,0.6 4.7,-2.8M4.7,-7V0'],
 }
 
-/** Anything else is a box: something is written there that cannot be shown. */
+/** Any other character is a box. */
 const UNKNOWN: readonly [number, string] = [7.4, 'M0,0V-8H5.4V0Z']
 const UNITS_PER_EM = 13.8
 
@@ -126,7 +123,7 @@ const TEXT = /<text ((?:[^>"]|"[^"]*")*)>([^<]*)<\/text>/g
 const ENTITY = /&(?:amp|lt|gt|quot|#39);/g
 const CHARACTERS: Readonly<Record<string, string>> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" }
 
-/** The same picture with every text of `textElement` as strokes. */
+/** The same picture with every `textElement` as strokes. */
 export function withStrokedText(svg: string): string {
   return svg.replace(TEXT, (_, attributes: string, content: string) => {
     const read = (name: string) => new RegExp(`(?:^| )${name}="([^"]*)"`).exec(attributes)?.[1]

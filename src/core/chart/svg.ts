@@ -18,7 +18,6 @@ export function escapeXml(text: string): string {
   return escapeHtml(text.replace(/\p{Surrogate}/gu, '\ufffd').replace(forbidden, ' '))
 }
 
-/** At most one decimal: finer than any screen, and short. */
 export function coordinate(value: number): string {
   const rounded = Math.round(value * 10) / 10
   return String(Object.is(rounded, -0) ? 0 : rounded)
@@ -38,7 +37,7 @@ export function rectElement(x: number, y: number, width: number, height: number,
   return `<rect x="${coordinate(x)}" y="${coordinate(y)}" width="${coordinate(width)}" height="${coordinate(height)}" fill="${fill}"${extra}/>`
 }
 
-/** How wide text will be, without a font at hand: near enough to lay things out, on the wide side. */
+/** Estimated width of text without a font, on the wide side. */
 export function textWidth(text: string, size: number): number {
   let units = 0
   for (const character of text) {

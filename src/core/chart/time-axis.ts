@@ -1,4 +1,4 @@
-/** Ticks at round moments of somebody's clock. */
+/** Ticks at round times of a local clock. */
 import type { Tick } from './scale.ts'
 
 const SECOND = 1000
@@ -19,7 +19,6 @@ interface Wall {
   readonly hour: number
   readonly minute: number
   readonly second: number
-  /** What the wall clock is ahead of UTC. */
   readonly offsetMs: number
 }
 
@@ -54,7 +53,7 @@ function label(wall: Wall, stepMs: number, spansDays: boolean): string {
   return `${two(wall.hour)}:${two(wall.minute)}${stepMs < MINUTE ? `:${two(wall.second)}` : ''}`
 }
 
-/** At most `most` ticks within [from, to]. `timeZone` undefined: this machine's. */
+/** At most `most` ticks within [from, to]. */
 export function timeTicks(from: number, to: number, most: number, timeZone?: string): Tick[] {
   const clock = clockOf(timeZone)
   const span = Math.max(1, to - from)
@@ -68,7 +67,7 @@ export function timeTicks(from: number, to: number, most: number, timeZone?: str
   return ticks
 }
 
-/** `15 Nov 2026`: said once, where the ticks show only times of day. */
+/** `15 Nov 2026`, for charts whose ticks show only times of day. */
 export function dateOf(at: number, timeZone?: string): string {
   const wall = clockOf(timeZone)(at)
   return `${wall.day} ${MONTHS[wall.month - 1] ?? ''} ${new Date(at + wall.offsetMs).getUTCFullYear()}`

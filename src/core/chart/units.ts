@@ -1,4 +1,4 @@
-/** What the numbers of an axis are, and how they are written. */
+/** Units of an axis, and how numbers are written in them. */
 import { formatBytes, formatDuration, formatFigure, formatPercent } from '../format.ts'
 
 export type Unit =
@@ -10,7 +10,7 @@ export type Unit =
   | 'hertz'
   | 'seconds'
   | 'count'
-  /** Anything else: written after the number as it is. */
+  /** Any other: written after the number. */
   | { readonly suffix: string }
 
 const SPELLINGS: Readonly<Record<string, Unit>> = {
@@ -34,7 +34,7 @@ const SPELLINGS: Readonly<Record<string, Unit>> = {
   '': 'count',
 }
 
-/** The unit of an AlertSeries is a word; what is not known is written after the number. */
+/** An unknown word becomes a suffix. */
 export function unitNamed(text: string): Unit {
   const word = text.trim()
   return SPELLINGS[word.toLowerCase()] ?? { suffix: word }
@@ -65,7 +65,7 @@ const COUNTS: readonly Scale[] = [
   { factor: 1e9, suffix: 'G' },
 ]
 
-/** One factor for a whole axis, so that its labels compare at a glance. */
+/** One factor for the whole axis. */
 export function axisScale(unit: Unit, extent: number): Scale {
   if (typeof unit === 'object') return { factor: 1, suffix: unit.suffix === '' ? '' : ` ${unit.suffix}` }
   switch (unit) {
@@ -94,7 +94,7 @@ function largest(scales: readonly Scale[], extent: number): Scale {
   return scales.findLast((scale) => Math.abs(extent) >= scale.factor) ?? scales[0] ?? { factor: 1, suffix: '' }
 }
 
-/** `61.3 GiB`, `87%`, `84 °C`: one number on its own. */
+/** `61.3 GiB`, `87%`, `84 °C`. */
 export function formatValue(value: number, unit: Unit): string {
   switch (unit) {
     case 'bytes':

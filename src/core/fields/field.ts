@@ -1,7 +1,4 @@
-/**
- * What the tables of fields are made of. A table lists each field of a part of the model once;
- * its type, its column in a recording and its schema in the API follow from the row. Data alone, without imports.
- */
+/** Tables that list each field once; its type, its column in a recording and its API schema follow from the row. Data only, no imports. */
 
 /**
  * How a recording writes a value: `percent` of a ratio, `mebibytes` of bytes, `megahertz` of hertz, `time` (ISO 8601) of epoch milliseconds,
@@ -9,7 +6,7 @@
  */
 export type Scale = 'same' | 'any' | 'percent' | 'mebibytes' | 'megahertz' | 'time' | 'text'
 
-/** A field with a column of its own in a recording. It is null where it is unknown. */
+/** A field with its own column in a recording; null when unknown. */
 export interface Column {
   readonly column: string
   readonly scale: Scale
@@ -17,15 +14,11 @@ export interface Column {
 
 export type ColumnTable = Readonly<Record<string, Column>>
 
-/** The part of the model that a table of columns lists. */
 export type ColumnsOf<Table extends ColumnTable> = {
   readonly [Field in keyof Table]: (Table[Field]['scale'] extends 'text' ? string : number) | null
 }
 
-/**
- * A field that a recording writes under its own name. `name` and `count` are always known; `reading`, `text`, `choice` and `object` are null
- * where they are unknown, `flag` is then false, and `texts` (texts by name) is empty. A choice with `missing` is never null.
- */
+/** A field recorded under its own name. When unknown: `flag` is false, `texts` empty, others null; `name`, `count` and a choice with `missing` never are. */
 export type Fact =
   | { readonly is: 'name' | 'count' | 'reading' | 'text' | 'flag' | 'texts' }
   | { readonly is: 'choice'; readonly of: readonly string[]; readonly missing?: string }
@@ -54,7 +47,6 @@ type FactValue<F> = F extends { readonly is: keyof PlainValues }
       ? FactsOf<Table> | null
       : never
 
-/** The part of the model that a table of facts lists. */
 export type FactsOf<Table> = { readonly [Field in keyof Table]: FactValue<Table[Field]> }
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -63,19 +55,17 @@ export function isAlwaysKnown(fact: Fact): boolean {
   return fact.is === 'name' || fact.is === 'count' || (fact.is === 'choice' && fact.missing !== undefined)
 }
 
-/** What stands where a fact that need not be known is unknown. */
 export function unknownFact({ is }: Fact): null | false | Readonly<Record<string, never>> {
   return is === 'flag' ? false : is === 'texts' ? Object.freeze({}) : null
 }
 
-/** A table's rows with their fields, in its order. */
 export function rowsOf<Field extends string, Row extends object>(
   table: Readonly<Record<Field, Row>>,
 ): readonly (Row & { readonly field: Field })[] {
   return Object.entries<Row>(table).map(([field, row]) => ({ ...row, field: field as Field }))
 }
 
-/** Every field of a table of columns null: the start of a sample, to be overwritten with what was read. */
+/** All fields null: the start of a sample. */
 export function nothingKnown<Table extends ColumnTable>(table: Table): ColumnsOf<Table> {
   return Object.freeze(Object.fromEntries(Object.keys(table).map((field) => [field, null]))) as ColumnsOf<Table>
 }

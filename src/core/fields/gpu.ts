@@ -1,4 +1,4 @@
-/** The fields of a GPU: what it is (GPU_INFO) and what is read of it (GPU_READINGS). A new one is one row here. */
+/** The fields of a GPU: facts (GPU_INFO) and readings (GPU_READINGS). A new one is one row here. */
 import type { Column, FactTable } from './field.ts'
 
 export const PROVENANCES = ['live', 'simulated', 'replay'] as const
@@ -30,9 +30,9 @@ export const GPU_INFO = {
   id: { is: 'name' },
   /** Position among all GPUs of this host, in PCI/driver order; a MIG instance has its parent's. */
   index: { is: 'count' },
-  /** What a person calls it: `0`, or `0:2` for MIG instance 2 of GPU 0. */
+  /** `0`, or `0:2` for MIG instance 2 of GPU 0. */
   label: { is: 'name' },
-  /** The name of the source that reads such cards. */
+  /** Name of the source that reads such cards. */
   vendor: { is: 'name' },
   provenance: { is: 'choice', of: PROVENANCES, missing: 'live' },
   name: { is: 'text' },
@@ -53,9 +53,9 @@ export const GPU_INFO = {
   memoryTotalBytes: { is: 'reading' },
   /** As set; what is in force can be less. */
   powerLimitWatts: { is: 'reading' },
-  /** In force: the least of all limits that hold at this moment. */
+  /** The lowest of all limits that apply now. */
   powerLimitEnforcedWatts: { is: 'reading' },
-  /** As the card comes from the factory. */
+  /** Factory setting. */
   powerLimitDefaultWatts: { is: 'reading' },
   powerLimitMinWatts: { is: 'reading' },
   powerLimitMaxWatts: { is: 'reading' },
@@ -77,16 +77,16 @@ export const GPU_INFO = {
 
 export interface ReadingRow extends Column {
   readonly scale: 'same' | 'percent' | 'mebibytes' | 'megahertz'
-  /** Written even when null: the names that the seeds promise. */
+  /** Written even when null: promised columns. */
   readonly always?: true
-  /** Read every few seconds because the call is expensive, carried in between; a line holds it only when it was read. */
+  /** Expensive, so read every few seconds and carried in between; a line holds it only when it was read. */
   readonly slow?: true
 }
 
 /** In the order of the columns in a `gpu_metrics` line. */
 export const GPU_READINGS = {
   utilizationRatio: { column: 'utilization_percent', scale: 'percent', always: true },
-  /** Without the driver's reserve where the device tells them apart. */
+  /** Without the driver's reserve where the device separates them. */
   memoryUsedBytes: { column: 'memory_used_mb', scale: 'mebibytes', always: true },
   memoryTotalBytes: { column: 'memory_total_mb', scale: 'mebibytes', always: true },
   temperatureCelsius: { column: 'temperature_celsius', scale: 'same', always: true },
@@ -139,7 +139,7 @@ export const GPU_READINGS = {
   retiredPagesPending: { column: 'retired_pages_pending', scale: 'same', slow: true },
   /** NVML's recovery action: 0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset. */
   recoveryAction: { column: 'recovery_action', scale: 'same', slow: true },
-  /** Joining the NVLink fabric behind NVSwitches, NVML's number: 1 not started, 2 in progress, 3 completed; null where there is no fabric. */
+  /** State of joining the NVLink fabric (NVML): 1 not started, 2 in progress, 3 completed; null without a fabric. */
   fabricState: { column: 'fabric_state', scale: 'same', slow: true },
   powerViolationSeconds: { column: 'power_violation_seconds', scale: 'same', slow: true },
   thermalViolationSeconds: { column: 'thermal_violation_seconds', scale: 'same', slow: true },

@@ -1,4 +1,4 @@
-/** What is read of the machine around the GPUs, in the order of the columns in a `host_metrics` line. A new reading is one row here. */
+/** Readings of the host, in the order of the columns in a `host_metrics` line. A new reading is one row here. */
 import type { ColumnTable } from './field.ts'
 
 export const HOST_READINGS = {

@@ -1,9 +1,9 @@
-/** The fields of a process: what it takes of a GPU (GPU_PROCESS), and who it is (PROCESS_INFO). In the order of a recording's columns. */
+/** The fields of a process: its share of a GPU, and who it is. In the order of a recording's columns. */
 import type { ColumnTable } from './field.ts'
 
 export const GPU_PROCESS_TYPES = ['compute', 'graphics', 'both'] as const
 
-/** What a process takes of a GPU, besides its PID, its type and its memory. */
+/** Besides PID, type and memory. */
 export const PROCESS_SHARES = {
   smRatio: { column: 'sm_percent', scale: 'percent' },
   memoryRatio: { column: 'memory_bandwidth_percent', scale: 'percent' },
@@ -11,7 +11,7 @@ export const PROCESS_SHARES = {
   decoderRatio: { column: 'decoder_percent', scale: 'percent' },
 } as const satisfies ColumnTable
 
-/** Besides the PID and the command line, which is never recorded: people put passwords there, and a log is read by more than its owner. */
+/** The command line is never recorded: people put passwords there, and others read logs. */
 export const PROCESS_INFO = {
   user: { column: 'user', scale: 'text' },
   uid: { column: 'uid', scale: 'same' },

@@ -1,10 +1,10 @@
-/** The figures of a training step, in the order of the columns in a `training_metrics` line. A new one is one row here. */
+/** The values of a training step, in the order of the columns in a `training_metrics` line. A new one is one row here. */
 import type { Column } from './field.ts'
 
 export interface FigureRow extends Column {
-  /** Its name in the lines that training code sends; inside `alloc` where it is one of the allocator's. */
+  /** Name in the lines that training code sends; inside `alloc` for the allocator. */
   readonly sent: string
-  /** A figure of PyTorch's allocator. */
+  /** From PyTorch's allocator. */
   readonly allocator?: true
 }
 

@@ -1,16 +1,16 @@
-/** Which GPU is meant, what it is called, and what is said of it. */
+/** Which GPU a name or a finding means. */
 import type { Finding, FindingSubject, GpuInfo, Run } from '../model.ts'
 
 export type GpuNames = Pick<GpuInfo, 'id' | 'label' | 'index'>
 
-/** People and training code name a GPU by its label, its number or its identity. */
+/** A GPU is named by its label, its index or its id. */
 export function namesGpu({ id, label, index }: GpuNames, name: string): boolean {
   return id === name || label === name || String(index) === name
 }
 
 type Runs = ReadonlyMap<string, Pick<Run, 'gpus'>>
 
-/** Whether a finding is about this GPU: by its identity, by the rank's place, or through the run that is on it. */
+/** Whether a finding is about this GPU: by its id, its index, or through a run on it. */
 export function isAboutGpu(subject: FindingSubject, gpu: GpuNames & Pick<GpuInfo, 'mig'>, runs: Runs): boolean {
   if (subject.gpu !== null) return subject.gpu === gpu.id
   if (subject.gpuIndex !== null) return subject.gpuIndex === gpu.index && gpu.mig === null
@@ -20,7 +20,7 @@ export function isAboutGpu(subject: FindingSubject, gpu: GpuNames & Pick<GpuInfo
 
 const RISK_ORDER = { critical: 0, high: 1, medium: 2, low: 3 } as const
 
-/** The most pressing forecast for this GPU: of the device, or of a run on it. */
+/** The most urgent forecast for this GPU, of the device or of a run on it. */
 export function forecastOf(gpu: GpuNames & Pick<GpuInfo, 'mig'>, findings: readonly Finding[], runs: Runs): Finding | null {
   const risk = ({ riskLevel }: Finding) => RISK_ORDER[riskLevel ?? 'low']
   const own = findings.filter(({ detector, subject }) => detector === 'oom' && isAboutGpu(subject, gpu, runs))

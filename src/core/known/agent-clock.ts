@@ -1,12 +1,12 @@
-/** The agent's time as a screen knows it: the clocks of two machines need not agree, and either may be set. */
+/** The agent's time as a screen knows it: clocks of two machines differ, and either may be set. */
 import type { StreamEvent } from '../kinds.ts'
 
-/** What is measured live is told within this time; where that seems not to be so, a clock was set. */
+/** Live samples arrive within this time; otherwise a clock was set. */
 const MOST_LAG_MS = 10_000
 
 export class AgentClock {
   readonly #own: () => number
-  /** null: this is the clock that everything is measured by. */
+  /** null: this clock is the agent's. */
   #offsetMs: number | null = null
 
   constructor(own: () => number) {
@@ -17,12 +17,12 @@ export class AgentClock {
     return this.#own() + (this.#offsetMs ?? 0)
   }
 
-  /** `at`: what the agent says the time is. */
+  /** `at`: the agent's time. */
   set(at: number): void {
     this.#offsetMs = at - this.#own()
   }
 
-  /** Something that was measured just now has come. An event of the driver may be older than its news. */
+  /** Only samples count: a driver event may arrive late. */
   hear(event: StreamEvent): void {
     const at = event.type === 'tick' ? (event.tick.gpus[0]?.at ?? event.tick.host?.at) : undefined
     if (at === undefined || this.#offsetMs === null) return

@@ -1,5 +1,5 @@
-/** The alerts of an agent: what it answered, kept up to date by what the stream tells. */
-import type { AlertsEvent, AlertView } from '../kinds.ts'
+/** The alerts of an agent: its answer, kept up to date by the stream. */
+import type { AlertsEvent, AlertView } from '../alert-contract.ts'
 import type { Finding } from '../model.ts'
 import { compareFindings, type KnownFindings } from './findings.ts'
 
@@ -10,17 +10,17 @@ export interface AlertsAnswer {
 
 const STATE_ORDER: Readonly<Record<AlertView['state'], number>> = { firing: 0, pending: 1, resolved: 2 }
 
-/** Those that fire, then those that wait, then what is over; each in the order of findings. */
+/** Firing, then pending, then resolved; each in the order of findings. */
 export function compareAlerts(a: AlertView, b: AlertView): number {
   return STATE_ORDER[a.state] - STATE_ORDER[b.state] || compareFindings(a.finding, b.finding)
 }
 
-/** What the word "open" means, wherever alerts are counted. */
+/** "Open" wherever alerts are counted. */
 export function isOpenAlert({ state }: AlertView): boolean {
   return state !== 'resolved'
 }
 
-/** `22 alerts open`: what people are notified of. */
+/** `22 alerts open` */
 export function openAlertsInWords(alerts: readonly AlertView[]): string {
   const open = alerts.filter(isOpenAlert).length
   return `${open} ${open === 1 ? 'alert' : 'alerts'} open`
@@ -28,17 +28,17 @@ export function openAlertsInWords(alerts: readonly AlertView[]): string {
 
 interface Told {
   readonly at: number
-  /** null: it is no longer kept. */
+  /** null: not kept anymore. */
   readonly alert: AlertView | null
 }
 
 export class KnownAlerts {
   #told = new Map<string, Told>()
-  /** null: not asked yet, or nobody alerts. */
+  /** null: not asked yet, or alerts are off. */
   #answeredAt: number | null = null
   #list: { readonly alerts: readonly AlertView[]; readonly findings: readonly Finding[] } | null = null
 
-  /** An event from before the answer is in it already. */
+  /** An event from before the answer is already in it. */
   accept({ at, alerts, gone }: AlertsEvent): void {
     if (this.#answeredAt !== null && at < this.#answeredAt) return
     this.#list = null
@@ -46,7 +46,7 @@ export class KnownAlerts {
     for (const fingerprint of gone) this.#told.set(fingerprint, { at, alert: null })
   }
 
-  /** A slow answer does not undo what the stream told since. null: nobody alerts. */
+  /** A slow answer does not undo newer events. null: alerts are off. */
   answer(answer: AlertsAnswer | null): void {
     const at = answer?.at ?? Number.POSITIVE_INFINITY
     const told = new Map((answer?.alerts ?? []).map((alert): [string, Told] => [alert.fingerprint, { at, alert }]))
@@ -56,10 +56,7 @@ export class KnownAlerts {
     this.#list = null
   }
 
-  /**
-   * null: nobody alerts. The stream tells of an alert when it looks different; what its detector says in between, and since when, is
-   * in the finding. The severity stays the alert's own: its rule decides it. The same array until something changes.
-   */
+  /** null: alerts are off. Message and times come from the newest finding, the severity from the alert's rule. The same array until something changes. */
   list(findings: KnownFindings): readonly AlertView[] | null {
     if (this.#answeredAt === null) return null
     if (this.#list?.findings !== findings.list) {

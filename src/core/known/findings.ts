@@ -1,11 +1,11 @@
-/** The findings that are active: which, in which order, how many of each severity. */
+/** The active findings, their order and their counts. */
 import type { Finding, Severity } from '../model.ts'
 
 const MOST_FINDINGS = 1024
 const MOST_RESOLVED = 100
 const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 }
 
-/** Worst first, then the latest to begin; the fingerprint decides between equals, so that the order is the same wherever it is made. */
+/** Worst first, then newest; the fingerprint decides ties, so that the order is the same everywhere. */
 export function compareFindings(a: Finding, b: Finding): number {
   return SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity] || b.since - a.since || (a.fingerprint < b.fingerprint ? -1 : 1)
 }
@@ -16,12 +16,11 @@ export function countBySeverity(findings: readonly Finding[]): Readonly<Record<S
   return counts
 }
 
-/** `15 findings`: what detectors say now. */
+/** `15 findings` */
 export function findingsInWords({ length }: readonly Finding[]): string {
   return `${length} ${length === 1 ? 'finding' : 'findings'}`
 }
 
-/** null: there is none. */
 export function worstSeverity(findings: readonly Finding[]): Severity | null {
   const { critical, warning, info } = countBySeverity(findings)
   return critical > 0 ? 'critical' : warning > 0 ? 'warning' : info > 0 ? 'info' : null
@@ -38,7 +37,7 @@ export class KnownFindings {
     return this.#list
   }
 
-  /** Those that ended while somebody listened, the latest first. */
+  /** Newest first. */
   get resolved(): readonly Finding[] {
     return this.#resolved
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { AlertsEvent, AlertView, StreamEvent } from '../kinds.ts'
+import type { AlertsEvent, AlertView } from '../alert-contract.ts'
+import type { StreamEvent } from '../kinds.ts'
 import type { Finding, GpuEvent, GpuInfo, GpuSample, Run, SourceHealth, TrainingStep } from '../model.ts'
 import { AgentClock } from './agent-clock.ts'
 import { KnownAlerts } from './alerts.ts'

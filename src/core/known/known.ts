@@ -1,7 +1,4 @@
-/**
- * What is known now, made from what the hub publishes. The agent, an attached `top` and the page all keep one of these, so what they say
- * is the same. Time comes with what it is told and asked; the same events give the same answers.
- */
+/** What is known now, from the hub's events. The agent, an attached `top` and the web UI each keep one, so all show the same. Time is a parameter. */
 import type { GpuView, HostView, StreamEvent, Tick } from '../kinds.ts'
 import type { GpuEvent, GpuInfo, GpuSample, HostSample, ProcessView, Provenance, SourceHealth } from '../model.ts'
 import { ageOf, healthOfGpu, healthOfHost, isLive } from './age.ts'
@@ -13,17 +10,17 @@ import { KnownRuns } from './runs.ts'
 interface KnownGpu {
   info: GpuInfo
   sample: GpuSample | null
-  /** null: not told yet. */
+  /** null: unknown yet. */
   source: string | null
   arrivedAt: number
-  /** Of the whole tick: taken apart when somebody asks. */
+  /** Of the whole tick: split on demand. */
   processes: readonly ProcessView[]
 }
 
 const MOST_EVENTS = 256
 const NO_PROCESSES: readonly ProcessView[] = []
 
-/** By number; the instances of a card follow it. */
+/** By index; MIG instances follow their card. */
 export function compareGpus(a: GpuInfo, b: GpuInfo): number {
   return a.index - b.index || (a.mig?.gpuInstanceId ?? -1) - (b.mig?.gpuInstanceId ?? -1)
 }
@@ -33,12 +30,12 @@ export class Known {
   readonly alerts = new KnownAlerts()
   readonly runs = new KnownRuns()
   health: readonly SourceHealth[] = []
-  /** False: the agent is not heard, so nothing is current. */
+  /** False: the agent is not reachable, so nothing is current. */
   isLinked = true
   #gpus: ReadonlyMap<string, KnownGpu> = new Map()
   #host: { readonly sample: HostSample; readonly source: string | null; readonly arrivedAt: number } | null = null
   #events: readonly GpuEvent[] = []
-  /** Of the latest that was told. */
+  /** Time of the latest event. */
   #toldAt: number | null = null
 
   /** `now`: the agent's time. */
@@ -69,7 +66,7 @@ export class Known {
     }
   }
 
-  /** Takes the place of all that was known before, but for steps, of which a picture has none. */
+  /** Replaces everything except steps, which a picture does not have. */
   begin({ health, gpus, processes, host, findings, runs, events, alerts }: Picture, now: number): void {
     this.health = health
     this.#devices(gpus.map(({ info }) => info))
@@ -118,30 +115,29 @@ export class Known {
     return { sample, ageMs, live: this.isLinked && isLive(health, ageMs) }
   }
 
-  /** Of the driver, oldest first; bounded. The same array until there is another. */
+  /** Oldest first; bounded. The same array until there is another. */
   get events(): readonly GpuEvent[] {
     return this.#events
   }
 
-  /** A recording is played. One of simulated GPUs is both. */
   get isPlayback(): boolean {
     if (this.health.some(({ provenance }) => provenance === 'replay')) return true
     for (const { info } of this.#gpus.values()) if (info.provenance === 'replay') return true
     return false
   }
 
-  /** Any simulated card makes all of it simulated. */
+  /** One simulated card makes all of it simulated. */
   get provenance(): Provenance {
     for (const { info } of this.#gpus.values()) if (info.provenance === 'simulated') return 'simulated'
     return this.isPlayback ? 'replay' : 'live'
   }
 
-  /** The moment of a recording that was played last; null while none is played. */
+  /** Current moment of a recording; null: none is played. */
   get playedAt(): number | null {
     return this.isPlayback ? this.#toldAt : null
   }
 
-  /** The time that figures are of. */
+  /** The time of the readings. */
   present(now: number): number {
     return this.playedAt ?? now
   }
@@ -181,7 +177,7 @@ export class Known {
   }
 }
 
-/** A picture may hold what waited in the stream. */
+/** A picture may hold events that also wait in the stream. */
 function isSame(a: GpuEvent, b: GpuEvent): boolean {
   return a.at === b.at && a.gpu === b.gpu && a.event === b.event && a.code === b.code && a.message === b.message
 }

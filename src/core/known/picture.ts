@@ -1,4 +1,4 @@
-/** What a screen begins with: everything that the agent knows at one moment, asked for once. The stream tells the rest. */
+/** What a screen starts with: everything the agent knows at one moment. The stream brings the rest. */
 import type { GpuView } from '../kinds.ts'
 import type { Finding, GpuEvent, HostSample, ProcessView, Run, SourceHealth } from '../model.ts'
 import type { AlertsAnswer } from './alerts.ts'
@@ -14,17 +14,17 @@ export interface Picture {
   readonly findings: readonly Finding[]
   readonly runs: readonly Run[]
   readonly events: readonly GpuEvent[]
-  /** null: nobody alerts. */
+  /** null: alerts are off. */
   readonly alerts: AlertsAnswer | null
 }
 
-/** Asks an agent; rejects with an error that has the `status` of a refusal. */
+/** Rejects with an error that has the `status` of a refusal. */
 export type Ask = <Answer>(path: string) => Promise<Answer>
 
 const NOT_FOUND = 404
 const SWITCHED_OFF = 503
 
-/** Events have to be listened for before it is asked for, and taken after it came. */
+/** Listen for events before this call, and apply them after it. */
 export async function askPicture(ask: Ask): Promise<Picture> {
   const [{ hostname, sources }, { at, gpus }, { processes }, { host }, { findings }, { events }, runs, alerts] = await Promise.all([
     ask<{ readonly hostname: string; readonly sources: readonly SourceHealth[] }>('/api/v1/health'),
@@ -43,7 +43,7 @@ export function askAlerts(ask: Ask): Promise<AlertsAnswer | null> {
   return where(ask<AlertsAnswer>('/api/v1/alerts'), [NOT_FOUND, SWITCHED_OFF])
 }
 
-/** null: the agent has no such thing. */
+/** null: the agent does not have it. */
 async function where<Answer>(answer: Promise<Answer>, absent: readonly number[]): Promise<Answer | null> {
   try {
     return await answer

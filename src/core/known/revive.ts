@@ -1,4 +1,4 @@
-/** JSON has no NaN: the agent writes it as text, and a loss that is NaN must not be taken for a word, nor for unknown. */
+/** JSON has no NaN: the agent writes it as text, and a NaN loss must not become a word or unknown. */
 import type { StreamEvent } from '../kinds.ts'
 import type { Reading, TrainingStep } from '../model.ts'
 

@@ -3,7 +3,7 @@ import type { Run, TrainingStep } from '../model.ts'
 
 export interface KnownRun {
   readonly id: string
-  /** null: only its steps are known, as of a simulation or a recording. */
+  /** null: only its steps are known (simulation, recording). */
   readonly run: Run | null
   /** By rank. */
   readonly steps: ReadonlyMap<number, TrainingStep>
@@ -11,21 +11,20 @@ export interface KnownRun {
   readonly step: TrainingStep | null
 }
 
-/** As many as an agent can be told to keep. */
+/** The most that an agent can be configured to keep. */
 const MOST_RUNS = 10_000
-/** A run that nobody announced and that took no step for this long is taken for ended. */
+/** An unannounced run without a step for this long counts as ended. */
 const FORGET_MS = 2 * 60_000
 
 export function runName({ id, run }: Pick<KnownRun, 'id' | 'run'>): string {
   return run?.name ?? id
 }
 
-/** `present`: see Known. */
 export function isRunning({ run, step }: KnownRun, present: number): boolean {
   return run ? run.endedAt === null : step !== null && present - step.at <= FORGET_MS
 }
 
-/** By name, so that rows stay where they are. */
+/** By name, so that rows keep their place. */
 export function compareRuns(a: KnownRun, b: KnownRun): number {
   return runName(a).localeCompare(runName(b), 'en', { numeric: true }) || (a.id < b.id ? -1 : 1)
 }
@@ -47,7 +46,7 @@ export class KnownRuns {
     return this.#announced
   }
 
-  /** The latest step of each run's lowest rank; the same map until there is another step. */
+  /** Of the lowest rank; the same map until there is another step. */
   get latest(): ReadonlyMap<string, TrainingStep> {
     this.#latest ??= new Map([...this.#runs.values()].flatMap(({ id, step }) => (step ? [[id, step] as const] : [])))
     return this.#latest

@@ -1,14 +1,13 @@
-/** Recognises a caching allocator that met the limit: memory was nearly full and a large part of it is given back between two looks. */
-
+/** Recognizes a caching allocator that hit the limit: memory was nearly full, and a large part is freed between two samples. */
 export interface FlushInput {
   /** Highest share of capacity in use since the last flush, fading. */
   readonly before: number
   readonly now: number
   /** Time since the sample before. */
   readonly quietMs: number
-  /** Share of capacity that must be given back at once. */
+  /** Share of capacity that must be freed at once. */
   readonly least?: number
-  /** Nobody uses the device any more: then memory went because its owner did. */
+  /** No process is left: then memory was freed because its owner ended. */
   readonly empty: boolean
 }
 
@@ -16,7 +15,7 @@ const NEARLY_FULL = 0.9
 const GIVEN_BACK = 0.12
 /** A gap this long could hide anything. */
 const GAP_MS = 30_000
-/** Share by which the remembered height sinks towards the present with each sample: giving back slowly is no flush. */
+/** Share by which the remembered peak sinks with each sample: freeing slowly is no flush. */
 const FADE = 0.25
 
 export function flushed({ before, now, quietMs, empty, least = GIVEN_BACK }: FlushInput): {

@@ -1,4 +1,4 @@
-/** Watches one series for the moment it will be full: keeps the newest forecast of each window and gives the most fitting one. */
+/** Forecasts when one series will be full: keeps the newest forecast of each window and returns the one that fits best. */
 import { finestBlock } from './growth.ts'
 import { BLOCKS_PER_LEVEL, Ladder, type LadderState } from './ladder.ts'
 import { fallSince } from './leak-verdict.ts'
@@ -23,12 +23,12 @@ export interface ExhaustionState {
 
 const FIRST = 8
 const HISTORY = 3
-/** Uncertainty of capacity as a share of it: what a forecast of the next moments cannot be better than. */
+/** Uncertainty of capacity as a share of it: the limit of how exact a near forecast can be. */
 const SLACK = 0.003
-/** How many of a level's newest blocks are looked at; all of them join on to the third of the level above. */
+/** How many of a level's newest blocks are used. */
 const WINDOWS = [BLOCKS_PER_LEVEL / 6, BLOCKS_PER_LEVEL / 3, BLOCKS_PER_LEVEL]
 
-/** The level above remembers longer: a fall as large as half the rise, not long ago, says that this is one half of a swing. */
+/** The level above remembers longer: a recent fall of half the rise shows that this is half of a swing. */
 function swingsBack(ladder: Ladder, level: number, forecast: Forecast): boolean {
   if (level + 1 >= ladder.levels) return false
   const since = ladder.lastPosition(level) - HISTORY * forecast.span
@@ -47,7 +47,7 @@ export class Exhaustion {
     this.options = options
   }
 
-  /** `value` and `peak` are shares of capacity. Undefined when nothing was judged, null when judged and nothing is coming. */
+  /** `value` and `peak` are shares of capacity. Undefined: nothing was judged; null: judged, and no end in sight. */
   push(position: number, value: number, peak = value, slack = SLACK): Forecast | null | undefined {
     const low = this.swings.push(position, peak)
     if (this.ladder === null) {
@@ -75,7 +75,7 @@ export class Exhaustion {
     }
   }
 
-  /** The end comes at a high; where highs are a period apart, it may come a period later than the line says. */
+  /** Memory runs out at a high; where highs are a period apart, it may come a period later than the line says. */
   private withPeriod(forecast: Forecast | null, now: number): Forecast | null {
     const last = this.swings.highs.at(-1)
     const before = this.swings.highs.at(-4)

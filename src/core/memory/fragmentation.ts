@@ -1,4 +1,4 @@
-/** How much of what the allocator reserved is lost to fragmentation. Healthy cache is not fragmentation and is counted apart. */
+/** How much of what the allocator reserved is fragmented. Releasable cache is not fragmentation and is counted apart. */
 import type { Reading } from '../model.ts'
 
 export interface FragmentationInput {
@@ -9,10 +9,10 @@ export interface FragmentationInput {
 }
 
 export interface Fragmentation {
-  /** inactive split ÷ reserved, 0–1; null when either is not known or nothing is reserved. */
+  /** inactive split ÷ reserved, 0–1; null when either is unknown or nothing is reserved. */
   readonly ratio: Reading
   readonly inactiveSplitBytes: Reading
-  /** Whole unused segments: torch.cuda.empty_cache() gives them back. */
+  /** Whole unused segments: torch.cuda.empty_cache() frees them. */
   readonly releasableCacheBytes: Reading
   readonly releasableCacheRatio: Reading
   readonly level: 'none' | 'low' | 'medium' | 'high' | null

@@ -101,7 +101,7 @@ export class Growth {
     return leak === null || this.wandered(ladder, leak, level) ? null : leak
   }
 
-  /** Looks at the coarser levels, which remember longer, for a fall that makes the rise an ordinary one. */
+  /** Coarser levels remember longer: a large fall there makes the rise an ordinary one. */
   private wandered(ladder: Ladder, leak: Leak, level: number): boolean {
     const since = leak.from - HISTORY * (leak.to - leak.from)
     for (let above = level + 1; above < ladder.levels; above++)

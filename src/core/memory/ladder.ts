@@ -1,11 +1,11 @@
-/** Blocks of a series at several resolutions: each level's block is three of the level below, so a minute and two days fit one small store. */
+/** Blocks of a series at several resolutions, each block three of the level below, so that a minute and two days fit one small store. */
 import { ascending } from './statistics.ts'
 
 export const BLOCKS_PER_LEVEL = 48
 const FACTOR = 3
 const MOST_LEVELS = 9
 const CHANNELS = 2
-/** Shares of capacity are kept as whole millionths: small in memory, exact in JSON. */
+/** Shares of capacity are stored as whole millionths: small in memory, exact in JSON. */
 const UNIT = 1e6
 
 /** What a level has seen, oldest first; blocks that held no sample are left out. */
@@ -53,10 +53,7 @@ export class Ladder {
     this.pending = Array.from({ length: this.levels }, () => [])
   }
 
-  /**
-   * Takes one value at a position that never decreases, and the highest the series was on the way there, where that is known;
-   * returns how many levels (from the finest) have a new block.
-   */
+  /** Takes a value at a position that never decreases, and the peak on the way there; returns how many levels have a new block. */
   push(position: number, value: number, peak = value): number {
     const block = Math.floor(position / this.base)
     let closed = 0
@@ -84,7 +81,7 @@ export class Ladder {
     return count === 0 ? Number.NaN : ((this.index[level * BLOCKS_PER_LEVEL + count - 1] ?? 0) + 0.5) * this.blockLength(level)
   }
 
-  /** Cheap look at a level: newest floor, lowest floor, highest peak of the newest `recent` blocks. */
+  /** Newest floor, lowest floor, highest peak of the newest `recent` blocks. */
   glance(level: number, recent: number): { last: number; lowest: number; peak: number } {
     const start = level * BLOCKS_PER_LEVEL
     const count = this.count(level)

@@ -1,4 +1,4 @@
-/** What a series shows in which no leak was found: that it does not grow, or that it was watched for too short a time to say so. */
+/** A series without a leak: it does not grow, or it was watched for too short a time to say so. */
 import type { Reading } from '../model.ts'
 import { LEAK_DEFAULTS } from './leak-verdict.ts'
 
@@ -12,11 +12,11 @@ export interface MemoryCourse {
   columns(): { readonly at: readonly number[]; readonly min: readonly Reading[] }
 }
 
-/** To deny a leak takes longer than to find one. */
+/** Ruling out a leak takes longer than finding one. */
 const LEAST_MS = 30_000
 const PARTS = 8
 
-/** `leastBytes`: growth of less than this is not called a leak. */
+/** `leastBytes`: less growth is no leak. */
 export function judgeCourse(course: MemoryCourse, leastBytes: number): CourseAnswer {
   if (course.count === 0) return 'not known'
   if (isStillGrowing(course.columns(), leastBytes)) return 'still growing'
@@ -36,6 +36,6 @@ function isStillGrowing({ at, min }: ReturnType<MemoryCourse['columns']>, leastB
   const low = (from: number) => Math.min(lows[from] ?? 0, lows[from + 1] ?? 0)
   const [second, third, last] = [low(2), low(4), low(6)]
   const isClimbing = last - second >= leastBytes && last - third >= leastBytes / 4 && third - second >= leastBytes / 4
-  // A rise that has come to rest in the last quarter is over.
+  // A rise that stopped in the last quarter is over.
   return isClimbing && (lows[7] ?? 0) - (lows[6] ?? 0) >= leastBytes / 16
 }

@@ -1,10 +1,10 @@
-/** Whether a rise of memory is a leak: a pure judgement of one window of blocks, or of a row of lows. */
+/** Whether a rise of memory is a leak, judged from one window of blocks or from a series of lows. */
 import type { BlockWindow } from './ladder.ts'
 import { mannKendall, median, medianAbsoluteDeviation, theilSen } from './statistics.ts'
 import type { Turn } from './swings.ts'
 
 export interface LeakOptions {
-  /** The rise must be at least this share of the room that is left: evidence grows with the predicted time to full. */
+  /** The rise must be at least this share of the free memory: the further the end, the more evidence is needed. */
   readonly riseOverRoom: number
   /** The rise must exceed this many times the largest fall. */
   readonly riseOverFall: number
@@ -15,7 +15,7 @@ export interface LeakOptions {
   readonly increments: number
   /** How much more rise a curved climb needs: the share above is multiplied by 1 + this × |ln steadiness|. */
   readonly curvature: number
-  /** How much more rise is needed when nothing is known from before it, as in a program's first minutes: 1 + this. */
+  /** How much more rise is needed when nothing is known from before it (a program's first minutes): 1 + this. */
   readonly youth: number
   readonly leastBlocks: number
 }
@@ -50,7 +50,7 @@ export interface Leak {
 
 const LEAST_RISE = 0.004
 const GROUPS = 24
-/** A rise is known from before when the series was watched for this share of its length before it. */
+/** The time before a rise is known when it is this share of the rise's length. */
 const KNOWN = 0.7
 /** An elbow lies at least this share of the rise below the straight line. */
 const ELBOW = 0.08
@@ -187,7 +187,7 @@ function climbing(turns: readonly Turn[]): readonly Turn[] {
   return turns.slice(Math.max(0, start))
 }
 
-/** Takes a few isolated upward steps out of a series: somebody loaded something, that is not a leak. Many steps are a staircase and stay. */
+/** Removes a few isolated upward steps: loading something is not a leak. Many steps are a staircase and stay. */
 function withoutSteps(floor: readonly number[]): { floor: readonly number[]; stepped: readonly number[] } {
   const increments: number[] = []
   for (let i = 1; i < floor.length; i++) increments.push((floor[i] ?? 0) - (floor[i - 1] ?? 0))
@@ -207,7 +207,7 @@ function withoutSteps(floor: readonly number[]): { floor: readonly number[]; ste
   return { floor: result, stepped }
 }
 
-/** Largest fall of the floor from `since` on. A fall as large as a rise says that the series wanders. */
+/** Largest fall of the floor from `since` on. A fall as large as a rise shows that the series wanders. */
 export function fallSince(window: BlockWindow, since: number): number {
   const start = window.position.findIndex((position) => position >= since)
   return start < 0 ? 0 : largestFall(window.floor.slice(start), -2)

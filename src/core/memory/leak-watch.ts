@@ -1,4 +1,4 @@
-/** One series watched for a leak from its first sample to its end: keeps order, starts anew when capacity changes, says when a leak is over. */
+/** One series watched for a leak: keeps order, restarts when capacity changes, and decides when a leak is over. */
 import { GROWTH_DEFAULTS, Growth, type GrowthOptions, type GrowthState } from './growth.ts'
 import type { Leak } from './leak-verdict.ts'
 import { orderOf } from './series-clock.ts'
@@ -29,7 +29,7 @@ const LEAST_MS = { blocks: 5000, lows: 3000 } as const
 /** A leak is over when nothing confirms it for this share of its length … */
 const PATIENCE = 0.5
 const LEAST_PATIENCE_MS = 10_000
-/** … or when this share of the rise was given back. */
+/** … or when this share of the rise was freed. */
 const GIVEN_BACK = 0.6
 
 export class LeakWatch {
@@ -42,7 +42,7 @@ export class LeakWatch {
   private top = 0
   /** Milliseconds per unit of the axis. */
   private unitMs: number
-  /** A capacity that differs by more than this share is another one. A run's moves with what other processes hold. */
+  /** A capacity that differs by more than this share is another one; a run's varies with the memory of other processes. */
   private readonly otherCapacity: number
   /** The leak that is going on, or null. */
   leak: Leak | null = null
@@ -62,7 +62,7 @@ export class LeakWatch {
     return this.unitMs
   }
 
-  /** Returns true when a judgement confirmed the leak now. */
+  /** True when the leak was confirmed now. */
   push(reading: LeakReading): boolean {
     const { at, position, bytes, capacityBytes } = reading
     const order = this.lastAt === null ? 'next' : orderOf(at, this.lastAt)
@@ -85,7 +85,7 @@ export class LeakWatch {
     return false
   }
 
-  /** Forgets the series: its process ended, or it is another device now. */
+  /** Forgets the series: its process ended, or the device changed. */
   restart(capacity = this.capacity): void {
     this.growth = new Growth(this.options)
     this.leak = null
@@ -127,7 +127,7 @@ export class LeakWatch {
   private mayEnd(at: number, value: number, leak: Leak): void {
     this.top = Math.max(this.top, value)
     const patience = Math.max(LEAST_PATIENCE_MS, PATIENCE * (leak.to - leak.from) * this.unitMs)
-    // A sawtooth falls and rises again: what was given back counts only once nothing has confirmed the leak for a while.
+    // A sawtooth falls and rises again: freed memory counts only once nothing has confirmed the leak for a while.
     const gaveBack = this.top - value > GIVEN_BACK * leak.rise && at - this.confirmedAt > LEAST_PATIENCE_MS
     if (gaveBack || at - this.confirmedAt > patience) {
       this.leak = null

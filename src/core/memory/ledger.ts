@@ -1,4 +1,4 @@
-/** Where a device's memory is: entries that always add up to its total, each with a sentence that says what it is. */
+/** Where the memory of a GPU is: entries that always add up to its total, each with an explanation. */
 import type { Reading } from '../model.ts'
 
 export type LedgerName =
@@ -19,15 +19,14 @@ export interface LedgerEntry {
   readonly explanation: string
 }
 
-/** What a run's allocator says of itself. */
 export interface AllocatorFigures {
-  /** The process it lives in; null when not known. */
+  /** Its process; null when unknown. */
   readonly pid: Reading
   readonly allocatedBytes: Reading
   readonly reservedBytes: Reading
   readonly activeBytes: Reading
   readonly inactiveSplitBytes: Reading
-  /** What the program asked for, before rounding up to blocks; only snapshots tell. */
+  /** Before rounding up to blocks; only snapshots have it. */
   readonly requestedBytes?: Reading
 }
 
@@ -35,7 +34,7 @@ export interface LedgerInput {
   readonly totalBytes: Reading
   readonly usedBytes: Reading
   readonly driverReservedBytes: Reading
-  /** Null: the list could not be read. */
+  /** null: the list could not be read. */
   readonly processes: readonly { readonly pid: number; readonly memoryUsedBytes: Reading }[] | null
   readonly allocators: readonly AllocatorFigures[]
 }
@@ -43,24 +42,24 @@ export interface LedgerInput {
 export interface Ledger {
   readonly totalBytes: number
   readonly entries: readonly LedgerEntry[]
-  /** True when figures taken at different moments did not fit together and some entry had to be cut. */
+  /** Readings of different moments did not fit together, and some entry was cut. */
   readonly adjusted: boolean
 }
 
 const EXPLANATIONS: Readonly<Record<LedgerName, string>> = {
   torch_allocated: 'Tensors that PyTorch holds now.',
-  torch_rounding: 'What the allocator added to requests to round them up to its block sizes.',
-  torch_pending_free: 'Freed by the program, but a stream that used it has not passed that point yet.',
-  torch_inactive_split: 'Unused pieces of segments that are partly in use: held by fragmentation, not returnable to the device.',
-  torch_releasable_cache: 'Whole unused segments in the cache: torch.cuda.empty_cache() gives them back.',
-  non_torch: "This process's memory outside PyTorch's allocator: CUDA context, NCCL, cuDNN and other libraries.",
+  torch_rounding: 'Added by the allocator to round requests up to its block sizes.',
+  torch_pending_free: 'Freed by the program, but a stream still uses it.',
+  torch_inactive_split: 'Fragmented: unusable pieces of segments that are partly in use. They cannot be freed.',
+  torch_releasable_cache: 'Whole unused segments in the cache: torch.cuda.empty_cache() frees them.',
+  non_torch: 'Memory of this process outside the PyTorch allocator: CUDA context, NCCL, cuDNN and other libraries.',
   other_processes: 'Held by other processes on this GPU.',
-  other: 'In use, but not attributed to any process: managed memory, or processes whose figure the driver does not give.',
-  driver_reserve: 'Kept by the driver and firmware for themselves.',
-  free: 'Available to anybody.',
+  other: 'In use, but of no known process: managed memory, or processes whose memory the driver does not report.',
+  driver_reserve: 'Reserved by the driver and firmware.',
+  free: 'Available.',
 }
 
-/** Null when the total is not known. Every other reading may be missing; nothing is invented for it. */
+/** null when the total is unknown. Every other reading may be missing; nothing is invented for it. */
 export function ledgerOf(input: LedgerInput): Ledger | null {
   const total = amount(input.totalBytes)
   if (input.totalBytes === null || total <= 0) return null
@@ -90,7 +89,7 @@ export function ledgerOf(input: LedgerInput): Ledger | null {
   }
 }
 
-/** Gives out what there is, and never more. */
+/** Never gives out more than there is. */
 class Pot {
   left: number
   short = false
@@ -115,7 +114,7 @@ interface Torch {
   readonly cache: number
 }
 
-/** Splits what one allocator reserved; parts that are not told stay in the cache, which is what remains. */
+/** Splits what one allocator reserved; the cache is what remains. */
 function addTorch(sum: Torch, figures: AllocatorFigures, inUse: Pot): Torch {
   const { allocatedBytes, activeBytes, inactiveSplitBytes, requestedBytes } = figures
   const reserved = new Pot(inUse.take(amount(figures.reservedBytes ?? allocatedBytes)))
@@ -133,10 +132,10 @@ function addTorch(sum: Torch, figures: AllocatorFigures, inUse: Pot): Torch {
   }
 }
 
-/** What processes hold beyond their allocators, and what processes without an allocator of ours hold. */
+/** Memory of processes beyond their allocators, and of processes without a known allocator. */
 function outside(input: LedgerInput, inUse: Pot): { own: number; others: number } {
   const processes = input.processes ?? []
-  // One process and one allocator that does not say whose it is: they belong together.
+  // One process and one allocator without a PID belong together.
   const alone = processes.length === 1 && input.allocators.length === 1 && input.allocators[0]?.pid === null
   let own = 0
   let others = 0

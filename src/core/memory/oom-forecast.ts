@@ -6,11 +6,11 @@ import type { Turn } from './swings.ts'
 export interface ForecastOptions {
   /** Slope ÷ its error; below it there is no trend. */
   readonly trend: number
-  /** The window must be at least this share of the predicted time, so that a short rise does not promise a far end. */
+  /** The window must be at least this share of the predicted time: a short rise cannot predict a far end. */
   readonly windowOverAhead: number
   /** A single increment may make up at most this share of the rise. */
   readonly largestIncrement: number
-  /** So many increments of equal size the rise must be worth: weights, a first batch and a larger one are a staircase of three. */
+  /** The rise must be worth this many equal increments: weights, a first batch and a larger one are a staircase of three. */
   readonly increments: number
   /** Slope of the later half against the earlier one; below it the rise is settling. */
   readonly settling: number
@@ -30,13 +30,13 @@ export const FORECAST_DEFAULTS: ForecastOptions = {
 }
 
 export interface Forecast {
-  /** Where on the axis memory is full, with a 90% interval; `latest` may be Infinity. */
+  /** Where on the axis memory will be full, with a 90% interval; `latest` may be Infinity. */
   readonly fullAt: number
   readonly earliest: number
   readonly latest: number
   /** Share of capacity per axis unit. */
   readonly slope: number
-  /** Length of the window that says so. */
+  /** Length of the window behind it. */
   readonly span: number
   /** Share of capacity that is left above the worst recent peak. */
   readonly room: number
@@ -46,12 +46,12 @@ export interface Forecast {
 }
 
 const GROUPS = 16
-/** A fall this large against the rise, within so many windows' lengths, says that the series swings and will fall again. */
+/** A fall of this share of the rise, within this many window lengths, shows that the series swings and will fall again. */
 export const FALL_OVER_RISE = 0.5
 const FALLS_WITHIN = 4
 const FULL = 0.98
 const RIPPLE = 1
-/** Forecast from the newest `blocks` of a window; null when there is no trustworthy trend. `slack`: how sure capacity itself is. */
+/** Forecast from the newest `blocks` of a window; null without a trustworthy trend. `slack`: uncertainty of capacity. */
 export function forecastBlocks(
   window: BlockWindow,
   blocks: number,
@@ -96,12 +96,12 @@ export function forecastBlocks(
   return ahead({ now: end, level: line.intercept, slope: line.slope, error, worst, usual, span, slack }, options)
 }
 
-/** Being full a while ago did no harm: what was held then could be given back, so it is no measure of what will be needed. */
+/** Being full a while ago did no harm: that memory could be freed, so it does not show what will be needed. */
 function survived(window: BlockWindow, at: number): boolean {
   return at < window.peak.length - 2 && (window.peak[at] ?? 0) > FULL
 }
 
-/** Height of a burst: above what lies on both sides of it, so that a step up or down is none. */
+/** Height of a peak above both sides, so that a step up or down is none. */
 function excursion(window: BlockWindow, at: number): number {
   const floor = (i: number) => window.floor[i] ?? Number.POSITIVE_INFINITY
   const before = Math.min(floor(at - 1), floor(at - 2))
@@ -169,7 +169,7 @@ export function forecastHighs(
   const values = recent.map((turn) => turn.value)
   if (now - last.position > 2 * gap || line.slope < options.trend * error) return null
   if (!climbsEvenly(values, last.value - first.value, options)) return null
-  // Ripples on the way up of one large swing have highs too: falls much larger than the climb show the swing.
+  // Ripples on one large swing have highs, too: falls much larger than the climb show the swing.
   const rise = line.slope * (last.position - first.position)
   if (deepestFall(highs, lows, first.position - FALLS_WITHIN * span) > RIPPLE * rise) return null
   return ahead({ now, level: line.intercept, slope: line.slope, error, worst: 0, usual: 0, span, slack }, options)

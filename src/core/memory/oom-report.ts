@@ -1,24 +1,23 @@
-/** What an SDK wrote down when memory ran out. It comes from outside: what does not fit is left out, and the rest is kept. */
+/** What an SDK recorded when memory ran out. Untrusted: parts that do not fit are left out. */
 import { formatBytes, formatDuration } from '../format.ts'
 import type { Reading } from '../model.ts'
 
 const CAUSES = {
   leak: 'a leak',
   fragmentation: 'fragmentation',
-  pending_free: 'memory that a stream still waited for',
-  other_processes: 'taken by others',
-  limit: 'a limit that was set',
-  growing_steps: 'steps that grew',
-  sudden: 'one step that needed far more',
+  pending_free: 'freed memory that a stream still used',
+  other_processes: 'other processes took the memory',
+  limit: 'a configured limit',
+  growing_steps: 'steps needed more and more',
+  sudden: 'one step needed far more',
   evaluation: 'evaluation needed more than training',
   host_memory: 'the host ran out of memory',
-  capacity: 'the GPU is too small for it',
-  unknown: 'not known',
+  capacity: 'the GPU is too small',
+  unknown: 'unknown',
 } as const
 
 export type OomCauseKind = keyof typeof CAUSES
 
-/** A line of code. */
 export interface CodePlace {
   readonly file: string
   readonly line: Reading
@@ -31,13 +30,13 @@ export interface OomHolder extends CodePlace {
 }
 
 export interface OomLedgerEntry {
-  /** One of the ledger's names, or one that this version does not know. */
+  /** A LedgerName, or one that this version does not know. */
   readonly name: string
   readonly bytes: number
   readonly explanation: string | null
 }
 
-/** How much allocated memory at step ends grew before the end. */
+/** Growth of allocated memory at step ends. */
 export interface OomGrowth {
   readonly bytes: number
   readonly steps: Reading
@@ -47,11 +46,10 @@ export interface OomGrowth {
 
 export interface OomReport {
   readonly at: Reading
-  /** Its id. */
   readonly run: string | null
   readonly rank: Reading
   readonly pid: Reading
-  /** PyTorch's own words. */
+  /** From PyTorch. */
   readonly message: string | null
   readonly requestedBytes: Reading
   readonly cause: { readonly kind: OomCauseKind; readonly message: string | null } | null
@@ -80,7 +78,7 @@ const MOST_HOLDERS = 10
 /** Of a Date. */
 const LAST_MOMENT = 8.64e15
 
-/** null: this says nothing about memory that ran out. */
+/** null: not a report of an out-of-memory error. */
 export function readOomReport(value: unknown): OomReport | null {
   const said = objectOf(value)
   if (said === null || (said.kind !== undefined && said.kind !== 'oom')) return null
@@ -123,7 +121,6 @@ const LABELS: Readonly<Record<string, string>> = {
   free: 'Free',
 }
 
-/** What a part of a ledger is called. */
 export function ledgerLabel(name: string): string {
   return Object.hasOwn(LABELS, name) ? (LABELS[name] ?? name) : name.replaceAll('_', ' ')
 }
@@ -132,12 +129,11 @@ export function causeWords(kind: OomCauseKind): string {
   return CAUSES[kind]
 }
 
-/** Someone looked, and found it. */
 export function isCauseKnown(report: OomReport | null): boolean {
   return report?.cause != null && report.cause.kind !== 'unknown'
 }
 
-/** Parts that hold something, largest first, and what is free at the end. */
+/** Largest first, free memory last. */
 export function ledgerBySize({ ledger }: OomReport): readonly OomLedgerEntry[] {
   const held = ledger.filter(({ name, bytes }) => name !== 'free' && bytes > 0).sort((a, b) => b.bytes - a.bytes)
   return [...held, ...ledger.filter(({ name }) => name === 'free')]
@@ -149,7 +145,7 @@ export function ledgerTotal({ ledger }: OomReport): number {
 
 const NOT_OWN = /[\\/](?:site|dist)-packages[\\/]|[\\/]lib(?:64)?[\\/]python[\d.]+[\\/]|[\\/]python\d+[\\/]lib[\\/]|^<frozen /i
 
-/** Where in the person's own code it happened; where all of it is installed packages, the innermost call. */
+/** The innermost call in the user's own code; else the innermost call. */
 export function ownPlace({ stack }: OomReport): CodePlace | null {
   return stack.findLast(({ file }) => !NOT_OWN.test(file)) ?? stack.at(-1) ?? null
 }
@@ -220,7 +216,6 @@ function listOf<Item>(value: unknown, read: (one: unknown) => Item | null): Item
   return Array.isArray(value) ? value.map(read).filter((item): item is Item & {} => item !== null) : []
 }
 
-/** Everything counted here is 0 or more. */
 function amountOf(value: unknown): Reading {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null
 }

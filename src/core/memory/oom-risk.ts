@@ -1,35 +1,35 @@
-/** How grave a forecast is: by the time that is left, and by how much there is to go by. */
+/** How serious a forecast is, by the time left and by the evidence. */
 import type { RiskLevel, Severity } from '../model.ts'
 
 export interface RiskInput {
-  /** Seconds until full, as expected. */
+  /** Expected seconds until full. */
   readonly ahead: number
   /** Share of capacity that is left above the worst recent peak. */
   readonly room: number
-  /** Seconds of rise that say so. */
+  /** Seconds of rise behind it. */
   readonly evidence: number
-  /** From allocator figures, not from the device alone. */
+  /** From the allocator, not from the device. */
   readonly allocator: boolean
-  /** The device was full before and nothing happened: it may well be so again. */
+  /** The device was full before and nothing happened. */
   readonly doubtful: boolean
-  /** What was said before: a level is left only when it is clearly passed. */
+  /** The level so far, for hysteresis. */
   readonly before: RiskLevel | null
 }
 
 const HIGH = 3600
 const MEDIUM = 6 * 3600
 const CRITICAL = 900
-/** Critical: little time against the time it took to get here, and little room. */
+/** Critical: little time compared with the time it took to get here, and little free memory. */
 const CRITICAL_SHARE = 0.25
 const CRITICAL_ROOM = 0.1
-/** A short rise promises a near end only when it has lasted this share of the time ahead: longer where only the device speaks. */
+/** A short rise predicts a near end only after this share of the time ahead; longer from the device only. */
 const HIGH_SHARE = { allocator: 0.5, device: 1 } as const
 const LONG_EVIDENCE = 600
 const LEAVE = 1.3
 
 export function riskOf({ ahead, room, evidence, allocator, doubtful, before }: RiskInput): RiskLevel {
   const slack = (level: RiskLevel) => (before === level || (before === 'critical' && level === 'high') ? LEAVE : 1)
-  // A caching allocator that fills the device looks like this too: the device alone does not make it critical in its first minutes.
+  // A caching allocator that fills the device looks the same: the device alone is not critical in the first minutes.
   const sure = allocator || evidence >= LONG_EVIDENCE
   if (
     sure &&

@@ -1,4 +1,4 @@
-/** One series watched for running full: keeps order, starts anew when capacity changes, and holds the forecast that counts now. */
+/** One series watched for running full: keeps order, restarts when capacity changes, and holds the current forecast. */
 import { EXHAUSTION_DEFAULTS, Exhaustion, type ExhaustionState } from './exhaustion.ts'
 import type { Forecast } from './oom-forecast.ts'
 import { orderOf } from './series-clock.ts'
@@ -25,11 +25,11 @@ export interface OomWatchState {
   readonly below: number
 }
 
-/** Without a forecast for this share of its evidence, nothing is coming any more. */
+/** Without a forecast for this share of its evidence, the danger is over. */
 const PATIENCE = 0.15
 const LEAST_PATIENCE_MS = 2500
 const OTHER_CAPACITY = 0.3
-/** So many readings in a row below where the rise began: it has been given back. One may be a stray. */
+/** Readings in a row below the start of the rise: the memory was freed. One may be a stray. */
 const GIVEN_BACK = 2
 
 export class OomWatch {
@@ -38,13 +38,13 @@ export class OomWatch {
   private capacity = 0
   private seenAt = 0
   private below = 0
-  /** The newest forecast, or null when nothing is coming. Positions are seconds since the epoch. */
+  /** Positions are seconds since the epoch. */
   forecast: Forecast | null = null
   /** When the rise behind it began. */
   since = 0
   /** Newest use as a share of capacity. */
   level = 0
-  /** Set by the owner: being full would not mean much. */
+  /** Set by the owner: being full would mean little. */
   doubtful = false
 
   get lastSeenAt(): number | null {
@@ -83,7 +83,7 @@ export class OomWatch {
     this.below = 0
   }
 
-  /** Nothing that a forecast is made of falls by more than the whole rise. */
+  /** No real forecast falls by more than the whole rise. */
   private isGivenBack(value: number): boolean {
     const { forecast } = this
     this.below = forecast !== null && value < forecast.level - forecast.slope * forecast.span ? this.below + 1 : 0
@@ -118,7 +118,7 @@ export class OomWatch {
   }
 }
 
-/** An end that may never come is given as ten times the time ahead, so that it has a date. */
+/** An open end becomes ten times the time ahead, so that it has a date. */
 function withoutInfinity(forecast: Forecast, now: number): Forecast {
   if (Number.isFinite(forecast.latest)) return forecast
   return { ...forecast, latest: now + 10 * Math.max(1, forecast.fullAt - now) }

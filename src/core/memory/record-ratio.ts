@@ -1,23 +1,21 @@
 /**
- * Sudden change of any series: how far the present exceeds the largest excursion there has been ("record ratio").
- * Three channels (distance from the usual level, mean of a window above the one before, mean below it) are each compared
- * with the record of that channel, which fades slowly. Constant cost and memory per value.
+ * Sudden change of any series: how far the present exceeds the largest change so far ("record ratio"). Three channels (distance from the
+ * usual level, mean of a window above the one before, mean below it) are compared with their records, which fade. Constant cost per value.
  */
-
 export interface RecordRatioOptions {
   /** Length of the two adjacent windows, in samples. */
   readonly window: number
-  /** Samples after which a record counts half, but not before so much time: looking more often is no reason to forget sooner. */
+  /** Samples after which a record counts half, but not before this much time: faster sampling must not forget sooner. */
   readonly halfLife: number
   readonly halfLifeMs: number
-  /** No statement before so many samples and so much time. */
+  /** No result before this many samples and this much time. */
   readonly warmup: number
   readonly warmupMs: number
-  /** Only the strict maximum of so many samples is a statement. */
+  /** Only the strict maximum of this many samples is a result. */
   readonly rest: number
   /** Length of a season that the level follows, such as a day; null when there is none. */
   readonly seasonMs: number | null
-  /** Excursions smaller than this are nothing, whatever the records are. */
+  /** Smaller changes are ignored, whatever the records are. */
   readonly least: number
 }
 
@@ -51,7 +49,7 @@ const LEVEL_PULL = 0.01
 const LOWEST = -20
 /** log2 of the ratio at which a score is 1. */
 const TOP = 6
-/** A longer time between two values than this is a hole, and nothing was seen in it. */
+/** A longer time between two values is a gap. */
 const HOLE_MS = 600_000
 
 export class RecordRatio {
@@ -59,7 +57,6 @@ export class RecordRatio {
   readonly #fade: number
   readonly #warmup: number
   #lastAt = Number.NaN
-  /** Time that was watched, as values came. */
   #seenMs = 0
   #ring: Float64Array
   #count = 0
@@ -73,7 +70,7 @@ export class RecordRatio {
 
   constructor(options: Partial<RecordRatioOptions> = {}) {
     this.#options = { ...RECORD_RATIO_DEFAULTS, ...options }
-    // The shift has no record before both windows were full for a while.
+    // The shift has no record until both windows have been full for a while.
     this.#warmup = Math.max(this.#options.warmup, 3 * this.#options.window)
     this.#fade = 2 ** (-1 / this.#options.halfLife)
     this.#ring = new Float64Array(2 * this.#options.window)
@@ -96,11 +93,11 @@ export class RecordRatio {
       const against = Math.max(record, this.#options.least)
       ratio = Math.max(ratio, against > 0 ? Math.log2(size / against) : TOP / 2)
     }
-    // Below half the record nothing is ever news, nor does it keep anything else from being so.
+    // Below half the record nothing is news.
     return ratio > -1 && this.#isNews(number, Math.min(TOP, ratio)) ? Math.min(TOP, ratio) : null
   }
 
-  /** Begins at a new level, without a change to it: what came before is no neighbour of what comes. Records stay. */
+  /** Starts at a new level without counting it as a change. Records stay. */
   rebase(): void {
     this.#ring.fill(0)
     this.#count = 0
@@ -112,12 +109,12 @@ export class RecordRatio {
     this.#seenMs = 0
   }
 
-  /** Time watched since the beginning or the last rebase. */
+  /** Since the start or the last rebase. */
   get seenMs(): number {
     return this.#seenMs
   }
 
-  /** Mean of the newest window: the level as it is now. */
+  /** Mean of the newest window. */
   get present(): number {
     return this.#count === 0 ? Number.NaN : this.#newer / Math.min(this.#count, this.#options.window)
   }
@@ -154,18 +151,18 @@ export class RecordRatio {
     this.#records = [...state.records]
     this.#peaks = state.peaks.map(([number, ratio]) => [number, ratio])
     this.#lastAt = state.lastAt ?? Number.NaN
-    // What an older version saved has no time.
+    // The state of an older version has no time.
     this.#seenMs = state.seenMs ?? 0
   }
 
-  /** What is left of a record since the value before. The shorter the time between two, the less is forgotten. */
+  /** What is left of a record since the value before: the shorter the time, the more. */
   #fadeSince(at: number): number {
     const passed = at - this.#lastAt
     this.#lastAt = at
     if (!(passed > 0 && passed <= HOLE_MS)) return this.#fade
     this.#seenMs += passed
     const { halfLife, halfLifeMs } = this.#options
-    // A power costs more than all else here; over so short a share of the half-life the curve is a line.
+    // A power costs more than everything else here; over a short time the curve is a line.
     return passed * halfLife >= halfLifeMs ? this.#fade : 1 - (Math.LN2 * passed) / halfLifeMs
   }
 
@@ -195,7 +192,7 @@ export class RecordRatio {
     this.#ring[slot] = value
     this.#newer += value - leaving
     this.#older += leaving - gone
-    // Sums that are only added to and taken from drift: count them afresh once a round.
+    // Running sums drift: recount once a round.
     if (slot === 0 && this.#count > length) this.#recount()
     return this.#count < length ? 0 : (this.#newer - this.#older) / window
   }
@@ -234,7 +231,7 @@ export interface SeriesPoint {
 }
 
 const DAY_MS = 86_400_000
-/** The part of a recording in which a detector may learn, as the Numenta benchmark allows it. */
+/** The part of a recording for learning, as in the Numenta benchmark. */
 const LEARNING_SHARE = 0.15
 const LEARNING_MOST = 750
 

@@ -1,4 +1,4 @@
-/** Which GPU a training run's allocator figures belong to, and how much of that GPU the run can have. */
+/** Which GPU the allocator of a run is on, and how much of that GPU the run can have. */
 import { BoundedMap } from '../bounded-map.ts'
 import type { GpuInfo, GpuSample, Reading, Run, TrainingStep } from '../model.ts'
 import { median } from './statistics.ts'
@@ -9,22 +9,20 @@ interface Gpu {
   total: Reading
   used: Reading
   pids: readonly number[]
-  /** Samples so far. */
   samples: number
 }
 
 interface Rank {
   gpu: string | null
   lastAt: number
-  /** Milliseconds between its steps. */
+  /** ms between its steps. */
   every: number
-  /** Device memory that is not this allocator's, newest last. */
+  /** GPU memory outside this allocator, newest last. */
   outside: number[]
-  /** The same, once a sample: of the last ones, and the least that they ever were. */
+  /** The same, once per sample, and the smallest so far. */
   others: number[]
   leastOthers: number
   othersGrew: boolean
-  /** The sample that was looked at last. */
   sample: number
 }
 
@@ -42,12 +40,12 @@ export interface RunMapState {
 const GPU_CAP = 256
 const RANK_CAP = 32
 const OUTSIDE_KEPT = 15
-/** Allocator figures count as current for this long, or for twenty steps. */
+/** Allocator readings are current for this long, or for twenty steps. */
 const FRESH_MS = 30_000
 const FRESH_STEPS = 20
-/** A device may hold this much more than the allocator reserved and still be taken for its own. */
+/** A GPU may hold this much more than the allocator reserved and still be its own. */
 const CONTEXT_BYTES = 4 * 1024 ** 3
-/** The allocator no longer accounts for the device when others have taken this share of it since the run was seen first. */
+/** When others have taken this share since the run was first seen, its allocator does not explain the GPU anymore. */
 const OTHERS_RATIO = 0.1
 const OTHERS_KEPT = 5
 
@@ -84,7 +82,7 @@ export class RunMap {
     } else this.runs.set(run.id, { gpus: [...run.gpus], pid: run.pid })
   }
 
-  /** Notes a step with allocator figures; gives its GPU, or null where that cannot be told. */
+  /** Notes a step with allocator readings; returns its GPU, or null when unknown. */
   noteStep(step: TrainingStep): string | null {
     const key = rankKey(step.run, step.rank)
     const rank = this.ranks.get(key) ?? newRank(step.at)
@@ -101,20 +99,20 @@ export class RunMap {
     return rank.gpu
   }
 
-  /** Device memory that the run can have: all of it, less what others hold. Null when the device is not known. */
+  /** GPU memory that the run can have: all but what others hold. null when the GPU is unknown. */
   capacity(run: string, rank: number): number | null {
     const entry = this.ranks.get(rankKey(run, rank))
     const gpu = entry?.gpu == null ? undefined : this.gpus.get(entry.gpu)
     return entry === undefined || gpu === undefined || gpu.total === null ? null : gpu.total - median(entry.outside)
   }
 
-  /** True while a run tells what its allocator holds on this GPU: then the device's own figure says less. */
+  /** Whether a run currently reports its allocator on this GPU: then the device says less. */
   covers(gpu: string, at: number): boolean {
     for (const rank of this.ranks.values()) if (rank.gpu === gpu && isFresh(rank, at)) return true
     return false
   }
 
-  /** True while that is also all there is to tell: nobody else's memory has grown since the run was seen first. */
+  /** The same, and memory of others has not grown since the run was first seen. */
   accountsFor(gpu: string, at: number): boolean {
     for (const rank of this.ranks.values()) if (rank.gpu === gpu && !rank.othersGrew && isFresh(rank, at)) return true
     return false
@@ -151,7 +149,7 @@ export class RunMap {
   }
 
   restore(state: RunMapState): void {
-    // What an older version saved has not all of it.
+    // The state of an older version lacks some fields.
     this.gpus.load(state.gpus.map(([id, gpu]) => [id, { ...gpu, samples: gpu.samples ?? 0 }]))
     this.ranks.load(state.ranks.map(([key, rank]) => [key, { ...newRank(rank.lastAt), ...rank }]))
     this.runs.load(state.runs)
@@ -163,7 +161,7 @@ export class RunMap {
     return this.gpus.keep(id, { label: '', index: -1, total: null, used: null, pids: [], samples: 0 })
   }
 
-  /** A step may be younger than the sample, and the difference off by what moved in between: the median of some samples is looked at. */
+  /** A step may be newer than the sample, so the difference is off; the median of several is used. */
   private noteOthers(rank: Rank, bytes: number): void {
     const gpu = rank.gpu === null ? undefined : this.gpus.get(rank.gpu)
     if (gpu === undefined || gpu.total === null || gpu.samples === rank.sample) return
@@ -188,7 +186,7 @@ export class RunMap {
     return this.nearest(step.memoryReservedBytes, this.ranks.get(rankKey(step.run, step.rank))?.gpu ?? null)
   }
 
-  /** The GPU whose use fits what the allocator reserved; the one that fitted before stays while it still does. */
+  /** The GPU whose memory in use fits what the allocator reserved; the last one stays while it still fits. */
   private nearest(reserved: Reading, before: string | null): string | null {
     if (reserved === null) return before
     let best: string | null = null

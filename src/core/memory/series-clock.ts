@@ -1,5 +1,4 @@
-/** Keeps a series in order: late samples are left out, a clock that was set back starts it anew. */
-
+/** Keeps a series in order: late samples are dropped, a clock that was set back restarts it. */
 const LATE_MS = 5000
 
 export type Order = 'next' | 'late' | 'restart'

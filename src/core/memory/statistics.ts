@@ -1,5 +1,4 @@
-/** Robust statistics of short series. Inputs are never changed; results for too short a series are 0. */
-
+/** Robust statistics of short series; results for too short a series are 0. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5)
 }
@@ -34,7 +33,7 @@ export function theilSen(x: readonly number[], y: readonly number[], from = 0, t
   return median(slopes)
 }
 
-/** Standard normal score of Mann–Kendall's test with the correction for ties: > 3 is a trend upwards beyond chance. */
+/** Standard normal score of Mann–Kendall's test with the correction for ties: above 3 is an upward trend beyond chance. */
 export function mannKendall(y: readonly number[]): number {
   const n = y.length
   if (n < 3) return 0

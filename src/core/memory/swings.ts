@@ -1,4 +1,4 @@
-/** Turns a series into its lows and highs: a turn counts when the series has moved back by a good part of its usual fall. */
+/** The lows and highs of a series: a turn counts when the series has moved back by a good part of its usual fall. */
 import { median } from './statistics.ts'
 
 export interface Turn {
@@ -59,7 +59,7 @@ export class Swings {
     return this.rising
   }
 
-  /** A program first loads, then waits, then works: the first low is where it left the wait, not where it began to load. */
+  /** A program loads, waits, then works: the first low is the end of the wait, not the start of loading. */
   private pauseBeforeFirstHigh(position: number, value: number): void {
     const pause = this.pause
     const low = this.lows[0]

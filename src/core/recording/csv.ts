@@ -1,4 +1,4 @@
-/** CSV as it is met in the wild: commas, semicolons or tabs; quotes, and line breaks inside them; any line ends. */
+/** CSV in practice: commas, semicolons or tabs; quotes, with line breaks inside them; any line ends. */
 import { open } from 'node:fs/promises'
 import { createGunzip } from 'node:zlib'
 import { asUtf8 } from './text.ts'
@@ -6,7 +6,7 @@ import { asUtf8 } from './text.ts'
 const DELIMITERS = [',', ';', '\t'] as const
 export type Delimiter = (typeof DELIMITERS)[number]
 
-/** The one that occurs most in the header. */
+/** The most frequent one in the header. */
 export function delimiterOf(header: string): Delimiter {
   let best: Delimiter = ','
   let most = 0
@@ -28,7 +28,7 @@ export function splitRow(line: string, delimiter: Delimiter): string[] {
   return cells.map((cell) => cell.trim())
 }
 
-/** Takes text piece by piece and gives the rows that are complete. */
+/** Takes text in pieces and returns complete rows. */
 export class RowSplitter {
   readonly #delimiter: string
   #cell = ''
@@ -68,7 +68,7 @@ export class RowSplitter {
     return rows
   }
 
-  /** What is left when the text has ended without a line break. */
+  /** The rest when the text ended without a line break. */
   end(): string[][] {
     const rows: string[][] = []
     if (this.#cell !== '' || this.#row.length > 0) this.#endRow(rows)
@@ -117,14 +117,14 @@ export async function* readCsvRows(path: string): AsyncGenerator<string[]> {
   }
 }
 
-/** A cell as it is written: quoted only where it must be. */
+/** Quoted only where needed. */
 export function csvCell(text: string): string {
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 const CLOCK = /^(\d{4})[/-](\d{1,2})[/-](\d{1,2})[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?$/
 
-/** `2026/11/15 06:25:38.123` and the like, which name no zone and are read as UTC: the same on every machine, no hour twice. */
+/** `2026/11/15 06:25:38.123` and the like, without a zone, read as UTC: the same on every machine, no hour twice. */
 export function parseClock(text: string): number | null {
   const match = CLOCK.exec(text)
   if (match === null) return null

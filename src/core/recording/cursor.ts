@@ -1,4 +1,4 @@
-/** Goes through the lines of one file of a recording in the order of time, parsed, and keeps count of what it could not use. */
+/** The parsed lines of one recording file in time order, with a count of unusable ones. */
 import type { GpuEvent, HostSample, TrainingStep } from '../model.ts'
 import { type FileFault, type LineBlock, type RecordingFile, type RecordingKind, readLines } from './file.ts'
 import { type GpuLine, parseGpuLine } from './gpu.ts'
@@ -8,19 +8,19 @@ import { nvidiaSmiParser } from './nvidia-smi-csv.ts'
 
 export type RecordingLine = GpuLine | DeviceLine | HostSample | GpuEvent | TrainingStep
 
-/** How far back a late line may be put into its place, in lines of its file. */
+/** How many lines late a line may be and still be moved to its place. */
 export const REORDER_LINES = 64
 
 export interface FileStats {
   readonly path: string
   readonly kind: RecordingKind
-  /** Lines that were read, skipped ones among them; blank lines do not count. */
+  /** Skipped ones included, blank ones not. */
   lines: number
   readonly skipped: Record<SkipReason, number>
   fault: FileFault | null
 }
 
-/** null: the line is none of the recording's, such as a header. */
+/** null: not a data line, such as a header. */
 type LineParser = (line: string) => Parsed<RecordingLine> | null
 
 function parserOf({ kind, format }: RecordingFile, run: string): LineParser {
@@ -46,7 +46,7 @@ export class RecordingCursor {
   readonly #parse: LineParser
   #lines: RecordingLine[] = []
   #next = 0
-  /** Lines before this one have their place for good; those after it wait for late ones. */
+  /** Lines before this one are final; those after it wait for late ones. */
   #settled = 0
   #ended = false
 
@@ -65,7 +65,7 @@ export class RecordingCursor {
     })
   }
 
-  /** The line that is next, without taking it; undefined: fill() first, or there are no more. */
+  /** The next line; undefined: fill() first, or the end. */
   peek(): RecordingLine | undefined {
     return this.#next < this.#settled ? this.#lines[this.#next] : undefined
   }
@@ -114,7 +114,7 @@ export class RecordingCursor {
     let index = lines.length
     const first = Math.max(0, index - REORDER_LINES)
     while (index > first && (lines[index - 1]?.at ?? 0) > line.at) index--
-    // Older than all that may still move: time went back for good (a clock that was set), so the order of the file stands.
+    // Older than all that may still move: the clock was set back, so keep the order of the file.
     if (index === first && first > 0 && (lines[index - 1]?.at ?? 0) > line.at) index = lines.length
     if (index === lines.length) lines.push(line)
     else lines.splice(index, 0, line)

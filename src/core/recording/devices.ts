@@ -1,10 +1,9 @@
-/** The GPUs of a recording: from their own lines, or made up from what the first metrics line tells. */
+/** The GPUs of a recording: from device lines, or derived from the first metrics line. */
 import type { GpuInfo } from '../model.ts'
 import { NO_FACTS } from '../record.ts'
 import type { GpuLine } from './gpu.ts'
 import { UNKNOWN_VENDOR } from './line.ts'
 
-/** Whose card has this name. */
 export type VendorOfModel = (model: string | null) => string
 
 export class DeviceRoster {
@@ -16,13 +15,13 @@ export class DeviceRoster {
     this.#vendorOf = vendorOf
   }
 
-  /** In the order of their index; a new array object after a change. */
+  /** By index; a new array object after a change. */
   devices(): readonly GpuInfo[] {
     return this.#list
   }
 
   set(device: GpuInfo): void {
-    // What was simulated when it was recorded does not become a measurement by being played back.
+    // Simulated data stays simulated when it is replayed.
     const provenance = device.provenance === 'simulated' ? 'simulated' : 'replay'
     const vendor = device.vendor === UNKNOWN_VENDOR ? this.#vendorOf(device.name) : device.vendor
     const shown: GpuInfo = { ...device, vendor, provenance }

@@ -1,4 +1,4 @@
-/** The files of a recording: which there are, and their lines, read in bounded memory whatever is wrong with them. */
+/** The files of a recording and their lines, read in bounded memory whatever is wrong with them. */
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { constants, createGunzip, gunzipSync } from 'node:zlib'
@@ -6,7 +6,7 @@ import { parseObject, parseTimestamp } from './json.ts'
 import { headerFault } from './nvidia-smi-csv.ts'
 import { asUtf8, textOf } from './text.ts'
 
-/** In the order in which lines of the same moment are given out: who is there, before what it does. */
+/** In the order in which lines of one moment are returned. */
 export const RECORDING_KINDS = ['gpu_devices', 'host_metrics', 'gpu_events', 'gpu_metrics', 'training_metrics'] as const
 export type RecordingKind = (typeof RECORDING_KINDS)[number]
 
@@ -14,20 +14,20 @@ export interface RecordingFile {
   readonly path: string
   readonly kind: RecordingKind
   readonly format: 'jsonl' | 'nvidia-smi-csv'
-  /** Time of its first usable line; -Infinity when the beginning has none. */
+  /** Time of its first usable line; -Infinity: none near the start. */
   readonly firstAt: number
 }
 
 const EXPECTED = `expected a folder with ${RECORDING_KINDS.map((kind) => `${kind}*.jsonl`).join(', ')} (or .jsonl.gz), one such file, or a CSV log of nvidia-smi`
 const HEAD_BYTES = 64 * 1024
 const BLOCK_BYTES = 256 * 1024
-/** Small, because a block may grow a thousandfold when it is inflated. */
+/** Small, because a block may inflate a thousandfold. */
 const GZIP_BLOCK_BYTES = 16 * 1024
 export const MAX_LINE_CHARS = 1024 * 1024
 
-/** The files of a recording in the order of their names; throws when `path` holds none. */
+/** Sorted by name; throws when `path` holds none. */
 export async function findRecordingFiles(path: string): Promise<readonly RecordingFile[]> {
-  if (path === '') throw new Error(`no path of a recording was given; ${EXPECTED}`)
+  if (path === '') throw new Error(`no recording was given; ${EXPECTED}`)
   const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
     throw new Error(`cannot read the recording ${path} (${cause.code ?? cause.message}); ${EXPECTED}`, { cause })
   })
@@ -37,7 +37,7 @@ export async function findRecordingFiles(path: string): Promise<readonly Recordi
   let bytes = 0
   for (const name of names) {
     const kind = kindOfName(name)
-    // The compressed copy of a file that is still there: the writer was interrupted between the two.
+    // A compressed copy next to its original: the writer was interrupted.
     const copied = name.endsWith('.gz') && names.includes(name.slice(0, -3))
     if (kind === null || copied) continue
     const file = join(path, name)
@@ -50,7 +50,7 @@ export async function findRecordingFiles(path: string): Promise<readonly Recordi
   return files
 }
 
-/** What a run is called whose lines do not say: the recording's folder. */
+/** Name of a run whose lines have none: the folder. */
 export async function recordingName(path: string): Promise<string> {
   return (await stat(path)).isDirectory() ? basename(resolve(path)) || 'recording' : 'recording'
 }
@@ -65,7 +65,7 @@ async function describeFile(path: string, named: RecordingKind | null, size: num
     return { path, kind: 'gpu_metrics', format: 'nvidia-smi-csv', firstAt: Number.NEGATIVE_INFINITY }
   }
   const kind = named ?? head.kind
-  if (kind === null) throw new Error(`${path} is not a recording: neither its name nor its first lines tell what it holds; ${EXPECTED}`)
+  if (kind === null) throw new Error(`${path} is not a recording: neither its name nor its first lines say what it holds; ${EXPECTED}`)
   return { path, kind, format: 'jsonl', firstAt: head.firstAt }
 }
 
@@ -84,7 +84,7 @@ function kindOfLine(record: Readonly<Record<string, unknown>>): RecordingKind | 
 interface Head {
   readonly firstAt: number
   readonly kind: RecordingKind | null
-  /** The first that is not blank. */
+  /** Not blank. */
   readonly firstLine: string
 }
 
@@ -110,23 +110,21 @@ function headText(path: string, bytes: Buffer): string {
   try {
     return textOf(gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 64 * 1024 * 1024 }))
   } catch {
-    // Not gzip after all: the reader of the lines counts that as the file's fault.
+    // Not gzip: the line reader reports that.
     return ''
   }
 }
 
-/** What is wrong with a file as a whole; what came before the fault is used. */
+/** A fault of the whole file; lines before it are used. */
 export type FileFault = 'gzip_truncated' | 'gzip_corrupt'
 
 export interface LineBlock {
   readonly lines: readonly string[]
-  /** Lines left out because of their length. */
   readonly tooLong: number
-  /** The last of `lines` was not ended by a newline: the writer was interrupted, or has not finished. */
+  /** The last line has no newline: the writer was interrupted, or has not finished. */
   readonly open: boolean
 }
 
-/** The lines of one file, a block at a time. */
 export async function* readLines(path: string, onFault: (fault: FileFault) => void): AsyncGenerator<LineBlock> {
   const handle = await open(path)
   try {
@@ -170,10 +168,7 @@ async function* readBlocks(handle: FileHandle, size: number): AsyncGenerator<Buf
   }
 }
 
-/**
- * Inflates block by block and hands on what came out before the next goes in.
- * A piped stream would lose what it had buffered when it meets a fault; here only the faulty block is lost.
- */
+/** Inflates block by block: a piped stream would lose its buffer at a fault; here only the faulty block is lost. */
 async function* inflate(handle: FileHandle, onFault: (fault: FileFault) => void): AsyncGenerator<Buffer> {
   const gunzip = createGunzip({ chunkSize: BLOCK_BYTES })
   let out: Buffer[] = []

@@ -1,4 +1,4 @@
-/** What a `gpu_metrics` line says: the inverse of gpuRecord. Fields that are missing are null, unknown ones are ignored. */
+/** Parses a `gpu_metrics` line, the inverse of gpuRecord. Missing fields are null, unknown ones are ignored. */
 import { type Mutable, nothingKnown } from '../fields/field.ts'
 import { GPU_STATES } from '../fields/gpu.ts'
 import { GPU_PROCESS_TYPES, PROCESS_INFO, PROCESS_SHARES } from '../fields/process.ts'
@@ -15,23 +15,23 @@ import {
 } from '../record.ts'
 import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp, textNumber } from './json.ts'
 
-/** A `gpu_metrics` line: the sample, and what such a line says besides of the device and of who the processes are. */
+/** The sample, and what the line says about the device and its processes. */
 export interface GpuLine {
   readonly kind: 'gpu_line'
   readonly at: number
-  /** Its slow fields are what this line held; SlowCarry fills in what an earlier line held. */
+  /** Slow fields of this line only; SlowCarry fills in earlier ones. */
   readonly sample: GpuSample
   readonly index: number | null
   readonly name: string | null
   readonly label: string | null
   readonly isSimulated: boolean
-  /** Processes of which the line says more than the driver does. */
+  /** Processes that the line identifies. */
   readonly infos: readonly ProcessInfo[]
 }
 
 const COLUMNS: ReadonlyMap<string, GpuColumn> = new Map(GPU_COLUMNS.map((column) => [column.column, column]))
 
-/** To be copied as they are, which is four times as fast as to put an object together: at 100,000 lines a second it counts. */
+/** Copied as a whole, four times as fast as building an object: at 100,000 lines per second it counts. */
 const UNREAD: Mutable<GpuSample> = {
   kind: 'gpu',
   at: 0,
@@ -46,7 +46,7 @@ const UNREAD_PROCESS: Mutable<GpuProcess> = { pid: 0, type: 'compute', memoryUse
 const NOBODY: Mutable<ProcessInfo> = { pid: 0, command: null, ...nothingKnown(PROCESS_INFO) }
 const NO_INFOS: readonly ProcessInfo[] = []
 
-/** The reader's name for a GPU of a recording that does not tell its identity. */
+/** Id of a GPU whose recording has none. */
 export function replayGpuId(index: number): string {
   return `replay-gpu-${index}`
 }
@@ -79,14 +79,14 @@ export function parseGpuLine(line: LineInput): Parsed<GpuLine> {
   return fields.bad ? 'wrong_type' : { kind: 'gpu_line', at, sample, index, name, label, isSimulated, infos }
 }
 
-/** Walks the keys that are there instead of the table: a line holds about half of the columns. */
+/** Walks the keys of the line, not the table: a line holds about half of the columns. */
 function readColumns(record: JsonRecord, sample: Mutable<GpuSample>): boolean {
   for (const name in record) {
     const column = COLUMNS.get(name)
     if (column === undefined) continue
     const value = record[name]
     if (typeof value === 'number') {
-      // JSON.parse reads 1e999 as Infinity, and that is no reading.
+      // JSON.parse reads 1e999 as Infinity.
       if (Number.isFinite(value)) sample[column.field] = fromColumn(value, column.scale)
     } else if (value !== null && textNumber(value) === undefined) return false
     if (column.slow) sample.slowAt = sample.at
@@ -117,7 +117,7 @@ function readProcesses(value: unknown): { processes: GpuProcess[]; infos: readon
   return { processes, infos: infos ?? NO_INFOS }
 }
 
-/** null: the row says nothing beyond what the driver knows. */
+/** null: the row has no process fields. */
 function readProcessInfo(pid: number, fields: Fields): ProcessInfo | null {
   const info = { ...NOBODY }
   info.pid = pid
@@ -126,14 +126,11 @@ function readProcessInfo(pid: number, fields: Fields): ProcessInfo | null {
 
 const SLOW_LIST: readonly GpuField[] = [...SLOW_FIELDS]
 
-/**
- * Carries slow readings from the line that held them to those that do not, per GPU.
- * A GPU that could not be read keeps none: after it comes back they are unknown until they are read again.
- */
+/** Carries slow readings per GPU to the lines without them. A GPU that could not be read loses them until they are read again. */
 export class SlowCarry {
   readonly #last = new Map<string, GpuSample>()
 
-  /** Completes the sample in place: it was made for this one reader. */
+  /** In place: the sample belongs to this reader. */
   fill(sample: GpuSample): GpuSample {
     if (sample.slowAt !== null) {
       this.#last.set(sample.gpu, sample)

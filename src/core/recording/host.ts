@@ -1,9 +1,9 @@
-/** Brings host lines and what the GPU lines tell of processes together into HostSamples. */
+/** Merges host lines and the processes of GPU lines into HostSamples. */
 import type { HostSample, ProcessInfo } from '../model.ts'
 import { NO_HOST_READINGS } from '../record.ts'
 import type { GpuLine } from './gpu.ts'
 
-/** Older host figures are not repeated in a sample that is made because processes changed. */
+/** Older host readings are not repeated in a sample made because processes changed. */
 const REPEAT_MS = 10_000
 
 const NO_HOST: HostSample = {
@@ -32,7 +32,7 @@ export class HostMerge {
     this.#changed = true
   }
 
-  /** The sample of this moment when there is something new to tell, else null. */
+  /** null: nothing new. */
   take(at: number): HostSample | null {
     if (!this.#changed) return null
     this.#changed = false

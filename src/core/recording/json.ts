@@ -1,15 +1,13 @@
-/** The lowest layer of reading a recording: JSON with Python's bare NaN, timestamps, and fields whose type is checked. */
+/** JSON with Python's bare NaN, timestamps, and type-checked fields. */
 import type { Column, Scale } from '../fields/field.ts'
 import type { Reading } from '../model.ts'
 import { fromColumn, type JsonRecord } from '../record.ts'
 
-/** Why a line of a recording is not used. */
 export type SkipReason = 'not_json' | 'not_an_object' | 'no_timestamp' | 'wrong_type' | 'too_long' | 'torn'
 
-/** What a line says, or why it cannot be used. */
+/** The line, or why it cannot be used. */
 export type Parsed<T> = T | SkipReason
 
-/** A line as text or as an object that was parsed before. */
 export type LineInput = string | JsonRecord
 
 export function parseObject(line: LineInput): Parsed<JsonRecord> {
@@ -57,14 +55,14 @@ const MS_PER_DAY = 86_400_000
 let dayText = ''
 let dayAt = 0
 
-/** Epoch milliseconds of an ISO 8601 text, or of a number in seconds or milliseconds; null when it is neither. */
+/** Epoch ms of an ISO 8601 text, or of a number in seconds or ms; null: neither. */
 export function parseTimestamp(value: unknown): number | null {
   if (typeof value === 'string') return parseUtc(value) ?? parseAnyIso(value)
   if (typeof value !== 'number' || !Number.isFinite(value)) return null
   return Math.round(Math.abs(value) < 1e11 ? value * 1000 : value)
 }
 
-/** `YYYY-MM-DDTHH:MM:SS.mmmZ`, what we write ourselves: four times as fast as Date.parse, which counts at 100,000 lines a second. */
+/** `YYYY-MM-DDTHH:MM:SS.mmmZ`, our own format: four times as fast as Date.parse, which counts at 100,000 lines per second. */
 function parseUtc(text: string): number | null {
   if (text.length !== 24 || text[10] !== 'T' || text[13] !== ':' || text[16] !== ':' || text[19] !== '.' || text[23] !== 'Z') return null
   const hour = digit(text, 11) * 10 + digit(text, 12)
@@ -93,12 +91,12 @@ function parseAnyIso(text: string): number | null {
   return Number.isNaN(at) ? null : at
 }
 
-/** The number that JSON had to write as text, or undefined. */
+/** NaN or ±Infinity written as text, or undefined. */
 export function textNumber(value: unknown): number | undefined {
   return value === 'NaN' ? Number.NaN : value === 'Infinity' ? Infinity : value === '-Infinity' ? -Infinity : undefined
 }
 
-/** Reads fields of one object; missing is null, and one field of a wrong type makes the whole object `bad`. */
+/** Reads fields of one object; missing is null, one wrong type makes the object `bad`. */
 export class Fields {
   bad = false
   readonly #record: JsonRecord
@@ -115,7 +113,7 @@ export class Fields {
     return textNumber(value) ?? this.#wrong()
   }
 
-  /** NaN and ±Infinity are no readings: null. */
+  /** NaN and ±Infinity become null. */
   finite(name: string): Reading {
     const value = this.number(name)
     return Number.isFinite(value) ? value : null
@@ -130,7 +128,7 @@ export class Fields {
     return value === null ? null : fromColumn(value, 'mebibytes')
   }
 
-  /** Puts what the columns of a table hold into their fields, which are null beforehand; false when none holds anything. */
+  /** Fills the fields of a table, which are null before; false: nothing was there. */
   fill<Field extends string>(rows: readonly (Column & { readonly field: Field })[], into: Record<Field, unknown>): boolean {
     const record = this.#record
     let isAny = false
@@ -159,7 +157,6 @@ export class Fields {
     return value === null || value === undefined ? null : (parseTimestamp(value) ?? this.#wrong())
   }
 
-  /** One of these words, or what stands for a missing one. */
   choice<T extends string, M extends T | null>(name: string, choices: readonly T[], missing: M): T | M {
     const value = this.#record[name]
     if (value === null || value === undefined) return missing
@@ -178,7 +175,7 @@ export class Fields {
     return typeof value === 'object' && !Array.isArray(value) ? (value as JsonRecord) : this.#wrong()
   }
 
-  /** Numbers by name, NaN and ±Infinity among them. */
+  /** NaN and ±Infinity included. */
   numbers(name: string): Readonly<Record<string, number>> | null {
     const object = this.object(name)
     if (object === null) return null
@@ -187,7 +184,7 @@ export class Fields {
     )
   }
 
-  /** Texts by name; what is no text is left out. */
+  /** Anything but text is left out. */
   texts(name: string): Readonly<Record<string, string>> {
     const entries = Object.entries(this.object(name) ?? {})
     return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))

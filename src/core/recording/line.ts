@@ -1,4 +1,4 @@
-/** What the other lines of a recording say: the inverse of hostRecord, eventRecord, stepRecord and deviceRecord. */
+/** Parses the other lines of a recording: the inverse of hostRecord, eventRecord, stepRecord and deviceRecord. */
 import type { Fact, FactsOf, FactTable, Mutable } from '../fields/field.ts'
 import { GPU_EVENTS, GPU_INFO } from '../fields/gpu.ts'
 import type { GpuEvent, GpuInfo, HostSample, TrainingStep } from '../model.ts'
@@ -48,7 +48,7 @@ export function parseEventLine(line: LineInput): Parsed<GpuEvent> {
   return fields.bad ? 'wrong_type' : event
 }
 
-/** `run` is the name of a run whose lines do not tell theirs. */
+/** `run`: name for lines without one. */
 export function parseStepLine(line: LineInput, run = 'recording'): Parsed<TrainingStep> {
   const record = parseObject(line)
   if (typeof record === 'string') return record
@@ -66,7 +66,6 @@ export function parseStepLine(line: LineInput, run = 'recording'): Parsed<Traini
   return fields.bad ? 'wrong_type' : step
 }
 
-/** Of a card of which the recording does not tell who made it. */
 export const UNKNOWN_VENDOR = 'unknown'
 
 export function parseDeviceLine(line: LineInput): Parsed<DeviceLine> {
@@ -79,7 +78,7 @@ export function parseDeviceLine(line: LineInput): Parsed<DeviceLine> {
   return device === null ? 'wrong_type' : { kind: 'device', at, device }
 }
 
-/** What an object says of the facts of a table; null when one of them is of a wrong type. */
+/** null when one of the facts has a wrong type. */
 function readFacts<Table extends FactTable>(record: JsonRecord, table: Table): FactsOf<Table> | null {
   const fields = new Fields(record)
   const facts = Object.fromEntries(Object.entries<Fact>(table).map(([name, fact]) => [name, readFact(fields, name, fact)]))

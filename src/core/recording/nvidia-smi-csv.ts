@@ -1,7 +1,6 @@
 /**
- * What `nvidia-smi --query-gpu=… --format=csv -l 1` has logged, read as the lines of a recording.
- * Units stand in the header, in the values, in both or in neither; a log that was appended to has its header again,
- * perhaps with other columns; what the card cannot tell is `[N/A]` or `[Not Supported]`.
+ * Reads a log of `nvidia-smi --query-gpu=… --format=csv -l 1` as a recording. Units are in the header, in the values, in both or in neither;
+ * an appended log repeats its header, perhaps with other columns; unknown is `[N/A]` or `[Not Supported]`.
  */
 import type { GpuField, GpuSample, Reading } from '../model.ts'
 import { fromColumn, NO_READINGS, SLOW_FIELDS } from '../record.ts'
@@ -14,7 +13,7 @@ type Meaning = { readonly field: GpuField; readonly scale: Scale } | 'timestamp'
 
 const reading = (field: GpuField, scale: Scale = 'same'): Meaning => ({ field, scale })
 
-/** nvidia-smi's names, the old ones among them, without the unit in brackets. Where two mean the same the later in a header counts. */
+/** nvidia-smi's names, old ones included, without the unit. Where two mean the same, the later in a header counts. */
 const COLUMNS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['timestamp', 'timestamp'],
   ['index', 'index'],
@@ -67,7 +66,7 @@ const COLUMNS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['remapped_rows.failure', reading('remapFailure')],
 ])
 
-/** A value in this unit, as so many of the column's own. */
+/** Factors to the unit of the column. */
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['kib', 1 / 1024],
   ['gib', 1024],
@@ -78,11 +77,11 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 interface Header {
   readonly delimiter: Delimiter
   readonly meanings: readonly (Meaning | null)[]
-  /** What a plain number of the column is to be multiplied by. */
+  /** For numbers without a unit. */
   readonly factors: readonly number[]
 }
 
-/** null: this line does not name columns of nvidia-smi. */
+/** null: not a header of nvidia-smi. */
 export function readHeader(line: string): Header | null {
   const delimiter = delimiterOf(line)
   const cells = splitRow(line, delimiter)
@@ -92,18 +91,16 @@ export function readHeader(line: string): Header | null {
   return { delimiter, meanings, factors }
 }
 
-/** What is missing for this to be a recording, in words; null when nothing is. */
+/** Why this is not a usable header; null: it is. */
 export function headerFault(line: string): string | null {
   const header = readHeader(line)
   if (header === null) return 'its first line does not name columns of nvidia-smi --query-gpu (such as timestamp, index, memory.used)'
-  return header.meanings.includes('timestamp')
-    ? null
-    : 'it has no timestamp column: add timestamp to --query-gpu, a log without times cannot be followed'
+  return header.meanings.includes('timestamp') ? null : 'it has no timestamp column: add timestamp to --query-gpu'
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Reads line after line; a header tells what the lines after it mean. null: the line holds no row. */
+/** Parses line by line; a header defines the lines after it. null: not a row. */
 export function nvidiaSmiParser(): (line: string) => Parsed<GpuLine> | null {
   let header: Header | null = null
   return (line) => {
@@ -117,7 +114,7 @@ export function nvidiaSmiParser(): (line: string) => Parsed<GpuLine> | null {
   }
 }
 
-/** Quick, because it is asked of every line: whether the first cell is a column's name. */
+/** Called for every line, so quick: is the first cell a column name? */
 function namesColumn(line: string, delimiter: Delimiter): boolean {
   const first = line.slice(0, line.indexOf(delimiter) >>> 0)
   return /^[\s"]*[a-z_]/i.test(first) && COLUMNS.has(first.replace(/^[\s"]+|\s*\[[^\]]*\]|[\s"]+$/g, '').toLowerCase())
@@ -173,7 +170,7 @@ function noteState(cell: string, sample: Mutable<GpuSample>): void {
   sample.stateReason = cell.replace(/^\[|\]$/g, '')
 }
 
-/** null: the card cannot tell. undefined: this is not a value at all. */
+/** null: unknown. undefined: not a value. */
 function cellValue(cell: string, factor: number): Reading | undefined {
   if (isUnknown(cell)) return null
   const match = /^([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([a-z%]*)$/i.exec(cell)

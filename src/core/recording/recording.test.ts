@@ -122,7 +122,7 @@ describe('the files of a recording', () => {
   })
 
   it('are asked for clearly: no path at all', async () => {
-    await expect(openRecording('')).rejects.toThrow(/no path of a recording was given; expected a folder/)
+    await expect(openRecording('')).rejects.toThrow(/no recording was given; expected a folder/)
   })
 
   it('can be left in the middle', async () => {

@@ -1,13 +1,9 @@
 /**
- * Reads a recording (what record.ts defines) back as samples in the order of time, streaming and in bounded memory.
- *
- * - The lines of all files are merged by their timestamps; a file is opened when its first line is due, so rotated files
- *   and files of several ranks both work. Lines of one moment come together.
- * - Inside a file a late line is put into its place when it is at most REORDER_LINES lines late; later than that it comes
- *   where it stands in the file, with its own time, and counts as `late`.
- * - Lines that cannot be used are skipped and counted by file and reason; nothing in a file stops the reading of it.
- * - Slow readings are carried per GPU from the line that held them; `slowAt` tells its time.
- * - Who the processes are stands in `gpu_metrics` lines; it comes out as the `processes` of a HostSample, whenever it changes.
+ * Reads a recording (see record.ts) as samples in time order, streaming, in bounded memory.
+ * - All files are merged by timestamp; a file is opened when its first line is due, so rotated files and several ranks work.
+ * - A line up to REORDER_LINES late is moved to its place; a later one comes where it is, with its own time, and counts as `late`.
+ * - Unusable lines are skipped and counted by file and reason.
+ * - Slow readings are carried per GPU (`slowAt`); processes of `gpu_metrics` lines become `processes` of a HostSample when they change.
  */
 import type { GpuInfo, Sample } from '../model.ts'
 import { type FileStats, RecordingCursor, type RecordingLine } from './cursor.ts'
@@ -23,19 +19,19 @@ export type { LineInput, Parsed, SkipReason } from './json.ts'
 export { parseTimestamp } from './json.ts'
 export { type DeviceLine, parseDeviceLine, parseEventLine, parseHostLine, parseStepLine } from './line.ts'
 
-/** What was recorded of one moment. */
+/** One moment. */
 export interface RecordingItem {
   readonly at: number
   readonly samples: readonly Sample[]
-  /** Those known by now; a new array object means that something changed. */
+  /** So far; a new array object means a change. */
   readonly devices: readonly GpuInfo[]
 }
 
 export interface RecordingStats {
   readonly lines: number
-  /** Lines that were not used, by reason, over all files; reasons that did not occur are absent. */
+  /** Unused lines by reason, over all files. */
   readonly skipped: Readonly<Partial<Record<SkipReason, number>>>
-  /** Lines that came after younger ones and were used all the same. */
+  /** Lines that came after newer ones and were used anyway. */
   readonly late: number
   readonly firstAt: number | null
   readonly lastAt: number | null
@@ -50,10 +46,7 @@ export interface Recording extends AsyncIterable<RecordingItem> {
   close(): Promise<void>
 }
 
-/**
- * `path`: a folder with the files of a recording, or one of these files. Throws when there is none, and says what was expected.
- * `vendorOf` is asked for cards of which the recording tells no vendor.
- */
+/** `path`: a folder or a file of a recording; throws when there is none. `vendorOf`: for cards without a recorded vendor. */
 export async function openRecording(path: string, vendorOf: VendorOfModel = () => UNKNOWN_VENDOR): Promise<Recording> {
   const files = await findRecordingFiles(path)
   const run = await recordingName(path)
@@ -64,7 +57,7 @@ export async function openRecording(path: string, vendorOf: VendorOfModel = () =
   )
 }
 
-/** The reasons and numbers of what was not used, in a sentence; null when everything was. */
+/** Reasons and counts of unused lines as text; null: all were used. */
 export function describeSkipped(stats: RecordingStats): string | null {
   const parts = stats.files.flatMap((file) => {
     const reasons = Object.entries(file.skipped).flatMap(([reason, count]) => (count > 0 ? [`${count} ${reason}`] : []))
@@ -77,7 +70,7 @@ export function describeSkipped(stats: RecordingStats): string | null {
 class MergedRecording implements Recording {
   readonly path: string
   readonly #cursors: readonly RecordingCursor[]
-  /** In the order in which they will be due; the last is the next. */
+  /** By due time; the last is the next. */
   readonly #waiting: RecordingCursor[]
   #active: RecordingCursor[] = []
   readonly #roster: DeviceRoster
@@ -137,7 +130,7 @@ class MergedRecording implements Recording {
     await Promise.all(this.#cursors.map((cursor) => cursor.close()))
   }
 
-  /** undefined: some file has to be read on before it can be told. */
+  /** undefined: more has to be read first. */
   #earliest(): RecordingCursor | undefined {
     let best: RecordingCursor | undefined
     let bestAt = Number.POSITIVE_INFINITY
@@ -153,7 +146,7 @@ class MergedRecording implements Recording {
     return due !== undefined && due.firstAt <= bestAt ? undefined : best
   }
 
-  /** undefined: there are no more lines. */
+  /** undefined: the end. */
   async #refill(): Promise<RecordingCursor | undefined> {
     while (this.#active.length > 0 || this.#waiting.length > 0) {
       for (const cursor of this.#active) await cursor.fill()
@@ -188,7 +181,7 @@ class MergedRecording implements Recording {
     }
   }
 
-  /** The host comes first: it says who the processes of the GPUs are. */
+  /** The host comes first: it identifies the processes. */
   #close(at: number, group: Sample[]): RecordingItem {
     const host = this.#hosts.take(at)
     if (host !== null) group.unshift(host)

@@ -1,9 +1,8 @@
-/** Bytes of a text file as UTF-8: Windows tools write UTF-16, and marks in front of either. */
-
+/** Text files as UTF-8: Windows tools write UTF-16, and byte order marks. */
 const UTF8_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 const HEAD_BYTES = 4
 
-/** Passes UTF-8 on as it is, without its mark; turns UTF-16 into UTF-8. The beginning decides. */
+/** Removes the byte order mark and converts UTF-16; the first bytes decide. */
 export async function* asUtf8(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | null = Buffer.alloc(0)
   let decoder: InstanceType<typeof TextDecoder> | null = null
@@ -25,7 +24,6 @@ export async function* asUtf8(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buf
   if (head !== null && head.length > 0) yield head
 }
 
-/** For the beginning of a file that is at hand as a whole. */
 export function textOf(bytes: Buffer): string {
   const encoding = utf16Of(bytes)
   return (encoding === null ? bytes.toString() : new TextDecoder(encoding).decode(bytes)).replace(/^\ufeff/, '')

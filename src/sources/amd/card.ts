@@ -1,9 +1,9 @@
 /** One card: its state from tick to tick, and its readings while it is awake. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SourceTick } from '../../core/kinds.ts'
 import type { GpuInfo, GpuReadings, GpuState, Reading } from '../../core/model.ts'
 import { NO_READINGS } from '../../core/record.ts'
+import type { SourceTick } from '../../core/source-contract.ts'
 import { errorCode } from '../../core/system-file.ts'
 import { readSmallFile } from '../small-file.ts'
 import { type CardFiles, closeCardFiles, findCardFiles } from './card-files.ts'

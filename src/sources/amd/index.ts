@@ -1,6 +1,7 @@
 /** AMD cards through the files of the amdgpu driver; no ROCm needed. */
-import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/kinds.ts'
+
 import type { GpuEvent, GpuInfo, Sample } from '../../core/model.ts'
+import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/source-contract.ts'
 import { Card, type CardReading } from './card.ts'
 import { fallbackId, readDriverVersion, readIdentity } from './card-info.ts'
 import { type CardPlace, discoverCards, listCards } from './discover.ts'

@@ -1,8 +1,8 @@
 /** Who uses which card: open device files (fdinfo) joined with what the compute driver (kfd) lists. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SourceTick } from '../../core/kinds.ts'
 import type { GpuProcess, Reading } from '../../core/model.ts'
+import type { SourceTick } from '../../core/source-contract.ts'
 import { errorCode, tryList, tryReadLink } from '../../core/system-file.ts'
 import { tryReadSmallFile } from '../small-file.ts'
 import { parseFdinfo } from './fdinfo.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Source, SourceOptions } from '../../core/kinds.ts'
 import type { GpuEvent, GpuSample, HostSample, Sample, TrainingStep } from '../../core/model.ts'
+import type { Source, SourceOptions } from '../../core/source-contract.ts'
 import { readTicks, sourceContract, sourceEnv } from '../source.contract.ts'
 import { DEMO_SCENARIOS, demo } from './index.ts'
 

@@ -1,6 +1,7 @@
 /** Simulated GPUs with believable work and problems on demand. The same seed and times give the same samples. */
-import type { Source, SourceKind, SourceTick } from '../../core/kinds.ts'
+
 import type { GpuEvent, GpuInfo, Sample } from '../../core/model.ts'
+import type { Source, SourceKind, SourceTick } from '../../core/source-contract.ts'
 import { simulatedGpu } from './cards.ts'
 import { gpuSample } from './gpu-sample.ts'
 import { HeatModel } from './heat.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import type { SourceTick } from '../../core/kinds.ts'
 import type { ProcessInfo, Reading } from '../../core/model.ts'
 import { type ProcessStat, parseProcessStat } from '../../core/process-identity.ts'
+import type { SourceTick } from '../../core/source-contract.ts'
 import { tryList, tryReadLink } from '../../core/system-file.ts'
 import { tryReadSmallFile } from '../small-file.ts'
 import { VENDORS } from '../vendors.ts'

@@ -1,6 +1,7 @@
 /** While every card sleeps the driver is not touched: initializing NVML would wake a laptop's GPU and keep it awake. */
-import type { Source, SourceTick } from '../../core/kinds.ts'
+
 import type { GpuInfo, Sample } from '../../core/model.ts'
+import type { Source, SourceTick } from '../../core/source-contract.ts'
 import { unknownGpu } from './info.ts'
 import type { PciCard } from './pci-cards.ts'
 import { silentSample } from './sample.ts'

@@ -1,6 +1,7 @@
 /** What happened, from the driver's event queue and from the kernel's log, each thing once. */
-import type { SourceEnv, SourceTick } from '../../core/kinds.ts'
+
 import type { GpuEvent, Sample } from '../../core/model.ts'
+import type { SourceEnv, SourceTick } from '../../core/source-contract.ts'
 import { CODE, codeInWords } from './codes.ts'
 import { type KernelKill, type KernelLog, openKernelLog } from './kmsg.ts'
 import { decodeEvent, EVENT_BYTES, readUint64 } from './layouts.ts'

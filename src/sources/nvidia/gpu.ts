@@ -1,7 +1,8 @@
 /** One GPU, tick after tick: read, asleep, or gone and probed now and then. */
-import type { SourceTick } from '../../core/kinds.ts'
+
 import type { GpuEvent, GpuInfo, GpuState, Sample } from '../../core/model.ts'
 import { NO_READINGS } from '../../core/record.ts'
+import type { SourceTick } from '../../core/source-contract.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'
 import type { Device, Readings } from './device.ts'
 import { fastReader, type TierReader } from './fast.ts'

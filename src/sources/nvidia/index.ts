@@ -1,4 +1,4 @@
-import type { Source, SourceEnv, SourceKind } from '../../core/kinds.ts'
+import type { Source, SourceEnv, SourceKind } from '../../core/source-contract.ts'
 import { AsleepSource } from './asleep.ts'
 import { CODE, initFault } from './codes.ts'
 import { initialise, type Nvml, openLibrary } from './library.ts'

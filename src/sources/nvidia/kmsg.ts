@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'
-import type { SourceEnv } from '../../core/kinds.ts'
+import type { SourceEnv } from '../../core/source-contract.ts'
 import { normaliseBusId } from './layouts.ts'
 import type { Nvml } from './library.ts'
 

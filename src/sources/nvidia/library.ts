@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type Koffi from 'koffi'
-import type { SourceEnv } from '../../core/kinds.ts'
+import type { SourceEnv } from '../../core/source-contract.ts'
 import { CODE, initFault } from './codes.ts'
 import { type Parameter, SYMBOLS, type SymbolName } from './symbols.ts'
 

@@ -1,6 +1,7 @@
 /** The source over an initialized NVML: its rows, its events, its list of devices. */
-import type { Source, SourceEnv, SourceTick } from '../../core/kinds.ts'
+
 import type { GpuInfo, Sample } from '../../core/model.ts'
+import type { Source, SourceEnv, SourceTick } from '../../core/source-contract.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'
 import { Device } from './device.ts'
 import { listDriverCards } from './driver-cards.ts'

@@ -102,7 +102,7 @@ describe.skipIf(whyNoBrowser !== '')(`the web UI in trouble${whyNoBrowser}`, () 
     await until('it is said', async () => (await visit.page.innerText('main')).includes('Alerts are off'))
     expect((await visit.page.innerText('main')).split('Alerts are switched off').length).toBe(2)
     await visit.go('#/')
-    await until('the finding is there', async () => /has come upon/.test(await visit.page.innerText('main')), 60_000)
+    await until('the finding is there', async () => /joined GPU/.test(await visit.page.innerText('main')), 60_000)
   })
 
   it('keeps the card of a lost GPU, marked, and the others live', { timeout: 120_000 }, async () => {

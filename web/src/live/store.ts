@@ -1,6 +1,7 @@
 /** What the agent has said, as signals: what `Known` makes of it, for the pages to read. Written by the connection alone. */
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals'
-import type { AlertView, StreamEvent } from '../../../src/core/kinds.ts'
+import type { AlertView } from '../../../src/core/alert-contract.ts'
+import type { StreamEvent } from '../../../src/core/kinds.ts'
 import type { AlertsAnswer } from '../../../src/core/known/alerts.ts'
 import { Known } from '../../../src/core/known/known.ts'
 import type { Picture } from '../../../src/core/known/picture.ts'

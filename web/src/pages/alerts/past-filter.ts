@@ -1,4 +1,4 @@
-import type { PastAlert } from '../../../../src/core/kinds.ts'
+import type { PastAlert } from '../../../../src/core/alert-contract.ts'
 
 /** Every word of the text is somewhere in it. */
 export function matchesText({ detector, message, severity, subject }: PastAlert, text: string): boolean {

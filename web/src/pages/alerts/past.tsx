@@ -1,4 +1,4 @@
-import type { PastAlert } from '../../../../src/core/kinds.ts'
+import type { PastAlert } from '../../../../src/core/alert-contract.ts'
 import { now } from '../../live/agent-clock.ts'
 import { place, setQuery } from '../../location.ts'
 import { Badge, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'

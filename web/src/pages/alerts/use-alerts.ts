@@ -1,6 +1,6 @@
 /** The alerts, kept up to date by the stream. */
 import { useEffect, useRef } from 'preact/hooks'
-import type { AlertsEvent, AlertView } from '../../../../src/core/kinds.ts'
+import type { AlertsEvent, AlertView } from '../../../../src/core/alert-contract.ts'
 import type { AlertsAnswer } from '../../../../src/core/known/alerts.ts'
 import { alerts, onEvent, takeAlerts } from '../../live/store.ts'
 import { useAnswer } from '../../poll.ts'
