@@ -1,4 +1,4 @@
-/** How the alerts stand, for people and for /metrics. */
+/** The state of the alerts, for people and for /metrics. */
 import type { AlertView } from '../core/kinds.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { AlertsHealth } from './alerts-api.ts'

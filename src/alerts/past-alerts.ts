@@ -1,4 +1,4 @@
-/** The latest alerts that are over, for `alerts history`: bounded, and kept over a restart. */
+/** The latest alerts that are over, for `alerts history`: bounded, and kept across restarts. */
 import type { FindingSubject, Severity } from '../core/model.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { Journal } from './journal.ts'
@@ -9,7 +9,6 @@ export interface PastAlert {
   readonly subject: FindingSubject
   readonly severity: Severity
   readonly message: string
-  /** When the trouble began: what its finding said. */
   readonly since: number
   readonly firedAt: number
   readonly resolvedAt: number
@@ -18,10 +17,10 @@ export interface PastAlert {
 }
 
 export interface PastRange {
-  /** Epoch milliseconds: those that were there at some time from here on. */
+  /** Epoch milliseconds: those that were firing at or after this time. */
   readonly from?: number | undefined
   readonly to?: number | undefined
-  /** The newest so many. */
+  /** How many of the newest. */
   readonly limit?: number | undefined
 }
 
@@ -35,7 +34,7 @@ export class PastAlerts {
 
   constructor(journal: Journal) {
     this.#journal = journal
-    // A journal of an earlier version does not know when the trouble began.
+    // A journal of an earlier version does not say when the problem began.
     this.#kept = journal.entries(PREFIX).map(([key, value]) => {
       const past = value as PastAlert
       return { key, past: { ...past, since: past.since ?? past.firedAt } }
@@ -58,7 +57,6 @@ export class PastAlerts {
     if (old) this.#journal.delete(old.key)
   }
 
-  /** Newest first. */
   list({ from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, limit = KEPT }: PastRange = {}): readonly PastAlert[] {
     return this.#kept
       .map(({ past }) => past)

@@ -1,4 +1,4 @@
-/** What of the alerts can be configured. Lists and maps come from the file, or as JSON text from a variable. */
+/** The settings of the alerts. Lists and maps come from the file, or as JSON text from a variable. */
 import { z } from 'zod'
 import { type Setting, type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { MaintenanceWindow } from './dispatch.ts'
@@ -6,7 +6,7 @@ import type { Route } from './routes.ts'
 import { RULE_NAMES, RULES, type RuleChoice, type RuleName, type RuleSettings } from './rules.ts'
 import { WEEKDAYS, type WeeklyWindow } from './time-window.ts'
 
-const names = z.array(z.string().min(1, 'has to be a name'))
+const names = z.array(z.string().min(1, 'must be a name'))
 const gpus = z.array(
   z.union([z.string().min(1), z.number().int().min(0)], 'expected the index, label or identity of a GPU').transform(String),
 )
@@ -31,7 +31,7 @@ const maintenance = z
       from !== undefined && to !== undefined
         ? start === undefined && end === undefined
         : start !== undefined && end !== undefined && from === undefined && to === undefined && on === undefined,
-    'expected either from and to (with days, if you like), or start and end',
+    'expected from and to (and optionally days), or start and end',
   )
 const ruleFields = {
   for_seconds: z.number().min(0).optional(),
@@ -45,14 +45,14 @@ const levelRule = z.union([
     .strictObject({ ...ruleFields, threshold: z.number().min(0).optional(), clear: z.number().min(0).optional() })
     .refine(({ threshold, clear }) => threshold === undefined || clear === undefined || clear <= threshold, {
       path: ['clear'],
-      message: 'has to be at or below threshold',
+      message: 'must be at or below threshold',
     }),
 ])
 const web = z
   .string()
   .refine((text) => /^https?:\/\/\S+$/.test(text) && URL.canParse(text), 'expected an address that begins with http:// or https://')
 
-/** The message of a fault names the place inside the value: `[1].channels: names no channel`. */
+/** An error message names the place inside the value: `[1].channels: names no channel`. */
 function named<T>(schema: z.ZodType): z.ZodType<T> {
   const outer = z.unknown().transform((given, context) => {
     const result = schema.safeParse(typeof given === 'string' ? parsedText(given) : given)
@@ -64,7 +64,7 @@ function named<T>(schema: z.ZodType): z.ZodType<T> {
 }
 
 function wordsOf(issue: z.core.$ZodIssue): string {
-  // Of the choices of a union, the one that is an object says what is wrong inside it.
+  // Of the choices of a union, the object says what is wrong inside it.
   const inner = issue.code === 'invalid_union' ? issue.errors.at(-1)?.[0] : undefined
   if (inner && (inner.path.length > 0 || inner.code === 'unrecognized_keys'))
     return wordsOf({ ...inner, path: [...issue.path, ...inner.path] })
@@ -96,58 +96,62 @@ export const alertSettings = {
   'alerts.dir': setting<string | null>({
     schema: z.string().min(1).nullable(),
     default: null,
-    help: 'folder where alerts are kept until they are delivered; alerts in the log folder when not given',
+    help: 'folder where alerts are kept until they are delivered; by default the folder alerts in the log folder',
   }),
   'alerts.routes': setting<Route[]>({
     schema: named(z.array(route)),
     default: [],
-    help: 'which alerts go to which channels: a list of {channels, severity, detector, gpu, user}; without it, every channel from warning on',
+    help: 'which alerts go to which channels: a list of {channels, severity, detector, gpu, user}; without it, every channel gets warning and critical',
   }),
   'alerts.owners': setting<Readonly<Record<string, string>>>({
     schema: named(z.record(z.string(), z.string().regex(/^\S+$/, 'expected an address'))),
     default: {},
-    help: 'address of each Unix user, who is told of the troubles of their own processes',
+    help: 'address of each Unix user, who gets the alerts about their own processes',
   }),
-  'alerts.ignore': setting<string[]>({ schema: names, default: [], help: 'detectors whose findings are no alerts; a list with commas' }),
+  'alerts.ignore': setting<string[]>({
+    schema: names,
+    default: [],
+    help: 'detectors whose findings never become alerts; a list with commas',
+  }),
   'alerts.repeat_hours': setting<number>({
     schema: z.number().min(0.05).max(8760),
     default: 4,
-    help: 'how often it is said again that a trouble is still there',
+    help: 'how often an alert that is still firing is repeated',
   }),
   'alerts.group_seconds': setting<number>({
     schema: z.number().min(0).max(3600),
     default: 30,
-    help: 'how long an alert waits for others to share a message with; a critical one does not wait',
+    help: 'how long an alert waits for others to share a message; a critical one does not wait',
   }),
   'alerts.keep_firing_seconds': setting<number>({
     schema: z.number().min(0).max(86_400),
     default: 60,
-    help: 'how long a trouble has to be gone before it is called over',
+    help: 'how long a problem must be gone before its alert is resolved',
   }),
   'alerts.max_age_hours': setting<number>({
     schema: z.number().min(0.1).max(8760),
     default: 72,
-    help: 'how long delivery of a message is tried, counting the time the agent runs',
+    help: 'how long delivery of a message is tried, counting only the time the agent runs',
   }),
   'alerts.messages_per_hour': setting<number>({
     schema: z.number().min(1).max(36_000),
     default: 60,
-    help: 'messages a channel sends in an hour; more are joined',
+    help: 'most messages a channel sends per hour; more are joined',
   }),
   'alerts.burst': setting<number>({
     schema: z.number().int().min(1).max(1000),
     default: 10,
-    help: 'messages a channel may send at once, a quarter of them only for what is critical',
+    help: 'most messages a channel sends at once, a quarter of them reserved for critical alerts',
   }),
   'alerts.quiet_hours': setting<WeeklyWindow[]>({
     schema: named(z.array(weekly)),
     default: [],
-    help: 'when all but critical is kept back and sent after, as one message: a list of {from, to, days} in local time',
+    help: 'when everything but critical is held back and sent afterwards as one message: a list of {from, to, days} in local time',
   }),
   'alerts.maintenance': setting<MaintenanceWindow[]>({
     schema: named(z.array(maintenance)),
     default: [],
-    help: 'when trouble is expected and nobody is told: a list of {from, to, days, gpu} or {start, end, gpu}',
+    help: 'when problems are expected and nobody is notified: a list of {from, to, days, gpu} or {start, end, gpu}',
   }),
   'alerts.simulated': setting<boolean>({
     schema: z.boolean(),
@@ -157,23 +161,23 @@ export const alertSettings = {
   'alerts.dashboard_url': setting<string | null>({
     schema: web.nullable(),
     default: null,
-    help: 'address of the web UI as people reach it, for links in messages; the address that is listened on when not given',
+    help: 'address of the web UI as people reach it, for links in messages; by default the address of the server',
   }),
   'alerts.heartbeat_url': setting<string | null>({
     schema: web.nullable(),
     default: null,
     secret: true,
-    help: "address that is asked while GPUs are being watched, so that silence can be told from death (a dead man's switch)",
+    help: "address that is called while GPUs are watched, so that somebody notices when gpuwarden stops (a dead man's switch)",
   }),
   'alerts.heartbeat_minutes': setting<number>({
     schema: z.number().min(0.1).max(1440),
     default: 5,
-    help: 'how many minutes pass between two heartbeats',
+    help: 'minutes between two heartbeats',
   }),
   'alerts.heartbeat_method': setting<'GET' | 'POST'>({
     schema: z.enum(['GET', 'POST']),
     default: 'GET',
-    help: 'how the address of the heartbeat is asked',
+    help: 'HTTP method of the heartbeat',
   }),
   ...ruleKeys,
 } satisfies Settings

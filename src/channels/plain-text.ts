@@ -1,4 +1,4 @@
-/** Text from outside (process names, run names, host names) made harmless for each place it goes to. */
+/** Text from outside (process, run and host names) made harmless for each place it goes to. */
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const UNWANTED = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]+/g
@@ -15,7 +15,7 @@ export function oneLine(text: string, most = 500): string {
   )
 }
 
-/** At most so many characters, with an ellipsis where something is missing. */
+/** At most this many characters, with an ellipsis where something is missing. */
 export function cut(text: string, most: number): string {
   if (text.length <= most) return text
   const characters = [...text.slice(0, most)]
@@ -23,7 +23,7 @@ export function cut(text: string, most: number): string {
   return `${characters.join('').trimEnd()}…`
 }
 
-/** The same where a server counts bytes. */
+/** The same for servers that count bytes. */
 export function cutBytes(text: string, mostBytes: number): string {
   let short = text
   while (Buffer.byteLength(short) > mostBytes) short = cut(short, Math.floor(short.length * 0.9))
@@ -36,17 +36,17 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => HTML[character] ?? '')
 }
 
-/** Discord's Markdown: every sign that could begin something gets a backslash; a mention is broken up. */
+/** Discord's Markdown: every character that could start markup gets a backslash; a mention is broken up. */
 export function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_~|>#[\]()<!]/g, (sign) => `\\${sign}`).replace(/@/g, '@\u200b')
 }
 
-/** Slack knows three signs only; what is sent as plain_text needs no more. */
+/** Slack has three special characters; plain_text needs no more. */
 export function escapeSlack(text: string): string {
   return text.replace(/[&<>]/g, (character) => HTML[character] ?? '')
 }
 
-/** Only a link that a browser may follow, without any sign that is markup somewhere. */
+/** Only a link that a browser may follow, without characters that are markup somewhere. */
 export function safeLink(link: string | null): string | null {
   if (link === null || !URL.canParse(link)) return null
   const url = new URL(link)

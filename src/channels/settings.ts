@@ -1,4 +1,4 @@
-/** What can be configured about channels: e-mail by keys and variables of its own, all others in one map. */
+/** The settings of the channels: e-mail has its own keys and variables, all others are in one map. */
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import { describeIssue } from './channel-kind.ts'
@@ -9,13 +9,13 @@ export const emailSettings = {
     schema: z.string().min(1).nullable(),
     default: null,
     env: 'SMTP_SERVER',
-    help: 'SMTP server that takes the alerts',
+    help: 'SMTP server that sends the alerts',
   }),
   'email.port': setting<number | null>({
     schema: z.number().int().min(1).max(65_535).nullable(),
     default: null,
     env: 'SMTP_PORT',
-    help: 'its port: 587 with STARTTLS (when not given), 465 with TLS, 25 or 1025 for a local relay',
+    help: 'port of the SMTP server: 587 with STARTTLS (default), 465 with TLS, 25 or 1025 for a local relay',
   }),
   'email.from': setting<string | null>({
     schema: mailAddress.nullable(),
@@ -28,7 +28,7 @@ export const emailSettings = {
     default: null,
     env: 'EMAIL_PASSWORD',
     secret: true,
-    help: 'password of that address',
+    help: 'password to log in with',
   }),
   'email.to': setting<string[]>({
     schema: z.array(mailAddress),
@@ -39,12 +39,12 @@ export const emailSettings = {
   'email.user': setting<string | null>({
     schema: z.string().min(1).nullable(),
     default: null,
-    help: 'name to log in with, where it is not the address',
+    help: 'user name to log in with, when it is not the address',
   }),
   'email.tls': setting<'auto' | 'starttls' | 'implicit' | 'none'>({
     schema: z.enum(['auto', 'starttls', 'implicit', 'none']),
     default: 'auto',
-    help: 'how the line is protected: auto (by port, and always before a password crosses a network), starttls, implicit or none',
+    help: 'TLS mode: auto (by port, and always before a password crosses a network), starttls, implicit or none',
   }),
   'email.tls_verify': setting({
     schema: z.boolean(),
@@ -53,14 +53,14 @@ export const emailSettings = {
   }),
 } satisfies Settings
 
-/** One entry of `channels`, as written: openChannels checks the options against those of its type. */
+/** One entry of `channels`, as written: openChannels checks the options of its type. */
 export interface ChannelEntry {
   readonly type: string
   readonly enabled?: boolean | undefined
   readonly [option: string]: unknown
 }
 
-/** That there is such a type, and what its options are, is checked where kinds are at hand: every command reads the settings, few need a channel. */
+/** The type and its options are checked where the kinds are loaded: every command reads the settings, few need a channel. */
 const entry = z.looseObject({ type: z.string(), enabled: z.boolean().optional() })
 
 /** The whole map in one message, because it is one setting: `team.type: expected …`. Values are never repeated. */
@@ -97,7 +97,7 @@ export const channelSettings = {
     schema: channelMap,
     default: {},
     secret: true,
-    help: 'channels besides e-mail, by name, each with its type and options: see docs/channels.md',
+    help: 'other channels by name, each with its type and options: see docs/channels.md',
   }),
 } satisfies Settings
 
