@@ -164,7 +164,7 @@ function testRoute({ alerts, unusable, now }: AlertRouteOptions): Route {
       if (problem !== undefined) return { channel: name, ok: false, answer: `not usable: ${problem}`, retry: false, idle: false }
       const known = alerts.channels()
       if (!known.includes(name))
-        return context.refuse('unknown_channel', `There is no channel ${quoted(name)}.`, `Configured: ${known.join(', ') || 'none'}.`)
+        return context.refuse('unknown_channel', `There is no channel ${quoted(name)}.`, `There are: ${known.join(', ') || 'none'}.`)
       const idle = alerts.idle(name)
       if (idle !== null) return { channel: name, ok: false, answer: idle, retry: false, idle: true }
       const lately = (tests.get(name) ?? []).filter((at) => at > now() - 60_000)
@@ -180,7 +180,7 @@ function testRoute({ alerts, unusable, now }: AlertRouteOptions): Route {
 }
 
 function endOf({ until, seconds }: Ending, now: number): number {
-  if (until !== undefined && seconds !== undefined) throw new Failure('until and seconds are both given; give one of them')
+  if (until !== undefined && seconds !== undefined) throw new Failure('until and seconds are both given, expected one of them')
   return until ?? now + (seconds ?? USUAL_SECONDS) * 1000
 }
 

@@ -55,7 +55,7 @@ describe('body', () => {
     const many = fullText(contentOf(group))
     expect(many).toContain('SIMULATED')
     expect(many).toContain('10 more alerts are not listed here')
-    expect(many).toContain('7 more held back')
+    expect(many).toContain('7 more alerts were held back')
   })
 
   it('gives no advice and no forecast for what is over', () => {

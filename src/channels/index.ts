@@ -74,7 +74,7 @@ export function openChannels(values: ChannelValues, surroundings: ChannelSurroun
       channels.push(open())
     } catch (error) {
       unusable.set(name, (error as Error).message)
-      problems.push(`channel ${name} cannot be used: ${(error as Error).message}`)
+      problems.push(`channel ${name} is not usable: ${(error as Error).message}`)
     }
   }
   const mail = mailDefaults(values)

@@ -1,4 +1,4 @@
-/** The page at `/` as long as there is no web UI: what can be asked for here. */
+/** The page at `/` when there is no web UI: a list of the routes. */
 import type { Route } from '../core/route.ts'
 
 export function indexPage(routes: readonly Route[], version: string): string {

@@ -12,7 +12,7 @@ export const serverSettings = {
   'server.host': setting<string>({
     schema: z.string().min(1),
     default: '127.0.0.1',
-    help: 'Address to listen on; any other than a loopback one needs a token.',
+    help: 'Address to listen on; any address but a loopback one needs a token.',
     flag: '--host <address>',
   }),
   'server.port': setting<number>({
@@ -22,16 +22,16 @@ export const serverSettings = {
     flag: '--port <port>',
   }),
   'server.token': setting<string | null>({
-    schema: z.string().min(8, 'has to be at least 8 characters long').nullable(),
+    schema: z.string().min(8, 'must be at least 8 characters long').nullable(),
     default: null,
-    help: 'Token that every request has to bring as `Authorization: Bearer`; other users may see it in the process list, so prefer --token-file.',
+    help: 'Token that every request must send as `Authorization: Bearer`; other users can see it in the process list, so prefer --token-file.',
     flag: '--token <token>',
     secret: true,
   }),
   'server.token_file': setting<string | null>({
     schema: z.string().min(1).nullable(),
     default: null,
-    help: 'File that holds the token; made with a random one, readable by you alone, when it does not exist.',
+    help: 'File that holds the token; if it does not exist, it is created with a random token that only you can read.',
     flag: '--token-file <file>',
   }),
   'server.prometheus_port': setting<number | null>({
@@ -43,22 +43,22 @@ export const serverSettings = {
   'server.allowed_hosts': setting<readonly string[]>({
     schema: z.array(z.string().min(1)),
     default: [],
-    help: 'Names besides localhost and this host under which the server may be asked; a leading dot allows every name below it.',
+    help: 'Allow list of other host names that the server answers to; a leading dot allows every name below it.',
   }),
   'server.max_clients': setting<number>({
     schema: z.number().int().min(1).max(10_000),
     default: 64,
-    help: 'How many clients may listen to the live stream at the same time.',
+    help: 'Most clients of the live stream at the same time.',
   }),
   'server.allow_kill': setting<boolean>({
     schema: z.boolean(),
     default: false,
-    help: 'Let who has the token end processes on the GPUs from the web UI, with the rights of the user that runs gpuwarden; without a token nobody may.',
+    help: 'Lets anyone with the token end processes on the GPUs from the web UI, with the rights of the user that runs gpuwarden; has no effect without a token.',
   }),
   'server.web_dir': setting<string | null>({
     schema: z.string().min(1).nullable(),
     default: null,
-    help: 'Folder with the files of another web UI, served without the token; by default the one that comes with gpuwarden.',
+    help: 'Folder with another web UI, served without the token; by default the one that comes with gpuwarden.',
   }),
 } satisfies Settings
 
