@@ -18,9 +18,9 @@ log = logging.getLogger("gpuwarden")
 
 
 class GPUMonitor:
-    """Follows a GPU through the agent, which is started if `gpuwarden` is on the PATH and none is running.
+    """Watches a GPU through the agent, which is started if `gpuwarden` is on the PATH and none is running.
 
-    `log_dir`, `enable_prometheus` and `prometheus_port` are for an agent that is started here; one that is running has its own.
+    `log_dir`, `enable_prometheus` and `prometheus_port` apply to an agent that is started here; a running one has its own settings.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class GPUMonitor:
         self._counts: Dict[str, int] = {}
 
     def start_monitoring(self) -> None:
-        """Returns at once; readings come from a thread of their own."""
+        """Returns at once; readings come from another thread."""
         self._watch.start()
 
     def stop_monitoring(self) -> None:
@@ -73,7 +73,7 @@ class GPUMonitor:
 
     @property
     def reason(self) -> Optional[str]:
-        """Why there are no readings, in words; None while there are."""
+        """Why there are no readings; None while there are."""
         return self._watch.reason
 
     def wait_for_sample(self, seconds: float = 10.0) -> Optional[GPUMetrics]:
@@ -90,7 +90,7 @@ class GPUMonitor:
         return list(self._kept)
 
     def get_summary(self) -> Dict[str, Any]:
-        """Mean and highest of each reading since the start."""
+        """Mean and maximum of each reading since the start."""
         figures = {
             name: {"mean": self._sums[name] / self._counts[name], "max": self._peaks[name]} for name in sorted(self._counts) if self._counts[name]
         }
@@ -113,7 +113,7 @@ class GPUMonitor:
     def _look(self, link: AgentLink) -> None:
         all_gpus = read_gpus(link)
         if self._for_new_agent and started_pid() is None:
-            log.warning("gpuwarden: an agent is running at %s already, and has settings of its own: not used: %s", self.settings.url, self._for_new_agent)
+            log.warning("gpuwarden: an agent is already running at %s with its own settings; ignored: %s", self.settings.url, self._for_new_agent)
         self._for_new_agent = ""
         mine = [gpu for gpu in all_gpus if gpu.gpu_index == self.gpu_index]
         if not mine:
@@ -134,7 +134,7 @@ class GPUMonitor:
 
 
 class TrainingMonitorCallback:
-    """For training loops of one's own: begin, step begin, step end, end."""
+    """For your own training loops: begin, step begin, step end, end."""
 
     def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, framework: Optional[str] = None) -> None:
         self.monitor = monitor
@@ -192,7 +192,7 @@ class TrainingMonitorCallback:
             seconds = now - self._began
             waited = self._began - self._ended if self._ended and self._began > self._ended else 0.0
             if waited and phases is None:
-                # From the end of one step to the begin of the next: waiting for data, mostly.
+                # From the end of one step to the start of the next: mostly waiting for data.
                 phases = {"data": waited, "step": seconds}
             if step_seconds is None:
                 step_seconds = seconds + waited
