@@ -5,12 +5,12 @@ export const trainingSettings = {
   'training.max_runs': setting<number>({
     schema: z.number().int().min(1).max(10_000),
     default: 256,
-    help: 'How many training runs are remembered; beyond it the one that was silent longest is forgotten.',
+    help: 'How many training runs are kept; above that, the one that was silent longest is forgotten.',
   }),
   'training.checkpoint_seconds': setting<number>({
     schema: z.number().min(0.1).max(3600),
     default: 10,
-    help: 'How often the progress of runs is written down, so that the journal of steps stays short.',
+    help: 'How often the progress of runs is written to disk, so that the journal of steps stays short.',
   }),
   'training.stale_hours': setting<number>({
     schema: z
@@ -18,7 +18,7 @@ export const trainingSettings = {
       .min(0)
       .max(24 * 365),
     default: 24,
-    help: 'A training run that nothing was heard of for so long is closed as failed; 0: never. One whose process is gone is closed after a minute.',
+    help: 'A training run that was silent for this long is closed as failed; 0: never. One whose process is gone is closed after a minute.',
   }),
 } satisfies Settings
 
