@@ -1,4 +1,4 @@
-/** How much GPU memory each process had: bounded, in memory, gone with the agent. */
+/** The GPU memory of each process over time: bounded, in memory, gone with the agent. */
 import type { Dropped, HubEvent, Sink } from '../core/kinds.ts'
 import type { ProcessInfo, ProcessView, Reading } from '../core/model.ts'
 import { MINUTE_MS } from './minute-ring.ts'
@@ -13,12 +13,11 @@ const LONGEST_COMMAND = 500
 const HOUR_MS = 3_600_000
 /** What Date can express. */
 const LARGEST_TIME = 8.64e15
-/** The start of the machine, on which that of a process is based, is known to the second. */
+/** A process start is based on the boot time, which is known to the second. */
 const START_TOLERANCE_MS = 2000
-/** A process whose start is not known and that was away for this long is taken for another one. */
+/** A process with an unknown start that was away for this long counts as another one. */
 const AWAY_MS = 60_000
 
-/** One process on one GPU. */
 interface Track {
   readonly pid: number
   startedAt: Reading
@@ -27,17 +26,16 @@ interface Track {
   command: string | null
   firstAt: number
   lastAt: number
-  /** Minute in which its names were last looked at. */
+  /** Minute in which its names were last checked. */
   namedMinute: number
   readonly fine: StepRing
   readonly minutes: StepRing
 }
 
 interface GpuTracks {
-  /** Of the latest sample. */
   lastAt: number
   readonly current: Map<number, Track>
-  /** Current ones too, in the order of their appearance. */
+  /** Current ones too, in order of appearance. */
   readonly all: Set<Track>
 }
 
@@ -67,7 +65,6 @@ export class ProcessHistory implements Sink {
     this.#hours = settings['history.hours']
   }
 
-  /** Memory held by the buffers. */
   get bytes(): number {
     let bytes = 0
     for (const { all } of this.#gpus.values()) for (const { fine, minutes } of all) bytes += fine.bytes + minutes.bytes
@@ -85,7 +82,7 @@ export class ProcessHistory implements Sink {
     if (Math.abs(at - this.#sweptAt) >= MINUTE_MS) this.#forgetOld(at)
   }
 
-  /** In steps of ten seconds for the last two hours, else of a minute or of as many as are needed for MOST_POINTS. */
+  /** In steps of ten seconds for the last two hours, else of a minute or of as many as needed for MOST_POINTS. */
   query({ gpu, from, to }: { readonly gpu: string; readonly from: number; readonly to: number }): ProcessMemoryAnswer {
     const tracks = [...(this.#gpus.get(gpu)?.all ?? [])]
     const newest = tracks.reduce((latest, track) => Math.max(latest, track.lastAt), this.#gpus.get(gpu)?.lastAt ?? Number.NEGATIVE_INFINITY)
@@ -135,7 +132,7 @@ export class ProcessHistory implements Sink {
     track.minutes.put(minute, memoryUsedBytes)
   }
 
-  /** null: no room, and none of those remembered has ended. */
+  /** null: no room, and no known process has ended. */
   #begin(tracks: GpuTracks, pid: number, at: number): Track | null {
     tracks.current.delete(pid)
     if (tracks.all.size >= MOST_PER_GPU && !this.#forgetEnded([tracks])) return null
@@ -174,7 +171,7 @@ export class ProcessHistory implements Sink {
   }
 }
 
-/** Who it is becomes known a moment after the driver has named its PID. */
+/** Its details become known a moment after the driver has named its PID. */
 function isSame(track: Track, info: ProcessInfo | null, at: number): boolean {
   const startedAt = info?.startedAt ?? null
   if (startedAt !== null && track.startedAt !== null) return Math.abs(startedAt - track.startedAt) <= START_TOLERANCE_MS
