@@ -92,7 +92,7 @@ def cause(
     """`needs`: what steps needed while they ran (growth.Growth.step_needs). `evaluation`: the function that evaluates, where one was running."""
     held = {entry["name"]: entry["bytes"] for entry in entries}
     if requested is None and held.get("free", 0) > _COUNTS * sum(held.values()):
-        message = "the GPU had %s free, but the host ran out of memory (pinned memory, or the host is full)" % format_bytes(held["free"])
+        message = "the GPU had %s free: the host could not provide what the driver asked for (pinned memory, or the host is full)" % format_bytes(held["free"])
         return {"kind": "host_memory", "message": message}
     if requested is None or not held:
         return {"kind": "unknown", "message": "the allocator's figures are not known"}
@@ -104,7 +104,7 @@ def cause(
     if growth is not None and growth["bytes"] >= min(requested, 0.25 * held["torch_allocated"]):
         return {
             "kind": "leak",
-            "message": "tensors grew by %s per step, %s over the last %d steps, and were never freed: something keeps what each step makes "
+            "message": "tensors grew by %s per step, %s over the last %d steps, and did not go back down: something keeps what each step makes "
             "(losses with their graphs, outputs in a list, hooks): detach() what you keep%s"
             % (format_bytes(growth["bytes_per_step"]), format_bytes(growth["bytes"]), growth["steps"], beside),
         }
