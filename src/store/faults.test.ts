@@ -128,7 +128,7 @@ function fill(path: string): void {
   }
 }
 
-describe('a folder that is in trouble', () => {
+describe('a folder that is in problem', () => {
   it('waits while something else is in its place, then writes everything', async () => {
     const dir = join(await temporaryDir(), 'logs')
     await writeFile(dir, 'a file')
