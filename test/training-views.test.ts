@@ -53,7 +53,7 @@ describe('the course of a run', () => {
     expect([rank.status, errorOf(rank.body).code, errorOf(rank.body).hint]).toEqual([
       400,
       'invalid_parameter',
-      'There are curves of the ranks 3.',
+      'These ranks have curves: 3.',
     ])
     expect(errorOf((await get(`${to}?from=5&to=4`)).body).code).toBe('invalid_range')
     for (const bad of ['rank=-1', 'rank=x', 'to=-1', 'fields=', 'since=1']) expect((await get(`${to}?${bad}`)).status).toBe(400)

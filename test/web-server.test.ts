@@ -189,7 +189,7 @@ describe('the web UI’s server', () => {
     const answer = await ask(agent, `/api/v1/processes/${process.pid}/signal`, headers, 'POST', body)
     expect([answer.status, json<{ error: { code: string } }>(answer).error.code]).toEqual([409, 'conflict'])
     const { stderr } = await agent.stop()
-    const line = stderr.split('\n').find((text) => text.includes('a process was not signalled'))
+    const line = stderr.split('\n').find((text) => text.includes('no signal was sent to a process'))
     expect(JSON.parse(line ?? '{}')).toMatchObject({
       pid: String(process.pid),
       user: process.info?.user,

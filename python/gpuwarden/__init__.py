@@ -1,4 +1,4 @@
-"""gpuwarden: puts training beside the figures of its GPUs.
+"""gpuwarden: shows training next to the readings of its GPUs.
 
     import gpuwarden
 

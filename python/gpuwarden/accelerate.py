@@ -1,4 +1,4 @@
-"""For Accelerate: `Accelerator(log_with=GPUWardenTracker("my-run"))`, then `accelerator.log({...}, step=…)` as ever."""
+"""For Accelerate: `Accelerator(log_with=GPUWardenTracker("my-run"))`, then `accelerator.log({...}, step=…)` as usual."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional
@@ -22,7 +22,7 @@ _NAMES = {
 class GPUWardenTracker(GeneralTracker):  # type: ignore[misc,unused-ignore]
     name = "gpuwarden"
     requires_logging_directory = False
-    #: Every rank has a GPU of its own to tell of.
+    #: Every rank reports its own GPU.
     main_process_only = False
 
     def __init__(self, run_name: Optional[str] = None, run: Optional[Run] = None, total_steps: Optional[int] = None) -> None:

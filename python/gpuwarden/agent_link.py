@@ -18,7 +18,7 @@ _ANSWER_LIMIT_BYTES = 32 * 1024 * 1024
 
 
 class Unreachable(Exception):
-    """Nobody answered, or (`answered`) not with what was asked for. `sent`: the request may have been carried out all the same."""
+    """Nobody answered, or (`answered`) not with what was asked for. `sent`: the request may still have been carried out."""
 
     def __init__(self, reason: str, sent: bool, answered: bool = False) -> None:
         super().__init__(reason)
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The agent's error code, which never changes its meaning; empty when there is none."""
+        """The agent's error code, whose meaning never changes; empty when there is none."""
         error = self.body.get("error") if isinstance(self.body, dict) else None
         return str(error.get("code", "")) if isinstance(error, dict) else ""
 
@@ -83,7 +83,7 @@ class AgentLink:
             connection.close()
 
     def _ask(self, method: str, path: str, body: Optional[bytes], headers: Dict[str, str]) -> Answer:
-        # A kept connection may have been closed by the other side in the meantime: that alone is worth a second try.
+        # The other side may have closed a kept connection in the meantime: only that is worth a second attempt.
         for attempt in (0, 1):
             fresh = self._connection is None
             try:

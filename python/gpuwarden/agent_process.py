@@ -1,4 +1,4 @@
-"""An agent of our own, where none is running: started once, in the background, stopped when this program ends."""
+"""An agent that this program starts where none is running: once, in the background, and stopped when the program ends."""
 from __future__ import annotations
 
 import atexit
@@ -35,7 +35,7 @@ def is_answering(settings: Settings) -> bool:
 
 
 def ensure_agent(settings: Settings, flags: Optional[List[str]] = None) -> bool:
-    """Whether an agent answers, after starting one if that is possible. May take seconds: never called on the training thread."""
+    """Whether an agent answers, after starting one if possible. May take seconds: never called on the training thread."""
     global _lock
     if is_answering(settings):
         return True
@@ -43,7 +43,7 @@ def ensure_agent(settings: Settings, flags: Optional[List[str]] = None) -> bool:
     if program is None or not settings.may_start_agent or not settings.is_loopback or read_ranks().local_rank != 0:
         return False
     if _starter_pid and _starter_pid != os.getpid():
-        _lock = threading.Lock()  # A fork: the parent's lock may be held for ever here.
+        _lock = threading.Lock()  # After a fork the parent's lock may be held forever here.
     with _lock:
         return is_answering(settings) or _start(program, settings, flags or [])
 
@@ -71,19 +71,19 @@ def _start(program: str, settings: Settings, flags: List[str]) -> bool:
             return True
         time.sleep(0.1)
     if is_answering(settings):
-        return True  # Another process was quicker, and ours gave way to it.
+        return True  # Another process was faster, and ours gave way to it.
     log.warning("gpuwarden: the agent that was started does not answer at %s (exit code %s)", settings.url, child.poll())
     return False
 
 
 def _at_exit() -> None:
-    # What is registered last is called first: the agent must hear the end of the runs before its own.
+    # What is registered last is called first: the agent must hear the end of the runs before it stops.
     lifecycle.end_with_program()
     stop_agent()
 
 
 def stop_agent() -> None:
-    """Only the one that this process started."""
+    """Stops only the one that this process started."""
     global _started
     child, _started = _started, None
     if child is not None and _starter_pid == os.getpid() and child.poll() is None:

@@ -1,4 +1,4 @@
-"""The figures of PyTorch's allocator, where PyTorch is in use already. Nothing here imports it, initialises CUDA or waits for the GPU."""
+"""The figures of PyTorch's allocator, where PyTorch is already in use. Nothing here imports it, initializes CUDA or waits for the GPU."""
 from __future__ import annotations
 
 import os
@@ -20,7 +20,7 @@ def native() -> Any:
 
 
 def is_recording() -> bool:
-    """Whether the program has PyTorch write down where memory is allocated."""
+    """Whether the program lets PyTorch record where memory is allocated."""
     ask = getattr(native(), "_cuda_isHistoryEnabled", None)
     return ask is not None and bool(ask())
 
@@ -31,14 +31,14 @@ def snapshot() -> Dict[str, Any]:
 
 
 def device_memory() -> "Optional[Tuple[int, int]]":
-    """Free and total. It asks the driver and does not wait for work that is queued."""
+    """Free and total. Asks the driver and does not wait for queued work."""
     cuda = _cuda()
     if cuda is None:
         return None
     try:
         free, total = cuda.mem_get_info()
         return int(free), int(total)
-    except Exception:  # A device that has just failed may answer nothing at all.
+    except Exception:  # A device that has just failed may not answer at all.
         return None
 
 
@@ -46,7 +46,7 @@ def read_nested(device: Optional[int] = None) -> Optional[Dict[str, Any]]:
     cuda = _cuda()
     if cuda is None:
         return None
-    # The nested form is what the allocator gives; memory_stats() flattens it into 200 keys, which costs several times as much.
+    # The nested form is what the allocator returns; memory_stats() flattens it into 200 keys, which costs several times as much.
     read = getattr(cuda.memory, "memory_stats_as_nested_dict", None)
     stats = read(cuda.current_device() if device is None else device) if read else None
     return stats if stats else None
@@ -72,7 +72,7 @@ def figures(stats: Optional[Dict[str, Any]] = None) -> Optional[Dict[str, int]]:
 
 
 def requested_bytes(stats: Dict[str, Any]) -> Optional[int]:
-    """What the program asked for, before rounding; PyTorch 2 tells."""
+    """What the program asked for, before rounding; PyTorch 2 reports it."""
     return _current(stats, "requested_bytes")
 
 

@@ -1,8 +1,8 @@
-"""Numbers that lie on the GPU, read without making anybody wait.
+"""Numbers on the GPU, read without making anybody wait.
 
-The number is copied to pinned host memory behind the work that is queued already; `float(tensor)` would stop the training thread until then.
-Whether it has arrived is seen in the memory itself: before the copy a cell holds a pattern that no calculation gives. So reading asks
-nothing of CUDA, can be done by any thread, and disturbs no graph capture.
+The number is copied to pinned host memory behind the queued work; `float(tensor)` would stop the training thread until then.
+The memory itself shows whether it has arrived: before the copy a cell holds a pattern that no calculation gives. So reading
+needs no CUDA call, works on any thread, and disturbs no graph capture.
 """
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, Callable, List, Optional
 
 #: Numbers under way at a time. One that finds no free cell is not fetched.
 SLOTS = 512
-#: A signalling NaN: arithmetic makes quiet ones only.
+#: A signaling NaN: arithmetic makes quiet ones only.
 _EMPTY = 0x7FA5A5A5
 
 
 class Deferred:
-    """A number that will come. Its cell stays taken until it has: a late copy must not be read as the next number."""
+    """A number that will come. Its cell stays taken until then: a late copy must not be read as the next number."""
 
     __slots__ = ("value", "_ring", "_slot")
 
@@ -43,7 +43,7 @@ class Deferred:
 
 class _Ring:
     def __init__(self, torch: Any) -> None:
-        # Made where it happens to be needed first; it must be of use everywhere.
+        # Made where it is needed first; it must work everywhere.
         with torch.inference_mode(False):
             memory = torch.zeros(SLOTS, dtype=torch.float32, device="cpu", pin_memory=True)
             self._cells: List[Any] = list(memory.unbind())
@@ -70,9 +70,9 @@ class _Ring:
 
 
 def _direct_copy(torch: Any) -> "Optional[Callable[[Any, int], bool]]":
-    """A copy by the driver itself, on the stream that PyTorch uses at the moment: the way through PyTorch takes nearly twice as long.
+    """A copy by the driver itself, on PyTorch's current stream: going through PyTorch takes nearly twice as long.
 
-    What it gives says False for a value that it cannot copy: another type, another device than the current one.
+    It returns False for a value that it cannot copy: another type, or another device than the current one.
     """
     if getattr(getattr(torch, "version", None), "cuda", None) is None:
         return None
@@ -94,7 +94,7 @@ def _direct_copy(torch: Any) -> "Optional[Callable[[Any, int], bool]]":
             return False
         try:
             source = value.data_ptr()
-        except RuntimeError:  # A tensor without memory of its own, as while a function is transformed.
+        except RuntimeError:  # A tensor without its own memory, as while a function is transformed.
             return False
         return bool(copy(address, source, 4, stream_of(device)) == 0)
 
@@ -110,7 +110,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def defer(value: Any) -> Optional[Deferred]:
-    """For a tensor on a CUDA device. None for one that is no single number, or while a graph is captured for the first time."""
+    """For a tensor on a CUDA device. None for one that is not a single number, or while a graph is captured for the first time."""
     global _ring
     if value.numel() != 1:
         return None

@@ -1,4 +1,4 @@
-"""What is said to the agent about runs, and what its answers mean. Whatever may be better later is `Unreachable`."""
+"""What the agent gets about runs, and what its answers mean. Whatever may work later is `Unreachable`."""
 from __future__ import annotations
 
 import json
@@ -37,11 +37,11 @@ class Delivery:
     def announce_or_wait(self, run: Mapping[str, Any]) -> None:
         answer = self.announce(run)
         if not answer.ok:
-            # An agent too old to know runs, a wrong token, a full disk: all may be mended while we wait.
+            # An agent too old to know runs, a wrong token, a full disk: all may be fixed while we wait.
             raise Unreachable(reason_of(answer), sent=False)
 
     def steps(self, run: Mapping[str, Any], lines: List[bytes]) -> None:
-        """A batch that is refused as a whole is halved, until only what is wrong is left out."""
+        """A batch that is refused as a whole is halved, until only the bad steps are left out."""
         answer = self._about(run, "steps", lambda path: self.link.post_lines(path, b"".join(lines)))
         if answer.status in _REFUSED_STEPS:
             if len(lines) > 1:
@@ -62,7 +62,7 @@ class Delivery:
         self.delivered += len(lines) - refused
 
     def once(self, run: Mapping[str, Any], what: str, body: Mapping[str, Any]) -> None:
-        """The end of a run, or a report: refused for good is over, anything else is tried again."""
+        """The end of a run, or a report: a permanent refusal ends it, anything else is tried again."""
         answer = self._about(run, what, lambda path: self.link.post_json(path, body))
         if answer.ok:
             return
@@ -71,7 +71,7 @@ class Delivery:
         self.say("rejected", "the agent refused the %s of a run: %s" % (what, reason_of(answer)))
 
     def lines(self, run: Mapping[str, Any], lines: List[bytes]) -> None:
-        """Lines of a spool file: steps, and what may stand at the end."""
+        """Lines of a spool file: steps, and what may be at the end."""
         steps: List[bytes] = []
         after: List[Any] = []
         for line in lines:
@@ -87,7 +87,7 @@ class Delivery:
                     self.once(run, what, one[what])
 
     def say(self, what: str, message: str, every_seconds: float = 60) -> None:
-        """The same trouble is not mentioned again and again."""
+        """Logs the same problem only once in a while."""
         now = time.monotonic()
         if now - self._said.get(what, -1e9) >= every_seconds:
             self._said[what] = now
@@ -99,7 +99,7 @@ class Delivery:
         path = "/api/v1/runs/%s/%s" % (run["id"], what)
         answer = self._request(lambda: ask(path))
         if answer.status == 404 and answer.code == "unknown_run":
-            # The agent has lost its memory, or is another one now.
+            # The agent has lost its memory, or is now another one.
             self.announce_or_wait(run)
             answer = self._request(lambda: ask(path))
         return answer

@@ -1,4 +1,4 @@
-"""Figures as people read them: the same text for the same value as on every screen of gpuwarden (src/core/format.ts)."""
+"""Numbers as people read them: the same text for the same value as on every screen of gpuwarden (src/core/format.ts)."""
 from __future__ import annotations
 
 import math
@@ -34,5 +34,5 @@ def _tenths(value: float) -> float:
 
 
 def _whole(value: float) -> int:
-    """Halves go up, as in JavaScript."""
+    """Rounds halves up, as JavaScript does."""
     return math.floor(value + 0.5)

@@ -1,4 +1,4 @@
-"""One GPU at one moment, under the names of the log files. None: the device cannot tell; 0 is always a real reading."""
+"""One GPU at one moment, under the names of the log files. None: the device does not report it; 0 is always a real reading."""
 from __future__ import annotations
 
 import datetime

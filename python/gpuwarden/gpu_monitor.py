@@ -20,7 +20,7 @@ log = logging.getLogger("gpuwarden")
 class GPUMonitor(Monitoring):
     """Follows a GPU through the agent, which is started if `gpuwarden` is on the PATH and none is running.
 
-    `log_dir`, `enable_prometheus` and `prometheus_port` are for an agent that is started here; one that is running has its own.
+    `log_dir`, `enable_prometheus` and `prometheus_port` apply to an agent that is started here; a running one has its own settings.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class GPUMonitor(Monitoring):
         return list(self._kept)
 
     def get_summary(self) -> Dict[str, Any]:
-        """Mean and highest of each reading since the start."""
+        """Mean and maximum of each reading since the start."""
         figures = {
             name: {"mean": self._sums[name] / self._counts[name], "max": self._peaks[name]} for name in sorted(self._counts) if self._counts[name]
         }
@@ -97,7 +97,7 @@ class GPUMonitor(Monitoring):
     def _look(self, link: AgentLink) -> None:
         all_gpus = read_gpus(link)
         if self._for_new_agent and started_pid() is None:
-            log.warning("gpuwarden: an agent is running at %s already, and has settings of its own: not used: %s", self.settings.url, self._for_new_agent)
+            log.warning("gpuwarden: an agent is already running at %s with its own settings; ignored: %s", self.settings.url, self._for_new_agent)
         self._for_new_agent = ""
         mine = [gpu for gpu in all_gpus if gpu.gpu_index == self.gpu_index]
         if not mine:
@@ -133,7 +133,7 @@ def run_beside(
 
 
 class TrainingMonitorCallback:
-    """For training loops of one's own: begin, step begin, step end, end."""
+    """For your own training loops: begin, step begin, step end, end."""
 
     def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, framework: Optional[str] = None) -> None:
         self.monitor = monitor
@@ -183,7 +183,7 @@ class TrainingMonitorCallback:
             seconds = now - self._began
             waited = self._began - self._ended if self._ended and self._began > self._ended else 0.0
             if waited and phases is None:
-                # From the end of one step to the begin of the next: waiting for data, mostly.
+                # From the end of one step to the start of the next: mostly waiting for data.
                 phases = {"data": waited, "step": seconds}
             if step_seconds is None:
                 step_seconds = seconds + waited

@@ -4,16 +4,16 @@ from __future__ import annotations
 from collections import deque
 from typing import Deque, Dict, List, NamedTuple, Optional
 
-#: Of the last steps every point is kept, of those before every n-th: when these are too many, every other one goes.
+#: Every point of the last steps is kept, and every n-th of those before: when these are too many, every other one is dropped.
 _RECENT_POINTS = 512
 _OLD_POINTS = 512
-#: Fewer steps than this are a start, not a course.
+#: Fewer steps than this are a start, not a trend.
 _FEWEST_STEPS = 8
-#: A rise is looked at in this many bands of equal height. A leak adds again and again, so it enters them at many moments.
+#: A rise is split into this many bands of equal height. A leak adds again and again, so it enters them at many moments.
 _BANDS = 8
-#: Something large that is made once, or twice, enters all bands at one or two moments.
+#: Something large that is made once or twice enters all bands at one or two moments.
 _FEWEST_MOMENTS = 4
-#: What adds more than this share of a rise at once is a jump.
+#: One addition of more than this share of a rise is a jump.
 _JUMP_SHARE = 0.3
 #: Less than this share of what is held decides nothing.
 _LEAST_SHARE = 0.05
@@ -21,7 +21,7 @@ _LEAST_SHARE = 0.05
 _BEGIN_SHARE = 0.05
 #: Memory that has swung by this share of the rise before, and came back, shows its own swing and not a rise.
 _SWING_SHARE = 0.5
-#: How long the level may have held at the end, as a share of the rise's own length: longer, and it has settled.
+#: A level that held at the end for longer than this share of the rise's own length has settled.
 _SETTLED_SHARE = 0.5
 
 
@@ -67,7 +67,7 @@ class Growth:
             return None
         needs = [point.peak - point.allocated for point in points]
         held = points[-1].allocated
-        # The peak is of the whole run, so it only rises: a rise of it while the level stays is a step that needed more than all before.
+        # The peak is of the whole run, so it only rises: if it rises while the level stays, a step needed more than all before.
         is_level = self.steady_rise() is None
         grew = _steady_rise(points, [point.peak for point in points]) if is_level else None
         return {"bytes": max(needs), "held": held, "grew": grew["bytes"] if grew else 0, "steps": grew["steps"] if grew else 0}
@@ -86,7 +86,7 @@ def _steady_rise(points: List[_Point], values: List[int]) -> Optional[Dict[str, 
         jump = max(range(1, len(edge)), key=lambda index: edge[index] - edge[index - 1])
         if edge[jump] - edge[jump - 1] <= _JUMP_SHARE * rise:
             return _rise(points, values, edge, rise)
-        # Made once, such as an optimizer's state in the first step: what came after it is looked at by itself.
+        # Made once, such as an optimizer's state in the first step: what came after it is checked separately.
         points, values = points[jump:], values[jump:]
     return None
 

@@ -1,4 +1,4 @@
-"""What must happen to open runs when the process forks, ends, fails or is told to end."""
+"""What must happen to open runs when the process forks, ends, fails or gets SIGTERM."""
 from __future__ import annotations
 
 import atexit
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("gpuwarden")
 
-#: All that the SDK takes of the end of a program.
+#: The most time that the SDK takes at the end of a program.
 EXIT_SECONDS = 1.0
-#: How long a program that was told to end may stay in a call of its own before the watching thread ends it.
+#: How long a program that got SIGTERM may stay in a native call before the watching thread ends it.
 _STUCK_SECONDS = 5.0
 
 _open_runs: Dict[int, "Run"] = {}
@@ -82,7 +82,7 @@ def _on_uncaught(kind: "Type[BaseException]", error: BaseException, trace: "Opti
 
 
 def _in_child() -> None:
-    """The child of a fork has no sender thread, and locks may be held by threads that it does not have: runs go silent there."""
+    """The child of a fork has no sender thread, and locks may be held by threads that it does not have: runs are silent there."""
     global _handles_sigterm
     for run in list(_open_runs.values()):
         run.go_silent()
@@ -94,13 +94,13 @@ def _in_child() -> None:
             if _wakeup_write >= 0:
                 signal.set_wakeup_fd(-1)
         except ValueError:
-            pass  # Forked from another thread than the main one: the handler itself sees that this is a child.
+            pass  # Forked from another thread than the main one: the handler sees that this is a child.
     _handles_sigterm = False
     _close_wakeup()
 
 
 def _handle_sigterm() -> None:
-    """Only where SIGTERM would end the process on the spot: nobody else's handler is touched."""
+    """Only where SIGTERM would end the process at once: nobody else's handler is touched."""
     global _handles_sigterm, _wakeup_read, _wakeup_write
     if _handles_sigterm or threading.current_thread() is not threading.main_thread():
         return
@@ -117,7 +117,7 @@ def _handle_sigterm() -> None:
             signal.set_wakeup_fd(others)
             _close_wakeup()
     except (ValueError, OSError, AttributeError) as error:
-        log.debug("gpuwarden: SIGTERM will end the process without a last word: %s", error)
+        log.debug("gpuwarden: SIGTERM will end the process without a last report: %s", error)
 
 
 def _release_sigterm() -> None:
@@ -144,7 +144,7 @@ def _on_sigterm(number: int, frame: Any) -> None:
 
 
 def watch_for_sigterm() -> None:
-    """Called by a sender thread now and then. A main thread that is stuck in a native call never comes to run the handler."""
+    """Called by a sender thread now and then. A main thread that is stuck in a native call never runs the handler."""
     read_from = _wakeup_read
     if read_from < 0:
         return
@@ -170,5 +170,5 @@ def _close_wakeup() -> None:
             try:
                 os.close(file)
             except OSError:
-                pass  # Closed by somebody who closes all files.
+                pass  # Closed by a program that closes all files.
     _wakeup_read = _wakeup_write = -1

@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional
 from .gpu_monitor import GPUMonitor, run_beside
 from .training_run import Run
 
-# The two packages have a Callback each and do not take the other's: whichever is in use already is meant.
+# Each package has its own Callback and does not accept the other's: the one already in use is meant.
 if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
     from pytorch_lightning import Callback  # type: ignore[import-not-found,unused-ignore]
 else:
@@ -17,14 +17,14 @@ else:
     except ImportError:
         from pytorch_lightning import Callback  # type: ignore[import-not-found,no-redef,unused-ignore]
 
-#: What the module logged is gathered by Lightning anew for everybody who asks, which costs more than all the rest of a step.
+#: Lightning collects the logged metrics anew for every caller, which costs more than all the rest of a step.
 _METRICS_SECONDS = 0.25
-#: Names under which modules commonly log what has a place of its own.
+#: Names under which modules commonly log what has its own field.
 _GRAD_NORM = ("grad_norm", "grad_norm_total", "grad_2.0_norm_total")
 
 
 class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
-    """Every batch is a step. The loss lies on the GPU: it is fetched without waiting for it."""
+    """Every batch is a step. The loss is on the GPU: it is fetched without waiting for it."""
 
     def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, log_metrics: bool = True) -> None:
         self.monitor = monitor
@@ -93,7 +93,7 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
         self._ended = now
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        # Validation is no waiting for data.
+        # Validation is not waiting for data.
         self._ended = 0.0
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
@@ -107,7 +107,7 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             self.monitor.stop_monitoring()
 
     def _metrics(self, trainer: Any, now: float) -> Dict[str, Any]:
-        """What the module logged itself, besides the loss: four times a second at most."""
+        """What the module logged itself, other than the loss: four times a second at most."""
         if not self._log_metrics or now - self._metrics_at < _METRICS_SECONDS:
             return {}
         self._metrics_at = now
@@ -120,10 +120,10 @@ def _free(name: str) -> str:
 
 
 def _total_batches(trainer: Any) -> Optional[int]:
-    """Lightning plans optimizer steps; every batch is a step here. None for a training without end."""
+    """Lightning plans optimizer steps; every batch is a step here. None for training without an end."""
     try:
         total = trainer.estimated_stepping_batches * max(1, trainer.accumulate_grad_batches)
-    except Exception:  # It may have to set up data loaders for it: whatever goes wrong there is not ours to raise.
+    except Exception:  # It may set up data loaders for this: an error there is not ours to raise.
         return None
     return int(total) if 0 < total < 1e15 else None
 

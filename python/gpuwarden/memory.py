@@ -17,7 +17,7 @@ from .watch import Monitoring, Watch
 
 __all__ = ["MemoryDebugger", "MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"]
 
-#: Half an hour at ten a second; then every second sample goes.
+#: Half an hour at ten a second; then every second sample is dropped.
 _TIMELINE_LIMIT = 18_000
 
 
@@ -67,7 +67,7 @@ class MemoryProfiler(Monitoring):
         self._watch = Watch(settings_for(url), self.sampling_interval, self._look, flags)
 
     def get_status_report(self) -> Dict[str, Any]:
-        """Each device with its use now and since the start, and all of them together. A device without readings is not in it."""
+        """Each device with its memory use now and since the start, and all of them together. A device without readings is left out."""
         devices: Dict[str, Any] = {}
         used_all = total_all = 0
         with self._lock:
@@ -132,7 +132,7 @@ class MemoryProfiler(Monitoring):
 
 
 class MemoryDebugger:
-    """Everything about memory in one: use of the GPUs, forecast, leaks and fragmentation as the agent finds them, and Python's own memory."""
+    """All about memory: use of the GPUs, forecast, leaks and fragmentation as the agent finds them, and Python's own memory."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class MemoryDebugger:
 
 
 def _with_fragmentation(figures: Optional[Dict[str, int]]) -> Optional[Dict[str, Any]]:
-    """Fragmentation is what is split and unused; a cache that can be given back is none."""
+    """Fragmented memory is split and unused; a cache that can be returned is not."""
     if not figures or not figures.get("reserved"):
         return figures
     return dict(figures, fragmentation_percent=round(100.0 * figures.get("inactive_split", 0) / figures["reserved"], 2))

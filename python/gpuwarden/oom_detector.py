@@ -17,7 +17,7 @@ log = logging.getLogger("gpuwarden")
 
 _FORECASTERS = ("oom", "memory_pressure")
 _LEVEL_ADVICE = ("Prepare to release cache", "Consider reducing batch size")
-#: The same warning is not given again within this time, unless it becomes more serious.
+#: The same warning is not repeated within this time, unless it becomes more serious.
 _REPEAT_SECONDS = 60.0
 
 
@@ -34,7 +34,7 @@ _ORDER = [RiskLevel.LOW, RiskLevel.MEDIUM, RiskLevel.HIGH, RiskLevel.CRITICAL]
 class OOMPrediction(NamedTuple):
     device_id: int
     risk_level: RiskLevel
-    #: Percent of the device's memory; None when the device cannot tell.
+    #: Percent of the device's memory; None when the device does not report it.
     current_usage: Optional[float]
     #: Seconds from now; None when only the level is high and nothing says that it rises.
     predicted_time: Optional[float]
@@ -45,7 +45,7 @@ class OOMPrediction(NamedTuple):
     recommendations: Tuple[str, ...]
     message: str
     run_id: Optional[str]
-    #: There is no such GPU: the agent plays one.
+    #: The GPU is simulated.
     simulated: bool = False
 
     @property
@@ -98,7 +98,7 @@ class OOMDetector(Monitoring):
                     log.warning("gpuwarden: the warning_callback failed: %s: %s", type(error).__name__, error)
 
     def assess(self, gpus: Sequence[GPUMetrics], findings: Sequence[Dict[str, Any]], now_ms: float) -> List[OOMPrediction]:
-        """One prediction at most for each GPU: the most serious that is true now."""
+        """At most one prediction for each GPU: the most serious that is true now."""
         found: Dict[int, OOMPrediction] = {}
         usage = {gpu.gpu_index: gpu.memory_percent for gpu in gpus if gpu.live}
         candidates = [prediction for prediction in (self._forecast(one, usage, now_ms) for one in findings) if prediction]
@@ -107,7 +107,7 @@ class OOMDetector(Monitoring):
             if self._devices is not None and prediction.device_id not in self._devices:
                 continue
             known = found.get(prediction.device_id)
-            # Forecasts come first in the list: a bare level only counts where it is more serious.
+            # Forecasts come first in the list: a level alone counts only where it is more serious.
             if known is None or _ORDER.index(prediction.risk_level) > _ORDER.index(known.risk_level):
                 found[prediction.device_id] = prediction
         simulated = {gpu.gpu_index for gpu in gpus if gpu.simulated}
@@ -133,9 +133,9 @@ class OOMDetector(Monitoring):
         )
 
     def _level(self, index: int, percent: float) -> OOMPrediction:
-        # Full memory may be a cache that the program would give back: the level alone is worth little.
+        # Full memory may be a cache that the program would return: the level alone says little.
         level = RiskLevel.HIGH if percent >= self.threshold + (100.0 - self.threshold) * 0.75 else RiskLevel.MEDIUM
-        message = "GPU %d: %s of its memory is in use; nothing says when it will be full" % (index, format_percent(percent / 100.0))
+        message = "GPU %d: %s of its memory is in use; there is no forecast of when it will be full" % (index, format_percent(percent / 100.0))
         return OOMPrediction(index, level, percent, None, None, None, 0.3, _LEVEL_ADVICE, message, None)
 
     def _is_news(self, prediction: OOMPrediction) -> bool:

@@ -1,6 +1,6 @@
-"""The state of the allocator at the moment at which CUDA runs out of memory.
+"""The state of the allocator at the moment when CUDA runs out of memory.
 
-When the exception reaches whoever reports it, the frames in between have let go of much that was held. PyTorch tells observers before it raises.
+Until the exception reaches whoever reports it, the frames in between have released much of it. PyTorch calls observers before it raises.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger("gpuwarden")
 
 #: A program that tries batch sizes runs out of memory again and again; a snapshot may take seconds.
 _SNAPSHOT_SECONDS = 30.0
-#: An error that is older has been dealt with by the program.
+#: The program has already dealt with an older error.
 _FRESH_SECONDS = 120.0
 
 
@@ -48,7 +48,7 @@ def attach() -> None:
 
 
 def take(requested: Optional[int]) -> Optional[Moment]:
-    """The moment of the error that asked for so much, which is forgotten then."""
+    """The moment of the error that asked for this much; it is then forgotten."""
     global _latest
     moment, _latest = _latest, None
     if moment is None or time.monotonic() - moment.at > _FRESH_SECONDS:
@@ -59,7 +59,7 @@ def take(requested: Optional[int]) -> Optional[Moment]:
 
 
 def _on_out_of_memory(device: int, requested: int, limit: int, free: int) -> None:
-    """Within PyTorch's allocator: nothing may be raised here."""
+    """Runs inside PyTorch's allocator: nothing may be raised here."""
     global _latest, _snapshot_at
     try:
         _latest = None

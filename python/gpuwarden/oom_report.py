@@ -1,4 +1,4 @@
-"""What is left behind when CUDA runs out of memory: the cause, the ledger of the device, where it happened, and a snapshot where one was recorded."""
+"""What remains when CUDA runs out of memory: the cause, the ledger of the device, where it happened, and a snapshot if one was recorded."""
 from __future__ import annotations
 
 import os
@@ -38,7 +38,7 @@ def _is_oom(error: BaseException) -> bool:
     return "out of memory" in text and ("cuda" in text or "hip" in text)
 
 
-#: A function with such a name evaluates; what it calls needs memory beside the training's.
+#: A function with such a name evaluates; its memory comes on top of the training's.
 _EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|predict|prediction|test)(_|$)", re.IGNORECASE)
 
 
@@ -86,14 +86,14 @@ def in_words(report: Mapping[str, Any]) -> str:
     if own:
         lines.append("  at %s:%d in %s" % (own[-1]["file"], own[-1]["line"], own[-1]["function"]))
     for holder in report["holders"][:3]:
-        lines.append("  %12s  made at %s:%d in %s, still held" % (format_bytes(holder["bytes"]), holder["file"], holder["line"], holder["function"]))
+        lines.append("  %12s  allocated at %s:%d in %s, still in use" % (format_bytes(holder["bytes"]), holder["file"], holder["line"], holder["function"]))
     snapshot = report["snapshot"]
     lines.append("  snapshot: %s" % (snapshot.get("path") or snapshot["reason"]))
     return "\n".join(lines)
 
 
 def _snapshot(moment: Optional[oom_moment.Moment]) -> "tuple[Optional[Dict[str, Any]], Optional[str]]":
-    """That of the moment where there is one, else one of now; or why there is none."""
+    """The snapshot of that moment where there is one, else one of now; or why there is none."""
     if moment is not None and moment.snapshot is not None:
         return moment.snapshot, None
     try:
@@ -109,7 +109,7 @@ def _write(snapshot: Optional[Dict[str, Any]], reason: Optional[str], folder: st
         return {"path": None, "reason": reason}
     try:
         return snapshots.write_snapshot(snapshot, folder, name)
-    except Exception as error:  # No room, no right to write, something in it that cannot be written.
+    except Exception as error:  # No space, no permission, or something in it that cannot be written.
         return {"path": None, "reason": "%s: %s" % (type(error).__name__, error)}
 
 

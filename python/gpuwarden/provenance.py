@@ -27,7 +27,7 @@ def user() -> Optional[str]:
 
 
 def git_commit(folder: Optional[str] = None) -> Optional[str]:
-    """The commit that is checked out where the script lies, read from the repository's own files: no process is started."""
+    """The commit that is checked out where the script is, read from the repository's own files: no process is started."""
     at = os.path.abspath(folder or os.path.dirname(sys.argv[0] if sys.argv else "") or os.curdir)
     try:
         while True:

@@ -1,6 +1,6 @@
 """The memory of the Python process itself: its size, and the lines whose objects grow, by tracemalloc.
 
-tracemalloc makes every allocation slower; that is why it is only on when asked for.
+tracemalloc slows down every allocation, so it is on only when asked for.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 _OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "*")
 _LINE_LIMIT = 20
-#: A line is said to grow once it has grown in this many looks without shrinking, and by this much.
+#: A line counts as growing once it has grown in this many looks without shrinking, and by this much.
 _GROWING_LOOKS = 3
 _GROWING_BYTES = 100 * 1024
 
@@ -70,7 +70,7 @@ class PythonMemory:
         rising: Dict[Tuple[str, int], int] = {}
         for place, (size, _) in found.items():
             before = self._last.get(place, (0, 0))[0]
-            # A look in which nothing changed says nothing; one in which it shrank ends the row.
+            # A look in which nothing changed says nothing; one in which it shrank ends the series.
             if size >= before:
                 rising[place] = self._rising.get(place, 0) + (1 if size > before else 0)
         self._rising, self._last = rising, found
@@ -121,7 +121,7 @@ class PythonMemory:
 
 
 def resident_bytes() -> Optional[int]:
-    """None where the system does not tell (no /proc)."""
+    """None where the system does not report it (no /proc)."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -30,7 +30,7 @@ def read_ranks(environ: Optional[Mapping[str, str]] = None) -> Ranks:
 
 
 def shared_run_id(name: str, nth: int, environ: Optional[Mapping[str, str]] = None) -> Optional[str]:
-    """An id that every rank of this run arrives at by itself; None when this process is on its own.
+    """An id that every rank of this run computes on its own; None for a single process.
 
     `nth` counts the runs of this process, so that the second run of a script is another one on every rank.
     """

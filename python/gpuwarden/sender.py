@@ -26,10 +26,10 @@ BATCH_BYTES = 1024 * 1024
 QUEUE_STEPS = 20_000
 #: Steps that the sender holds in memory when neither the agent nor the disk takes them.
 HELD_LINES = 20_000
-#: A number that is still on the GPU after this long is sent without.
+#: A number that is still on the GPU after this long is left out.
 DEFERRED_SECONDS = 10.0
 _FIRST_PAUSE = 0.5
-#: An agent that is starting takes a moment: only what lasts longer, or to the end, is worth a line.
+#: An agent that is starting takes a moment: only a longer outage, or one until the end, is worth a line.
 _QUIET_SECONDS = 5.0
 _LEFTOVER_SECONDS = 300.0
 #: Encoding holds the interpreter's lock: after this many lines others get a turn.
@@ -84,7 +84,7 @@ class Sender:
         self._wake.set()
 
     def describe(self, changes: Mapping[str, Any]) -> None:
-        """What became known after the start; the agent is told with the next batch."""
+        """What became known after the start; sent to the agent with the next batch."""
         self.run.update(changes)
         self._announced = False
 
@@ -121,7 +121,7 @@ class Sender:
             try:
                 watch_for_sigterm()
                 self._tick()
-            except Exception as error:  # A fault of ours must not end the thread for good: the next tick may do better.
+            except Exception as error:  # An error of ours must not end the thread: the next tick may do better.
                 self._delivery.say("fault", "sending failed: %s: %s" % (type(error).__name__, error))
         try:
             self._last_tick()
@@ -169,7 +169,7 @@ class Sender:
         self._spool.close()
 
     def _await_numbers(self) -> None:
-        """The last steps' numbers may still be on the GPU. What is left of the time for this goes to sending."""
+        """The last steps' numbers may still be on the GPU. The time left after this goes to sending."""
         deadline = self._delivery.deadline or 0.0
         share = (deadline - time.monotonic()) / 2
         while self._queue and time.monotonic() < deadline - share:
@@ -191,7 +191,7 @@ class Sender:
                 break
             if step.seq > self._next_seq:
                 self.dropped += step.seq - self._next_seq
-                self._delivery.say("dropped", "steps come faster than they can be sent: %d were dropped so far" % self.dropped)
+                self._delivery.say("dropped", "steps come faster than they can be sent: %d dropped so far" % self.dropped)
             self._next_seq = step.seq + 1
             self._held.append(encode(step, self._fixed))
             taken += 1
@@ -244,7 +244,7 @@ class Sender:
 
     def _say_offline(self, reason: str) -> None:
         place = self._spool.path or "memory"
-        self._delivery.say("offline", "no agent takes steps at %s (%s); they are kept in %s" % (self._settings.url, reason, place), 3600)
+        self._delivery.say("offline", "no agent accepts steps at %s (%s); they are kept in %s" % (self._settings.url, reason, place), 3600)
 
     def _store(self) -> None:
         if not self._held:
@@ -258,7 +258,7 @@ class Sender:
             self._delivery.say("spool", "steps cannot be kept on disk: %s; the newest %d stay in memory" % (reason, HELD_LINES))
 
     def _keep_from_outside(self) -> None:
-        """The thread is stuck in a call: the thread that ends the program keeps what is left in a file of its own."""
+        """The thread is stuck in a call: the thread that ends the program writes what is left to another file."""
         spool = Spool(self._settings.spool_folder, self._spool_name + ".exit", self._head)
         lines = [item if isinstance(item, bytes) else encode(item, self._fixed) for source in (self._held, self._queue) for item in _copy(source)]
         lines.extend(self._tail())
@@ -298,7 +298,7 @@ class Sender:
             if not lines:
                 return True
             self._delivery.lines(run, lines)
-            # Training goes on meanwhile.
+            # Training continues in the meantime.
             self._take()
         return False
 

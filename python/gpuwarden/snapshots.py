@@ -14,12 +14,12 @@ _LIBRARIES = ("site-packages", "dist-packages", "/lib/python", "<frozen", "<stri
 
 
 def is_own_file(name: str) -> bool:
-    """A file of the program's, not one of a library's or of PyTorch's own."""
+    """A file of the program, not of a library or of PyTorch."""
     return bool(name) and name != "??" and not any(part in name for part in _LIBRARIES)
 
 
 def holders(snapshot: Mapping[str, Any], device: Optional[int] = None) -> List[Dict[str, Any]]:
-    """What is in use, by the line of the program that asked for it, largest first. Empty where no stacks were recorded."""
+    """Memory in use, by the line of the program that asked for it, largest first. Empty where no stacks were recorded."""
     sums: Dict[Tuple[str, int, str], List[int]] = {}
     for segment in snapshot.get("segments") or []:
         if device is not None and segment.get("device", device) != device:
@@ -52,7 +52,7 @@ def write_snapshot(snapshot: Dict[str, Any], folder: str, name: str, limit_bytes
             break
         most //= 4
     if len(data) > limit_bytes:
-        return {"path": None, "reason": "the snapshot would take %s, more than %s" % (format_bytes(len(data)), format_bytes(limit_bytes))}
+        return {"path": None, "reason": "the snapshot would take %s; the limit is %s" % (format_bytes(len(data)), format_bytes(limit_bytes))}
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, name)
     with open(path, "wb") as file:

@@ -14,7 +14,7 @@ from .formats import format_bytes
 
 try:
     import fcntl
-except ImportError:  # Windows: files are told apart by process id alone.
+except ImportError:  # Windows: files differ by process id only.
     fcntl = None  # type: ignore[assignment]
 
 FILE_LIMIT_BYTES = 64 * 1024 * 1024
@@ -65,7 +65,7 @@ class Spool:
             return 0, str(error)
 
     def read(self, most_lines: int, most_bytes: int) -> Tuple[List[bytes], int]:
-        """The next lines to deliver, and what to tell `advance` once they are."""
+        """The next lines to deliver, and what to pass to `advance` once they are delivered."""
         return read_lines(self._file, self._read_from, most_lines, most_bytes)
 
     def advance(self, offset: int) -> None:
@@ -85,7 +85,7 @@ class Spool:
             os.close(file)
 
     def _begin_anew(self, path: str) -> None:
-        """Somebody removed the file under us, after importing it perhaps: what is not delivered yet goes on in a new one."""
+        """Somebody removed the file, perhaps after importing it: what is not delivered yet goes into a new one."""
         lines, _ = read_lines(self._file, self._read_from, FILE_LIMIT_BYTES, FILE_LIMIT_BYTES)
         self.close()
         self._open(path)
@@ -151,7 +151,7 @@ class Leftover(NamedTuple):
         os.close(self.file)
 
     def set_aside(self) -> None:
-        """For a file that the agent will never take: kept for a person, but not tried again."""
+        """For a file that the agent will never accept: kept for a person, but not tried again."""
         try:
             os.replace(self.path, self.path + ".refused")
         except OSError:
@@ -197,7 +197,7 @@ def _is_written(head: Dict[str, Any]) -> bool:
 
 
 def read_lines(file: int, offset: int, most_lines: int, most_bytes: int) -> Tuple[List[bytes], int]:
-    """Whole lines from `offset`, and the offset behind them. What was torn off at the end of the file is left out."""
+    """Whole lines from `offset`, and the offset behind them. A torn line at the end of the file is left out."""
     os.lseek(file, offset, os.SEEK_SET)
     data = os.read(file, most_bytes)
     end = data.rfind(b"\n") + 1

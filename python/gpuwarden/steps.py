@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional
 
 from .deferred import Deferred, defer, is_on_device
 
-#: The agent's own bound; what is over it would be refused there.
+#: The agent's own limit; it would refuse anything above.
 CUSTOM_LIMIT = 64
 NAME_LIMIT = 100
 
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
 
 def scalar(value: Any) -> Any:
-    """A float, None, or a Deferred for a number that still lies on the GPU. Nothing here waits for the device."""
+    """A float, None, or a Deferred for a number that is still on the GPU. Nothing here waits for the device."""
     kind = type(value)
     if kind is float or kind is int or value is None:
         return value
@@ -37,7 +37,7 @@ def scalar(value: Any) -> Any:
         if getattr(value, "is_cuda", False):
             return defer(value)
         if is_on_device(value):
-            return None  # Another accelerator: nothing is known there that would not wait.
+            return None  # Another accelerator: there is no known way to read it without waiting.
         detach = getattr(value, "detach", None)
         return float(value if detach is None else detach())
     except (TypeError, ValueError, RuntimeError):
@@ -56,7 +56,7 @@ def scalars(values: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
 
 
 def is_ready(step: Step) -> bool:
-    """Whether every number of it has come."""
+    """Whether all of its numbers have come."""
     for values in (step, (step.custom or {}).values(), (step.phases or {}).values()):
         for value in values:
             if type(value) is Deferred and not value.has_come():

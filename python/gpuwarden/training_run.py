@@ -30,7 +30,7 @@ _last_run: "Optional[Run]" = None
 
 
 class Run:
-    """Nothing that is logged here can stop, fail or noticeably slow the training: what goes wrong is counted and mentioned in the log."""
+    """Nothing logged here can stop, fail or noticeably slow the training: errors are counted and logged."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Run:
         self._end_is_told_by = None if settings.run_id else end_is_told_by
         self._planned = whole_steps(total_steps)
         self._off = settings.disabled
-        # An id from outside may be used again, by a resumed training or a second process: numbers must never start anew there.
+        # A given id may be used again, by a resumed training or a second process: numbers must never restart there.
         first_seq = int(time.time() * 1000) * 1000 + 1 if given else 1
         self._seq = itertools.count(first_seq).__next__
         self._queue: Deque[Step] = deque(maxlen=QUEUE_STEPS)
@@ -94,10 +94,10 @@ class Run:
         try:
             self._sender.start()
         except RuntimeError as error:
-            # No thread can be had: the training may still do without.
+            # No thread can be started: the training may still do without.
             self._off = True
             self._sender = None
-            self._fault("nothing is sent, no thread could be started", error)
+            self._fault("nothing is sent: no thread could be started", error)
             return
         lifecycle.opened(self)
 
@@ -117,7 +117,7 @@ class Run:
         phases: Optional[Mapping[str, float]] = None,
         **custom: Any,
     ) -> None:
-        """One step. Numbers may be Python's, numpy's or tensors; one that lies on the GPU is fetched without waiting for it."""
+        """One step. Numbers may be Python's, numpy's or tensors; one that is on the GPU is fetched without waiting for it."""
         if self._off:
             return
         try:
@@ -158,14 +158,14 @@ class Run:
             self._fault("a step was not logged", error)
 
     def plan(self, total_steps: Optional[int]) -> None:
-        """Tells how many steps there will be, once it is known."""
+        """Sets how many steps there will be, once it is known."""
         total = whole_steps(total_steps)
         if total is not None and self._sender is not None and not self._off:
             self._planned = total
             self._sender.describe({"total_steps": total})
 
     def fail(self, error: BaseException) -> None:
-        """Ends the run with what `error` says; a CUDA out-of-memory error leaves a report of where the memory was."""
+        """Ends the run with `error` as its outcome; a CUDA out-of-memory error leaves a report of where the memory was."""
         if self._off:
             return
         try:
@@ -188,7 +188,7 @@ class Run:
         """Ends the run; takes `timeout` seconds at most. What could not be sent by then is kept in the spool. A second call does nothing."""
         if self._off or not self._finish_lock.acquire(blocking=False):
             if self._sender is not None:
-                # Told to end while it ends: the sender may still need its moment.
+                # Called again while it ends: the sender may still need its moment.
                 self._sender.join(timeout)
             return
         try:
@@ -205,7 +205,7 @@ class Run:
             lifecycle.closed(self)
 
     def finish_with_program(self, timeout: float) -> None:
-        """The program ends and nobody ended the run. Where a callback should have, the training did not come to its end."""
+        """The program ends and nobody ended the run. Where a callback should have, the training did not finish."""
         told_by = self._end_is_told_by
         if told_by is None or (self._planned is not None and self._last_step + 1 >= self._planned):
             self.finish("success", timeout=timeout)
@@ -241,14 +241,14 @@ class Run:
             self.fail(error)
 
     def _gpus(self, given: Optional[List[Union[int, str]]], hint: Optional[int]) -> Optional[List[str]]:
-        """`hint` is good enough until CUDA is in use and tells; other ranks are on other GPUs."""
+        """`hint` is good enough until CUDA is in use; other ranks are on other GPUs."""
         if given is not None:
             return [str(gpu) for gpu in given]
         known = allocator.device_ids()
         return known if known or hint is None or self.world_size > 1 else [str(hint)]
 
     def _on_allocator(self, now: float, step: int, figures: Mapping[str, int]) -> None:
-        """PyTorch uses CUDA, and has told what it holds at the end of this step."""
+        """PyTorch uses CUDA, and has reported what it holds at the end of this step."""
         oom_moment.attach()
         self._growth.add(now, step, figures.get("allocated", 0), figures.get("peak_allocated"))
         if self._gpu_known:
@@ -273,9 +273,9 @@ def run(
     gpus: Optional[List[Union[int, str]]] = None,
     total_steps: Optional[int] = None,
 ) -> Run:
-    """Begins a run. Use it with `with`, or call `finish()`; a program that just ends is fine too.
+    """Starts a run. Use it with `with`, or call `finish()`; a program that just ends is fine too.
 
-    With `total_steps` gpuwarden can say how long it still takes.
+    With `total_steps` gpuwarden can show the remaining time.
     """
     global _last_run
     _last_run = Run(name, run_id=run_id, framework=framework, correlation_id=correlation_id, gpus=gpus, total_steps=total_steps)
@@ -283,13 +283,13 @@ def run(
 
 
 def log_step(step: Optional[int] = None, **values: Any) -> None:
-    """Logs to the latest run, which is begun if there is none."""
+    """Logs to the latest run; starts one if there is none."""
     current = _last_run if _last_run is not None and _last_run.is_active else run()
     current.log(step, **values)
 
 
 def whole_steps(count: Any) -> Optional[int]:
-    """A planned number of steps as a whole number; None for what is none: infinity, zero, -1, nonsense."""
+    """A planned number of steps as a whole number; None for anything else: infinity, zero, -1, nonsense."""
     try:
         whole = int(count)
     except (TypeError, ValueError, OverflowError):

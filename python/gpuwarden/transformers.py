@@ -15,12 +15,12 @@ from .training_run import Run
 log = logging.getLogger("gpuwarden")
 
 _NAMES = {"loss": "loss", "grad_norm": "grad_norm", "learning_rate": "lr", "epoch": "epoch"}
-#: Totals that the trainer gives at the end: they belong to no step.
+#: Totals that the trainer reports at the end: they belong to no step.
 _TOTALS = frozenset(("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos", "train_loss"))
 
 
 class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
-    """Every step is sent, with the loss where the Trainer logs it (`logging_steps`); `log_interval` is for the lines of the log.
+    """Sends every step, with the loss where the Trainer logs it (`logging_steps`); `log_interval` is for the lines of the log.
 
     The loss comes after the end of its step, so a step is held until the next one begins.
     """
@@ -102,7 +102,7 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
             self.monitor.stop_monitoring()
 
     def _note_aside(self) -> None:
-        """Between two steps: what happened until now was not waiting for data."""
+        """Between two steps: what happened until here was not waiting for data."""
         if self._ended:
             self._aside = time.perf_counter() - self._ended
 
@@ -133,7 +133,7 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
 
 
 def _free(name: str) -> str:
-    """A metric of the user's may be called like one of ours."""
+    """A user's metric may have the name of one of ours."""
     return name + "_" if name in ("self", "step", "throughput", "step_seconds", "phases", "lr") else name
 
 

@@ -1,4 +1,4 @@
-"""A thread that looks at something again and again, until it is stopped. What fails is tried again, with growing pauses."""
+"""A thread that looks at something repeatedly until it is stopped. A failed look is tried again, with growing pauses."""
 from __future__ import annotations
 
 import logging
@@ -14,7 +14,7 @@ from .settings import Settings
 log = logging.getLogger("gpuwarden")
 
 _LONGEST_PAUSE = 10.0
-#: An agent that is starting takes a moment: only what lasts longer is worth a line.
+#: An agent that is starting takes a moment: only a longer outage is worth a line.
 _QUIET_SECONDS = 5.0
 
 
@@ -41,7 +41,7 @@ class Monitoring:
 
 
 class Watch:
-    """`look` is called on a thread of its own; Unreachable from it means that the agent is away."""
+    """`look` is called on another thread; Unreachable from it means that the agent is away."""
 
     def __init__(self, settings: Settings, interval: float, look: Callable[[AgentLink], None], flags: Optional[List[str]] = None) -> None:
         self._settings = settings
@@ -70,7 +70,7 @@ class Watch:
         try:
             self._thread.start()
         except RuntimeError as error:
-            # No thread can be had: the program goes on without.
+            # No thread can be started: the program continues without.
             self.reason = "no thread could be started: %s" % error
             log.warning("gpuwarden: %s", self.reason)
 
@@ -106,7 +106,7 @@ class Watch:
             except Unreachable as error:
                 self._note("%s at %s: %s" % ("the agent" if error.answered else "no agent answers", self._settings.url, error))
                 pause = min(_LONGEST_PAUSE, max(0.5, pause * 2))
-            except Exception as error:  # A fault here must not end the watching for good.
+            except Exception as error:  # An error here must not end the watching.
                 self._note("%s: %s" % (type(error).__name__, error))
                 pause = min(_LONGEST_PAUSE, max(0.5, pause * 2))
             stop.wait(max(0.0, pause or self._interval - (time.monotonic() - began)))

@@ -73,7 +73,7 @@ describe('news of alerts', () => {
     expect(told.next()).toMatchObject([{ silencesChanged: true }])
   })
 
-  it('tells of other words, of a worse trouble and of a delivery, and keeps quiet while nothing changed', async () => {
+  it('tells of other words, of a worse problem and of a delivery, and keeps quiet while nothing changed', async () => {
     const world = pretendWorld(QUICK)
     world.channel.goDown()
     world.say('a', { message: '81 °C' })

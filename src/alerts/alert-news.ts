@@ -9,20 +9,20 @@ export interface ChangeWatchOptions {
   readonly viewOf: (record: AlertRecord) => AlertView
   readonly silences: () => readonly Silence[]
   readonly now: () => number
-  /** Something went wrong that nobody waits for. */
+  /** Called for an error that nobody waits for. */
   readonly onFault: (error: unknown) => void
-  /** What changes within this time is told together. */
+  /** Changes within this time are sent together. */
   readonly gatherMs?: number
 }
 
-/** What one event tells at most; an alert is some 1.5 KB of JSON. */
+/** The most alerts in one event; an alert is about 1.5 KB of JSON. */
 export const MOST_IN_EVENT = 100
 const GATHER_MS = 250
 
 export class ChangeWatch implements AlertNews {
   readonly #options: ChangeWatchOptions
   readonly #listeners = new Set<(event: AlertsEvent) => void>()
-  /** How each alert looked when it was last told of. */
+  /** How each alert looked when it was last sent. */
   readonly #known = new Map<string, string>()
   #silences = ''
   readonly #touched = new Set<string>()
@@ -45,7 +45,6 @@ export class ChangeWatch implements AlertNews {
     }
   }
 
-  /** This one may have changed. */
   touch(fingerprint: string): void {
     if (this.#listeners.size === 0) return
     this.#touched.add(fingerprint)
@@ -128,7 +127,7 @@ export class ChangeWatch implements AlertNews {
   }
 }
 
-/** What a person would see change. Figures come with every reading: of those only what the message says counts. */
+/** What a person would see change. Numbers change with every reading, so only those in the message count. */
 function looksOf({ finding, acknowledged, ...view }: AlertView): string {
   return [
     ...[view.state, view.mutedBy, view.silence, view.flapping, view.unconfirmed, view.gpuLabel, view.told, view.waiting],

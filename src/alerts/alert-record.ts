@@ -9,19 +9,18 @@ export type AlertPhase = 'pending' | 'firing' | 'resolved'
 export interface AlertRecord {
   readonly fingerprint: string
   phase: AlertPhase
-  /** The latest statement; once firing, the latest that said it was there. */
+  /** The latest finding; once firing, the latest active one. */
   finding: Finding
-  /** What was said when it cleared. */
+  /** The finding that ended it. */
   cleared: Finding | null
-  /** Not from live hardware: a simulation or a recording. */
   readonly simulated: boolean
   pendingMs: number
   firedAt: Reading
   resolvedAt: Reading
   resolvedMs: Reading
-  /** Since when it is clear while it is still held as firing. */
+  /** Since when it is clear, while it is still kept firing. */
   clearMs: Reading
-  /** When it came back lately: many mean that it flaps. */
+  /** When it came back recently: many mean that it flaps. */
   turnsMs: number[]
   acknowledged: Acknowledgement | null
   /** From before the restart, and not confirmed since. */
@@ -36,16 +35,15 @@ export function worst(severities: Iterable<Severity>): Severity {
   return found
 }
 
-/** Whether it is about hardware that is not live: a simulation or a recording. */
 export function isSimulated({ subject, provenance }: Finding, gpus: readonly GpuView[]): boolean {
   const gpu = subject.gpu === null ? undefined : gpus.find((view) => view.info.id === subject.gpu)
   if (gpu) return gpu.info.provenance !== 'live'
-  // Said again after a restart, before any GPU is known.
+  // Reported again after a restart, before any GPU is known.
   if (provenance !== 'live') return true
   return gpus.length > 0 && gpus.every((view) => view.info.provenance !== 'live')
 }
 
-/** NaN and ±Infinity are real values of evidence, and JSON has none of them. */
+/** NaN and ±Infinity are valid evidence, and JSON has neither. */
 export function jsonSafe(finding: Finding): Finding {
   const entries = Object.entries(finding.evidence)
   if (entries.every(([, value]) => typeof value !== 'number' || Number.isFinite(value))) return finding

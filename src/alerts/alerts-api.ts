@@ -12,7 +12,7 @@ import type { PastRange } from './past-alerts.ts'
 import type { AlertValues } from './settings.ts'
 import type { Silence } from './silences.ts'
 
-/** `idle`: why nobody would hear of it there at present, such as no browser that wants to; nothing is kept for it then. */
+/** `idle`: why nobody would get an alert there now, such as no subscribed browser; then nothing is kept for it. */
 export interface AlertChannel extends Channel {
   idle?(): string | null
 }
@@ -20,9 +20,9 @@ export interface AlertChannel extends Channel {
 export interface AlertsOptions {
   /** Where alerts are kept; null: only in memory. */
   readonly dir: string | null
-  /** By name. They are closed with the alerts. */
+  /** By name. Closed with the alerts. */
   readonly channels: ReadonlyMap<string, AlertChannel>
-  /** Configured, but could not be opened: a route may name them, nothing goes there. */
+  /** Configured, but could not be opened: a route may name them, but nothing is sent there. */
   readonly unusableChannels?: readonly string[]
   readonly settings: AlertValues
   readonly state: AgentState
@@ -30,14 +30,14 @@ export interface AlertsOptions {
   readonly now: () => number
   /** For the charts in messages. */
   readonly history?: History
-  /** Those that run: how long their findings are waited for, and what is drawn of them. */
+  /** The running detectors: how long their findings must last, and which charts go with them. */
   readonly detectors?: readonly DetectorDeclaration[]
   readonly random?: () => number
-  /** How often timers are looked at; 0 leaves it to sweep(). */
+  /** How often timers are checked; 0: only by sweep(). */
   readonly sweepMs?: number
   readonly deliveryTimeoutMs?: number
   readonly closeGraceMs?: number
-  /** How soon a disk that failed is tried again. */
+  /** How soon a failed disk is tried again. */
   readonly diskRetryMs?: number
   readonly limits?: EngineLimits
 }
@@ -48,21 +48,20 @@ export interface ChannelHealth {
   /** Notices and messages that wait. */
   readonly depth: number
   readonly oldestAgeMs: Reading
-  /** Tries of the message at the head that failed. */
+  /** Failed attempts to send the first message. */
   readonly attempts: number
   readonly lastFault: string | null
-  /** Why nothing goes there at present; null when it does. */
+  /** Why nothing is sent there now; null when it is. */
   readonly problem: string | null
 }
 
 export interface AlertsHealth {
-  /** `degraded`: see `fault`. */
   readonly state: 'ok' | 'degraded'
   readonly alerts: Readonly<Record<AlertPhase | 'silenced' | 'acknowledged', number>>
   readonly channels: readonly ChannelHealth[]
   readonly spoolDepth: number
   readonly spoolOldestAgeMs: Reading
-  /** Why alerts are not kept on disk at present. */
+  /** Why alerts are not kept on disk now. */
   readonly fault: string | null
   readonly corruptFiles: readonly string[]
   readonly refusedFindings: number
@@ -79,15 +78,15 @@ export interface Alerts extends Required<Sink> {
   silences(): readonly Silence[]
   /** Null: there is no such alert. */
   acknowledge(fingerprint: string, until: number, by: string): AlertView | null
-  /** Takes an acknowledgement back. Null: there is no such alert, or nobody had. */
+  /** Null: there is no such alert, or nobody had acknowledged it. */
   unacknowledge(fingerprint: string): AlertView | null
   test(channel: string): Promise<Delivery>
-  /** Why nobody would hear of it there at present; null when somebody would. */
+  /** Why nobody would get an alert there now; null when somebody would. */
   idle(channel: string): string | null
   channels(): readonly string[]
   health(): AlertsHealth
-  /** Everything taken so far is on disk (true), or the disk does not take it. */
+  /** True: everything so far is on disk. False: the disk cannot be written. */
   flush(): Promise<boolean>
-  /** Does what is due at this moment, deliveries too. */
+  /** Does everything that is due now, deliveries too. */
   sweep(): Promise<void>
 }

@@ -69,7 +69,7 @@ describe('alerts: from a finding to a message', () => {
     expect(world.channel.got[1]?.isFirst).toBe(false)
   })
 
-  it('says at once when a trouble gets worse, in its thread', async () => {
+  it('says at once when a problem gets worse, in its thread', async () => {
     const world = pretendWorld()
     world.say('a')
     await world.pass(MINUTE)
@@ -214,7 +214,7 @@ describe('alerts: from a finding to a message', () => {
 })
 
 describe('alerts: what people ask for', () => {
-  it('is silent while a silence covers it, and speaks when that ends and the trouble is still there', async () => {
+  it('is silent while a silence covers it, and speaks when that ends and the problem is still there', async () => {
     const world = pretendWorld()
     const silence = world.alerts.silence([parseMatcher('detector=intruder')], NOON + HOUR, 'known', 'ada')
     expect(world.alerts.silences()).toEqual([silence])
@@ -306,7 +306,7 @@ describe('alerts: what people ask for', () => {
     expect(world.channel.said().at(-1)).toBe('a late, b firing, before resolved')
   })
 
-  it('says nothing of trouble in a maintenance window, only for the GPUs it is for', async () => {
+  it('says nothing of problem in a maintenance window, only for the GPUs it is for', async () => {
     const window = { from: '11:00', to: '13:00', gpu: ['1'] }
     const world = pretendWorld({ settings: { 'alerts.maintenance': [window] } })
     world.say('a', { subject: { gpu: 'GPU-0', gpuIndex: 0 } })

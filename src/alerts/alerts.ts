@@ -29,7 +29,7 @@ import { endingsOf, RESTART_GRACE_MS } from './unconfirmed.ts'
 const SLOW_SWEEP_MS = 5000
 const ALERT = 'alert/'
 
-/** Throws a Failure when the configuration cannot be meant: a route to a channel that does not exist. */
+/** Throws a Failure when a route names a channel that does not exist. */
 export function createAlerts(options: AlertsOptions): Alerts {
   checkRoutes(options.settings['alerts.routes'], new Set([...options.channels.keys(), ...(options.unusableChannels ?? [])]))
   return new AlertRoom(options)
@@ -49,7 +49,7 @@ class AlertRoom implements Alerts {
   readonly #dispatch: Dispatch
   readonly #courses = new StepCourses()
   readonly #heartbeat: Heartbeat | null
-  /** Of deliveries: by the clock of this machine. The engine's follows the events. */
+  /** For deliveries: by the clock of this machine. The engine's time follows the events. */
   readonly #time = new ObservedTime()
   readonly #events = new EventTime()
   readonly #closing = new AbortController()
@@ -155,7 +155,7 @@ class AlertRoom implements Alerts {
     const record = this.#engine.get(fingerprint)
     if (!record || record.phase === 'resolved') return null
     const now = this.#options.now()
-    if (!Number.isFinite(until) || until <= now) throw new Failure('an acknowledgement has to end in the future', { exitCode: EXIT.usage })
+    if (!Number.isFinite(until) || until <= now) throw new Failure('an acknowledgement must end in the future', { exitCode: EXIT.usage })
     record.acknowledged = { at: now, until, by: by.slice(0, 200), severity: record.finding.severity }
     return this.#taken(record)
   }
@@ -216,14 +216,14 @@ class AlertRoom implements Alerts {
     this.news.close()
     this.#heartbeat?.close()
     await this.#outbox.close()
-    this.#closing.abort(new Error('gpuwarden stops'))
+    this.#closing.abort(new Error('gpuwarden is stopping'))
     await this.#commits.close()
   }
 
   #take(finding: Finding): void {
     const admitted = this.#rules.admit(finding)
     if (!admitted) return
-    // Before the first sample detectors only say again what held when they were last saved.
+    // Before the first sample detectors only repeat what was true when they were last saved.
     if (this.#lastTickMs === null && finding.state === 'active' && this.#engine.isOldNews(finding)) return
     this.#time.advance(this.#options.now())
     this.#events.note(finding.at, this.#time.ms)
@@ -252,7 +252,7 @@ class AlertRoom implements Alerts {
     if (isUrgent && this.#clock) this.#inBackground(this.#outbox.run())
   }
 
-  /** Somebody took it on, or gave it back. */
+  /** Somebody acknowledged it, or removed the acknowledgement. */
   #taken(record: AlertRecord): AlertView {
     this.#keep(record)
     this.#dispatch.reconcile(record)
@@ -261,15 +261,15 @@ class AlertRoom implements Alerts {
     return viewOf(record, this.#parts)
   }
 
-  /** Only at a turn of events, not for every new number: the numbers come again. */
+  /** Only when the state changes, not for every new number. */
   #keep(record: AlertRecord): void {
     this.#journal.set(ALERT + record.fingerprint, record)
   }
 
-  /** A fault in what nobody waits for is logged once, and does not end the agent. */
+  /** An error in background work is logged once, and does not end the agent. */
   #inBackground(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
-      if (!this.#hasFailed) this.#options.log.error({ err: error }, 'the alerts failed at something; it is tried again')
+      if (!this.#hasFailed) this.#options.log.error({ err: error }, 'the alerts failed; the agent will try again')
       this.#hasFailed = true
     })
   }

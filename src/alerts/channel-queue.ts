@@ -12,7 +12,7 @@ const MOST_WAITING = 200
 export class ChannelQueue {
   readonly name: string
   readonly #journal: Journal
-  /** By fingerprint; `|late` is added for an earlier, finished episode of a trouble that is there again. In the order they came. */
+  /** By fingerprint, in order of arrival; `|late` marks an earlier, finished episode of a problem that is back. */
   readonly #waiting = new Map<string, Notice>()
   readonly #told = new Map<string, Told>()
   #current: SpooledMessage | null
@@ -39,7 +39,7 @@ export class ChannelQueue {
     return this.#current
   }
 
-  /** How many had to make room and are to be mentioned as "N more". */
+  /** How many had to make room and are mentioned as "N more". */
   get overflow(): number {
     return this.#overflow
   }
@@ -48,26 +48,26 @@ export class ChannelQueue {
     return this.#told.get(fingerprint)
   }
 
-  /** Troubles of which this channel was told, or that were left out. */
+  /** Problems that this channel reported, or that were left out. */
   toldFingerprints(): string[] {
     return [...this.#told.keys()]
   }
 
-  /** Whether the news that this trouble is there waits or is on its way. */
+  /** Whether the news of this problem waits or is on its way. */
   announces(fingerprint: string): boolean {
     const waiting = this.#waiting.get(fingerprint)
     if (waiting && isOpen(waiting.alert)) return true
-    // A "cleared" behind a message on its way: that message no longer counts.
+    // A "cleared" waits behind a message on its way: that message no longer counts.
     return !waiting && this.#inCurrent(fingerprint) !== undefined
   }
 
-  /** Whether anything about this trouble waits or is on its way. */
+  /** Whether any notice of this problem waits or is on its way. */
   has(fingerprint: string): boolean {
     const isIn = this.#current?.message.alerts.some((alert) => alert.fingerprint === fingerprint) ?? false
     return isIn || this.#waiting.has(fingerprint) || this.#waiting.has(lateKey(fingerprint))
   }
 
-  /** The trouble is there (again, still, or worse). */
+  /** The problem is there (again, still, or worse). */
   announce(notice: Notice): void {
     const { fingerprint } = notice.alert
     const before = this.#waiting.get(fingerprint)
@@ -75,13 +75,13 @@ export class ChannelQueue {
       this.#put(lateKey(fingerprint), joined(this.#waiting.get(lateKey(fingerprint)), before))
       this.#remove(fingerprint)
     }
-    // An older notice of the same trouble keeps its place in the queue.
+    // An older notice of the same problem keeps its place in the queue.
     const queuedMs = before && isOpen(before.alert) ? before.queuedMs : notice.queuedMs
     this.#put(fingerprint, { ...notice, queuedMs })
     if (this.#waiting.size > MOST_WAITING) this.#makeRoom()
   }
 
-  /** The trouble is over: `alert` says so. What is still waiting is changed; what was told is taken back. */
+  /** The problem is over: `alert` says so. What still waits is changed; what was sent gets a "resolved". */
   clear(notice: Notice): void {
     const { fingerprint } = notice.alert
     const wasTold = this.#told.get(fingerprint)?.sent ?? false
@@ -103,7 +103,7 @@ export class ChannelQueue {
     else this.#forget(fingerprint)
   }
 
-  /** Nobody wants to hear of it for now. */
+  /** Muted: nobody wants it for now. */
   withdraw(fingerprint: string): void {
     const waiting = this.#waiting.get(fingerprint)
     if (waiting && isOpen(waiting.alert)) this.#remove(fingerprint)
@@ -131,7 +131,7 @@ export class ChannelQueue {
     this.#journal.set(this.#key('current'), spooled)
   }
 
-  /** From now on until the outcome is known, the current message is not changed. */
+  /** The current message does not change from here until the outcome is known. */
   takeOff(): void {
     this.#inFlight = true
   }
@@ -140,7 +140,7 @@ export class ChannelQueue {
     this.#finish(nowMs, true)
   }
 
-  /** Refused for good, or too old: nobody was told, and so nobody is told that it is over. */
+  /** Refused permanently, or too old: nobody was notified, so nobody is notified of the end. */
   givenUp(nowMs: number): void {
     this.#finish(nowMs, false)
   }
@@ -153,12 +153,12 @@ export class ChannelQueue {
     this.#fold()
   }
 
-  /** What nobody will be told of any more: the trouble is over for long, or unknown after a restart. */
+  /** Drops what nobody needs any more: the problem ended long ago, or is unknown after a restart. */
   forget(fingerprint: string): void {
     if (!this.announces(fingerprint) && !this.#waiting.has(fingerprint)) this.#forget(fingerprint)
   }
 
-  /** Everything of this channel that is on disk. */
+  /** Everything of this channel on disk. */
   static keysOf(name: string): string {
     return `channel/${encodeURIComponent(name)}/`
   }
@@ -181,7 +181,7 @@ export class ChannelQueue {
       }
   }
 
-  /** Lets what cleared meanwhile into a message that has not been delivered: one late message instead of two. */
+  /** Adds what cleared in the meantime to a message that was not delivered: one late message instead of two. */
   #fold(): void {
     const spooled = this.#current
     if (!spooled) return
@@ -195,7 +195,7 @@ export class ChannelQueue {
     })
     if (!isChanged) return
     const revision = spooled.revision + 1
-    // Another content under the same id would be taken for a repetition and dropped by a receiver that got the first.
+    // A receiver that got the first content would drop different content under the same id as a duplicate.
     const id = `${spooled.message.id.replace(/-r\d+$/, '')}-r${revision}`
     this.#current = { ...spooled, revision, message: { ...spooled.message, id, alerts } }
     this.#journal.set(this.#key('current'), this.#current)
@@ -205,7 +205,7 @@ export class ChannelQueue {
     return this.#current?.message.alerts.find((alert) => alert.fingerprint === fingerprint && isOpen(alert))
   }
 
-  /** The least severe makes room, of these the oldest; never the news that something told is over. */
+  /** The least severe makes room, then the oldest; never the end of a problem that was reported. */
   #makeRoom(): void {
     let victim: string | null = null
     let lowest = Number.POSITIVE_INFINITY
@@ -255,7 +255,7 @@ export class ChannelQueue {
   }
 }
 
-/** Says that the trouble is there, not that it is over. */
+/** Says that the problem is there, not that it is over. */
 export function isOpen(alert: Alert): boolean {
   return alert.status === 'firing' || alert.status === 'repeat'
 }
@@ -264,12 +264,12 @@ function lateKey(fingerprint: string): string {
   return `${fingerprint}|late`
 }
 
-/** It keeps saying what the trouble was: nobody has heard of it yet. */
+/** Still describes the problem: nobody has heard of it yet. */
 function lateOf(alert: Alert, resolvedAt: Alert['resolvedAt']): Alert {
   return { ...alert, status: 'late', resolvedAt, finding: { ...alert.finding, state: 'resolved' } }
 }
 
-/** Two finished episodes of one trouble become one: from the first beginning to the last end. */
+/** Joins two finished episodes of one problem: from the first start to the last end. */
 function joined(earlier: Notice | undefined, later: Notice): Notice {
   if (!earlier) return later
   return { ...later, at: earlier.at, queuedMs: earlier.queuedMs, alert: { ...later.alert, firedAt: earlier.alert.firedAt } }

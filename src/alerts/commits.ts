@@ -49,7 +49,7 @@ export class Commits {
   }
 }
 
-/** What `times` gave when it was last written. */
+/** The `times` of the last write. */
 export function keptTimes(journal: Journal): unknown {
   return journal.get(TIME)
 }

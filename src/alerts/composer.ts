@@ -1,4 +1,4 @@
-/** Makes messages of notices: what belongs together, when it is due, what is said first and what becomes "N more". */
+/** Makes messages of notices: what belongs together, when it is due, what comes first and what becomes "N more". */
 import { createHash } from 'node:crypto'
 import type { Alert, AlertMessage, AlertSeries } from '../core/alert-contract.ts'
 import { SEVERITY_RANK, worst } from './alert-record.ts'
@@ -9,13 +9,13 @@ export interface ComposerOptions {
   readonly groupWaitMs: number
   readonly webUiUrl: string | null
   readonly host: string
-  /** Whether all but critical is to be kept back at this moment. */
+  /** Whether everything but critical is held back now. */
   readonly isQuiet: (at: number) => boolean
   readonly seriesOf: (alert: Alert) => AlertSeries | null
 }
 
 export const MOST_ALERTS = 50
-/** A chart for the first few is enough, and a message stays small. */
+/** Charts for the first few are enough and keep a message small. */
 const MOST_SERIES = 5
 
 interface Group {
@@ -30,7 +30,7 @@ export class Composer {
     this.#options = options
   }
 
-  /** The group that is due and has waited longest; null when there is none. `mayGo` asks the rate limit. */
+  /** The due group that has waited longest; null when there is none. `mayGo` asks the rate limit. */
   next(
     queue: ChannelQueue,
     now: number,
@@ -48,7 +48,7 @@ export class Composer {
     if (!mayGo(notices.some(({ notice }) => notice.severity === 'critical'))) return null
     notices.sort((a, b) => SEVERITY_RANK[b.notice.severity] - SEVERITY_RANK[a.notice.severity])
     const shown = notices.slice(0, MOST_ALERTS)
-    // What was announced is taken back in the open; it waits for the next message rather than to be one of "N more".
+    // A "resolved" is never one of "N more"; it waits for the next message instead.
     const leftOut = notices.slice(MOST_ALERTS).filter(({ notice }) => notice.alert.status !== 'resolved')
     return {
       spooled: this.#spool(
@@ -131,7 +131,7 @@ export function linksFor(webUiUrl: string | null, fingerprint: string | null): A
   return { dashboard: `${base}/#/alerts`, silence }
 }
 
-/** Of one host and one owner: a person reads of their own troubles, and of nobody else's. A conversation goes on in its thread. */
+/** One host and one owner per message: people read about their own problems only. A conversation stays in its thread. */
 function groupOf(notice: Notice): string {
   const host = notice.alert.finding.subject.host ?? ''
   return `${host}|${notice.owner ?? ''}|${notice.held ? 'held' : (notice.thread ?? 'new')}`

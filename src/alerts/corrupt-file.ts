@@ -4,7 +4,7 @@ import { link, readdir, rename, rm } from '../core/disk.ts'
 
 const KEPT = 5
 
-/** Gives the copy's name. The file keeps its place until it is written anew: a kill in between loses nothing. Only the latest are kept. */
+/** Returns the copy's name. The file stays until it is rewritten, so a kill in between loses nothing. Only the latest copies are kept. */
 export async function setAside(dir: string, file: string, now: number): Promise<string> {
   const name = `alerts-${now}.corrupt`
   // A folder, or a file system without links.

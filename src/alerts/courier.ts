@@ -10,10 +10,9 @@ export interface CourierOptions {
   readonly channel: Channel
   readonly queue: ChannelQueue
   readonly composer: Composer
-  /** Everything decided so far is on disk, or the disk does not take it. */
+  /** Everything decided so far is on disk, or the disk cannot be written. */
   readonly commit: () => Promise<boolean>
   readonly now: () => number
-  /** Observed time. */
   readonly nowMs: () => number
   readonly random: () => number
   readonly log: Log
@@ -28,13 +27,13 @@ export type DeliveryResult = (typeof DELIVERY_RESULTS)[number]
 
 const FIRST_PAUSE_MS = 5000
 const LONGEST_PAUSE_MS = 600_000
-/** How long a channel may take to notice that it was told to stop. */
+/** How long a channel may take to react to an abort. */
 const ABORT_GRACE_MS = 2000
 
 export class Courier {
   readonly #options: CourierOptions
   readonly #bucket: TokenBucket
-  /** The last few are for what is critical. */
+  /** The last few tokens are for critical alerts. */
   readonly #heldBack: number
   readonly #counts: Record<DeliveryResult, number> = { delivered: 0, retried: 0, refused: 0, expired: 0 }
   readonly #closing = new AbortController()
@@ -53,7 +52,7 @@ export class Courier {
     return this.#counts
   }
 
-  /** Why the last try failed; null after one that did not. */
+  /** Why the last attempt failed; null after a success. */
   get lastFault(): string | null {
     return this.#lastFault
   }
@@ -70,16 +69,16 @@ export class Courier {
     return this.#running
   }
 
-  /** Tries once more what is there, without waiting for company, then ends what does not come back. */
+  /** Tries everything once more without waiting for a group, then aborts what does not return. */
   async close(graceMs: number): Promise<void> {
     this.#isLast = true
-    const timer = setTimeout(() => this.#closing.abort(new Error('gpuwarden stops')), graceMs)
+    const timer = setTimeout(() => this.#closing.abort(new Error('gpuwarden is stopping')), graceMs)
     try {
       await this.run()
       await this.run()
     } finally {
       clearTimeout(timer)
-      this.#closing.abort(new Error('gpuwarden stops'))
+      this.#closing.abort(new Error('gpuwarden is stopping'))
     }
   }
 
@@ -112,16 +111,19 @@ export class Courier {
     if (delivery.ok) {
       queue.delivered(nowMs())
       this.#counts.delivered++
-      if (this.#lastFault !== null) log.info({ ...fields, attempts: spooled.attempts + 1 }, `alerts go out by ${channel.name} again`)
+      if (this.#lastFault !== null) log.info({ ...fields, attempts: spooled.attempts + 1 }, `alerts are sent by ${channel.name} again`)
       this.#lastFault = null
     } else if (!delivery.retry) this.#giveUp(spooled, 'refused', delivery.reason)
     else {
       this.#counts.retried++
       const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(spooled.attempts, 20)) * (0.75 + 0.5 * this.#options.random())
       queue.retryLater(nowMs() + pause, delivery.reason)
-      // Once per outage: the state is shown by health().
+      // Once per outage: health() shows the state.
       if (this.#lastFault === null)
-        log.warn({ ...fields, reason: delivery.reason }, `an alert could not be sent by ${channel.name}; it is kept and tried again`)
+        log.warn(
+          { ...fields, reason: delivery.reason },
+          `an alert could not be sent by ${channel.name}; it is kept, and sending will be tried again`,
+        )
       this.#lastFault = delivery.reason
     }
     await commit()
@@ -140,13 +142,13 @@ export class Courier {
         fingerprints: spooled.message.alerts.map((alert) => alert.fingerprint),
       },
       result === 'refused'
-        ? `${channel.name} refused an alert for good: ${reason}`
-        : `an alert was given up after ${spooled.attempts} tries by ${channel.name}: ${reason}`,
+        ? `${channel.name} refused an alert permanently: ${reason}`
+        : `an alert was given up after ${spooled.attempts} attempts by ${channel.name}: ${reason}`,
     )
   }
 }
 
-/** A channel that throws, or never answers, is a failed try like any other. */
+/** A channel that throws or never answers is a failed attempt like any other. */
 export async function deliver(channel: Channel, message: AlertMessage, timeoutMs: number, closing: AbortSignal): Promise<Delivery> {
   const abort = new AbortController()
   let giveUp: NodeJS.Timeout | undefined

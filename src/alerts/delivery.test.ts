@@ -143,7 +143,7 @@ describe('delivery that fails', () => {
 })
 
 describe('delivery of too much', () => {
-  it('stays bounded and sends a digest when 10,000 troubles come in a minute', async () => {
+  it('stays bounded and sends a digest when 10,000 problems come in a minute', async () => {
     const dir = await temporaryDir()
     const world = pretendWorld({ dir })
     for (let minute = 0; minute < 3; minute++)

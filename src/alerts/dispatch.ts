@@ -12,7 +12,7 @@ import { channelsFor, type Route } from './routes.ts'
 import type { Silence, Silences } from './silences.ts'
 import { isInWindow, type TimeWindow } from './time-window.ts'
 
-/** Trouble of these GPUs (all when not given) is expected in this window. */
+/** Problems of these GPUs (all when not given) are expected in this window. */
 export type MaintenanceWindow = TimeWindow & { readonly gpu?: readonly string[] | undefined; readonly comment?: string | undefined }
 
 export interface DispatchOptions {
@@ -25,13 +25,12 @@ export interface DispatchOptions {
   readonly repeatMs: number
   readonly deliverSimulated: boolean
   readonly now: () => number
-  /** Observed time. */
   readonly nowMs: () => number
-  /** Why nobody would hear of it by this channel at present. */
+  /** Why nobody would get an alert by this channel now. */
   readonly idle: (channel: string) => string | null
 }
 
-/** Why a firing alert is not told of. */
+/** Why a firing alert is not reported. */
 export type Muted = { readonly by: 'silence'; readonly silence: Silence } | { readonly by: 'maintenance' | 'acknowledged' | 'simulated' }
 
 const MOST_MENTIONED = 10_000
@@ -39,34 +38,34 @@ const MOST_RUNS = 500
 
 export class Dispatch {
   readonly #options: DispatchOptions
-  /** Whose a run is; the one that was heard of longest ago is first. */
+  /** The owner of each run; the run heard from longest ago is first. */
   readonly #runUsers = new BoundedMap<string, string>(MOST_RUNS, { isRenewed: true })
-  /** Fingerprints that were counted as "N more", so that they are not counted with every repetition. */
+  /** Fingerprints already counted as "N more", so that repeats do not count again. */
   readonly #mentioned = new Set<string>()
 
   constructor(options: DispatchOptions) {
     this.#options = options
   }
 
-  /** Brings every channel's queue in line with one trouble. May be called at any time, as often as one likes. */
+  /** Brings every channel's queue in line with one problem. May be called at any time, any number of times. */
   reconcile(record: AlertRecord): void {
     if (record.phase === 'pending') return
     if (record.phase === 'resolved') this.#clear(record)
     else this.#announce(record)
   }
 
-  /** A trouble the engine knows no more: nothing of it needs remembering. */
+  /** The engine has forgotten this problem: forget it too. */
   forget(record: AlertRecord): void {
     for (const queue of this.#options.queues.values()) queue.forget(record.fingerprint)
   }
 
-  /** What is said of a run is said to who started it. */
+  /** Findings of a run go to whoever started it. */
   noteRun({ id, user }: Run): void {
     if (user === null) this.#runUsers.delete(id)
     else this.#runUsers.set(id, user)
   }
 
-  /** A trouble that there was no room for: it is one of the "N more" of every channel that would have heard of it. */
+  /** A problem without room: one of the "N more" of every channel that would have reported it. */
   mention(finding: Finding, simulated: boolean): void {
     const { routes, queues, idle } = this.#options
     if (this.#mentioned.has(finding.fingerprint)) return
@@ -101,7 +100,7 @@ export class Dispatch {
 
   #announce(record: AlertRecord): void {
     const { queues, routes, repeatMs, nowMs, idle } = this.#options
-    // From before a restart: whether it is still there is for its detector to say.
+    // From before a restart: its detector has to say whether it is still there.
     if (queues.size === 0 || record.unconfirmed) return
     const channels = channelsFor(routes, queues.keys(), this.#subject(record.finding))
     if (channels.size === 0) return
@@ -119,7 +118,7 @@ export class Dispatch {
       if (!isWanted && !waiting) continue
       if (muted === undefined) muted = this.muted(record)
       if (muted) {
-        // Silenced while it waited: it comes back when the silence ends and the trouble has not.
+        // Silenced while it waited: it comes back if the problem outlasts the silence.
         queue.withdraw(record.fingerprint)
         continue
       }
@@ -130,7 +129,7 @@ export class Dispatch {
     }
   }
 
-  /** Silences and the like hold back what is new, not the end of what was told: a page that was opened has to be closed. */
+  /** Silences and the like hold back what is new, not the end of what was reported: a page that was opened has to be closed. */
   #clear(record: AlertRecord): void {
     let notice: Notice | null = null
     for (const queue of this.#options.queues.values()) {
@@ -180,7 +179,7 @@ export class Dispatch {
     return gpu === null ? undefined : this.#options.state.gpus().find((view) => view.info.id === gpu)?.info
   }
 
-  /** Without the command line: people put passwords there, and a message is read by more than its owner. */
+  /** Without the command line: people put passwords there, and more people than the owner read a message. */
   #process(finding: Finding): ProcessView | null {
     const { pid, gpu } = finding.subject
     if (pid === null) return null

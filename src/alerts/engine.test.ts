@@ -70,7 +70,7 @@ describe('the state machine of alerts', () => {
     expect(at - last).toBe(HOUR)
   })
 
-  it('says when a trouble gets worse, not when it gets better', () => {
+  it('says when a problem gets worse, not when it gets better', () => {
     const engine = engineWith()
     engine.accept(finding('a', NOON), NOON)
     expect(said(engine.accept(finding('a', NOON, { severity: 'critical' }), NOON))).toEqual(['a worse'])

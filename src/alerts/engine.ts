@@ -1,12 +1,9 @@
-/**
- * The state machine of alerts: inactive → pending → firing → resolved, one per fingerprint. Pure: time comes with what it is told,
- * nothing is read or written, the same input gives the same transitions.
- */
+/** The state machine of alerts, one per fingerprint: inactive → pending → firing → resolved. Pure: time comes with the input. */
 import type { Finding } from '../core/model.ts'
 import { type AlertRecord, jsonSafe, SEVERITY_RANK } from './alert-record.ts'
 import { ObservedTime, type ObservedTimeState } from './observed-time.ts'
 
-/** How long a trouble must be there before it fires, and be gone before it is over. */
+/** How long a problem must last before it fires, and be gone before it is over. */
 export interface Patience {
   readonly forMs: number
   readonly keepFiringMs: number
@@ -17,7 +14,7 @@ export interface EngineLimits {
   /** Coming back this often within the window is flapping. */
   readonly flapTurns: number
   readonly flapWindowMs: number
-  /** How long a flapping trouble must be clear; doubles with every further turn, up to the window. */
+  /** How long a flapping problem must be clear; doubles with every further turn, up to the window. */
   readonly flapHoldMs: number
 }
 
@@ -40,7 +37,7 @@ export class AlertEngine {
   readonly #patienceOf: (finding: Finding) => Patience
   readonly #time = new ObservedTime()
   readonly #records = new Map<string, AlertRecord>()
-  /** Of what is being told now. */
+  /** The time of the input at hand. */
   #at = 0
   #refused = 0
 
@@ -49,7 +46,7 @@ export class AlertEngine {
     this.#limits = limits
   }
 
-  /** Findings that found no room: so many other troubles at once, and none of them less severe. */
+  /** Findings without room: too many other problems at once, none of them less severe. */
   get refused(): number {
     return this.#refused
   }
@@ -70,20 +67,20 @@ export class AlertEngine {
     return this.#records.size
   }
 
-  /** Whether the trouble was over after this was said of it: a detector that is restored may be older than we are. */
+  /** Whether the problem ended after this finding: a restored detector may be older than the journal. */
   isOldNews({ fingerprint, at }: Finding): boolean {
     const record = this.#records.get(fingerprint)
     return record?.phase === 'resolved' && at <= (record.cleared?.at ?? record.resolvedAt ?? 0)
   }
 
-  /** One statement of a detector, at its own time. */
+  /** One finding, at its own time. */
   accept(finding: Finding, at: number, simulated = false): readonly Transition[] {
     const ms = this.#time.advance(at)
     this.#at = at
     return finding.state === 'active' ? this.#active(jsonSafe(finding), ms, simulated) : this.#cleared(jsonSafe(finding), ms)
   }
 
-  /** Time passes: what was waited for may be due. */
+  /** Time passes: what waited may be due. */
   advance(at: number): readonly Transition[] {
     const ms = this.#time.advance(at)
     this.#at = at
@@ -144,7 +141,7 @@ export class AlertEngine {
       finding,
       cleared: null,
       simulated,
-      // The detector may have watched it for a while before it spoke.
+      // The detector may have watched it for a while before it reported.
       pendingMs: ms - Math.max(0, finding.at - finding.since),
       firedAt: null,
       resolvedAt: null,
@@ -211,7 +208,7 @@ export class AlertEngine {
     return Math.max(keepFiringMs, Math.min(this.#limits.flapHoldMs * 2 ** extra, this.#limits.flapWindowMs))
   }
 
-  /** What makes room: something over, then something that never fired, then something less severe than what comes. */
+  /** What makes room: something over, then something that never fired, then something less severe than the new one. */
   #leastMissed(finding: Finding): AlertRecord | null {
     let found: AlertRecord | null = null
     let lowest = 10 + SEVERITY_RANK[finding.severity]

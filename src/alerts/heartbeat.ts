@@ -1,9 +1,9 @@
-/** Dead-man's switch: asks a URL every few minutes, so that somebody else notices when nothing is watching any more. */
+/** Dead man's switch: calls a URL every few minutes, so that somebody else notices when nothing is watching any more. */
 import type { Log } from '../core/kinds.ts'
 import type { AlertValues } from './settings.ts'
 
 export interface HeartbeatOptions {
-  /** Holds a secret as a rule, so that it is never logged. */
+  /** Usually holds a secret, so it is never logged. */
   readonly url: string
   readonly method: 'GET' | 'POST'
   readonly everyMs: number
@@ -34,7 +34,7 @@ export class Heartbeat {
     return { sent: this.#sent, failed: this.#failed, lastFault: this.#lastFault }
   }
 
-  /** Beats when it is time. `isWatching` false: nothing is measured, which is what the other side is to find out. */
+  /** Beats when due. `isWatching` false: nothing is measured, and the other side must notice that. */
   async beat(nowMs: number, isWatching: boolean): Promise<void> {
     if (nowMs < this.#dueMs || this.#abort || !isWatching) return
     this.#dueMs = nowMs + this.#options.everyMs
@@ -49,7 +49,7 @@ export class Heartbeat {
       this.#failed++
       const { message, cause } = error as Error
       const fault = cause instanceof Error && cause.message !== '' ? `${message}: ${cause.message}` : message
-      if (this.#lastFault === null) this.#options.log.warn({ reason: fault }, 'the heartbeat could not be sent; it is tried again')
+      if (this.#lastFault === null) this.#options.log.warn({ reason: fault }, 'the heartbeat could not be sent; it will be tried again')
       this.#lastFault = fault
     } finally {
       clearTimeout(timer)
@@ -58,7 +58,7 @@ export class Heartbeat {
   }
 
   close(): void {
-    this.#abort?.abort(new Error('gpuwarden stops'))
+    this.#abort?.abort(new Error('gpuwarden is stopping'))
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
@@ -70,7 +70,6 @@ export class Heartbeat {
   }
 }
 
-/** null: none is wanted. */
 export function heartbeatOf(settings: AlertValues, host: string, log: Log): Heartbeat | null {
   const url = settings['alerts.heartbeat_url']
   const everyMs = settings['alerts.heartbeat_minutes'] * 60_000

@@ -1,4 +1,4 @@
-/** The alerts over HTTP: what there is, silences, acknowledgements, and tests of channels. */
+/** The alerts over HTTP: alerts, silences, acknowledgements, and tests of channels. */
 import { z } from 'zod'
 import { alertViewSchema } from '../core/alert-schema.ts'
 import { Failure } from '../core/failure.ts'
@@ -8,7 +8,7 @@ import { ANSWERS, acknowledgeBody, type Ending, historyQuery, silenceBody, silen
 import { checkMatcher, parseMatcher } from './matcher.ts'
 
 export interface AlertRouteOptions {
-  /** null: they are switched off, and every route says so. */
+  /** null: alerts are off, and every route says so. */
   readonly alerts: Alerts | null
   /** Channels that are configured and cannot be used, and why. */
   readonly unusable: ReadonlyMap<string, string>
@@ -52,7 +52,7 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
     route({
       method: 'POST',
       path: '/api/v1/alerts/:fingerprint/ack',
-      summary: 'Somebody takes care of it: no repeats for a while (4 hours when not given), unless it gets worse',
+      summary: 'Acknowledges an alert: no repeats for a while (4 hours by default), unless it gets worse',
       body: acknowledgeBody,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       answer: alertViewSchema,
@@ -62,14 +62,14 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
     route({
       method: 'DELETE',
       path: '/api/v1/alerts/:fingerprint/ack',
-      summary: 'Takes an acknowledgement back: repeats go on',
+      summary: 'Removes an acknowledgement: repeats continue',
       answer: alertViewSchema,
       errors: ['unknown_alert', 'unavailable'],
       handler: (context) =>
         withAlerts(context, async (found) => {
           const { fingerprint = '' } = context.params
           const view = found.unacknowledge(fingerprint)
-          if (!view) return unknownAlert(context, `There is no open alert ${quoted(fingerprint)} that somebody acknowledged.`)
+          if (!view) return unknownAlert(context, `There is no open, acknowledged alert ${quoted(fingerprint)}.`)
           await found.flush()
           return view
         }),
@@ -77,7 +77,7 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
     route({
       method: 'GET',
       path: '/api/v1/silences',
-      summary: 'Silences in force',
+      summary: 'Active silences',
       query: nothing,
       answer: ANSWERS.silences,
       errors: ['unavailable'],
@@ -86,7 +86,7 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
     route({
       method: 'POST',
       path: '/api/v1/silences',
-      summary: 'Nobody is told of what all the matchers fit, for a while (4 hours when not given)',
+      summary: 'Silences all alerts that fit every matcher, for a while (4 hours by default)',
       body: silenceBody,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       answer: silenceView,
@@ -96,7 +96,7 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
     route({
       method: 'DELETE',
       path: '/api/v1/silences/:id',
-      summary: 'Ends a silence; what is still there is told then',
+      summary: 'Ends a silence; problems that are still there are reported then',
       answer: ANSWERS.unsilenced,
       errors: ['unknown_silence', 'unavailable'],
       handler: (context) =>
@@ -111,7 +111,7 @@ export function alertRoutes({ alerts, unusable, now }: AlertRouteOptions): reado
     route({
       method: 'GET',
       path: '/api/v1/channels',
-      summary: 'Channels that alerts go to, and how their deliveries go',
+      summary: 'Channels that alerts are sent to, and how their deliveries are going',
       query: nothing,
       answer: ANSWERS.channels,
       errors: ['unavailable'],
@@ -148,13 +148,13 @@ async function acknowledge(alerts: Alerts, context: RouteContext, body: z.infer<
   }
 }
 
-/** The network at the other end of a channel is other people's: nobody may make us knock there all day. */
+/** The other end of a channel belongs to other people: nobody may make us send there all day. */
 function testRoute({ alerts, unusable, now }: AlertRouteOptions): Route {
   const tests = new Map<string, number[]>()
   return route({
     method: 'POST',
     path: '/api/v1/channels/:name/test',
-    summary: "Sends a test message and gives the server's own answer",
+    summary: "Sends a test message and returns the server's own answer",
     answer: ANSWERS.tested,
     errors: ['unknown_channel', 'too_many_requests', 'unavailable'],
     async handler(context) {
@@ -169,7 +169,7 @@ function testRoute({ alerts, unusable, now }: AlertRouteOptions): Route {
       if (idle !== null) return { channel: name, ok: false, answer: idle, retry: false, idle: true }
       const lately = (tests.get(name) ?? []).filter((at) => at > now() - 60_000)
       if (lately.length >= TESTS_A_MINUTE)
-        return context.refuse('too_many_requests', 'Too many tests of this channel.', 'Wait a minute.', { 'retry-after': '60' })
+        return context.refuse('too_many_requests', 'Too many tests of this channel.', 'Try again in a minute.', { 'retry-after': '60' })
       tests.set(name, [...lately, now()])
       const delivery = await alerts.test(name)
       return delivery.ok
@@ -190,11 +190,11 @@ function refused(error: unknown, { refuse }: RouteContext): Reply {
 }
 
 function unknownAlert({ refuse }: RouteContext, message: string): Reply {
-  return refuse('unknown_alert', message, 'GET /api/v1/alerts lists them.')
+  return refuse('unknown_alert', message, 'GET /api/v1/alerts lists the open alerts.')
 }
 
 function switchedOff({ refuse }: RouteContext): Reply {
-  return { ...refuse('unavailable', 'Alerts are switched off.', 'Set alerts.enabled to true and start the agent again.'), expected: true }
+  return { ...refuse('unavailable', 'Alerts are switched off.', 'Set alerts.enabled to true and restart the agent.'), expected: true }
 }
 
 function quoted(text: string): string {

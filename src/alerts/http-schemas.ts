@@ -20,7 +20,7 @@ const pastAlert: z.ZodType<PastAlert> = z.strictObject({
   subject: findingSubjectSchema,
   severity: severitySchema,
   message: z.string(),
-  since: at.describe('When the trouble began; epoch milliseconds'),
+  since: at.describe('When the problem began; epoch milliseconds'),
   firedAt: at,
   resolvedAt: at,
   simulated: z.boolean(),
@@ -45,9 +45,9 @@ const channelHealth = z.strictObject({
   results: counts as unknown as z.ZodType<ChannelHealth['results']>,
   depth: z.number().describe('Notices and messages that wait'),
   oldestAgeMs: reading,
-  attempts: z.number().describe('Tries of the message at the head that failed'),
+  attempts: z.number().describe('Failed attempts to send the first message'),
   lastFault: text,
-  problem: text.describe('Why nothing goes there at present; null when it does'),
+  problem: text.describe('Why nothing is sent there now; null when it is'),
 }) satisfies z.ZodType<ChannelHealth>
 
 export const ANSWERS = {
@@ -62,31 +62,31 @@ export const ANSWERS = {
     channel: z.string(),
     ok: z.boolean(),
     answer: z.string().describe("The server's own words, secrets masked"),
-    retry: z.boolean().describe('Whether trying again can help'),
-    idle: z.boolean().describe('Nothing was sent, as nobody is there to hear it, such as a browser; no fault'),
+    retry: z.boolean().describe('Whether another attempt can help'),
+    idle: z.boolean().describe('Nothing was sent because nobody is subscribed, such as a browser; not an error'),
   }),
   unsilenced: z.strictObject({ id: z.string() }),
 } as const
 
 export const historyQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(KEPT).optional().describe(`The newest so many; ${KEPT}, which is all, when not given`),
-  from: z.coerce.number().optional().describe('Epoch milliseconds: those that were there at some time from here on'),
-  to: z.coerce.number().optional().describe('Epoch milliseconds: those that began before'),
+  limit: z.coerce.number().int().min(1).max(KEPT).optional().describe(`How many of the newest; all (${KEPT}) by default`),
+  from: z.coerce.number().optional().describe('Epoch milliseconds: those that were firing at or after this time'),
+  to: z.coerce.number().optional().describe('Epoch milliseconds: those that began before this time'),
 })
 
-/** How long something lasts: a moment, or so many seconds from now. */
+/** How long something lasts: until a moment, or this many seconds from now. */
 const ending = {
   until: z.number().optional().describe('Epoch milliseconds'),
-  seconds: z.number().positive().max(31_536_000).optional().describe('From now on; instead of until'),
+  seconds: z.number().positive().max(31_536_000).optional().describe('Seconds from now; instead of until'),
 }
-const by = z.string().max(200).default('').describe('Who wants it')
+const by = z.string().max(200).default('').describe('Who asks for it')
 
 export const silenceBody = z.strictObject({
   matchers: z
     .array(z.union([z.string().max(400), z.strictObject({ name: z.string(), operator: z.string(), value: z.string() })]))
     .min(1)
     .max(20)
-    .describe('Such as "gpu=0"; all of them have to fit'),
+    .describe('Such as "gpu=0"; all of them must fit'),
   ...ending,
   comment: z.string().max(1000).default(''),
   by,

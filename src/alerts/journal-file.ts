@@ -1,7 +1,4 @@
-/**
- * The file of the journal. A line is handed to the system in its turn, by a lane of its own and without anybody waiting: from then on it
- * outlives a kill of this process. That it outlasts a power cut, too, takes sync(), which waits for the disk and may serve many lines.
- */
+/** The file of the journal. append() hands a line to the system, so it survives a kill; sync() makes it survive a power cut. */
 import { close, fdatasync, open, rename, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { open as openInTurn } from '../core/disk.ts'
@@ -20,11 +17,11 @@ export class JournalFile {
   readonly #path: string
   #file: number | null = null
   #bytes = 0
-  /** Lines that wait for their turn: they go together. */
+  /** Lines that wait for their turn: they are written together. */
   #waiting: Buffer[] = []
   #isTurnAsked = false
   #handed: Promise<void> = Promise.resolve()
-  /** Appended while the file is being written anew: it has to be in the new one as well. */
+  /** Appended while the file is rewritten: the new file needs it too. */
   #meanwhile: Buffer[] | null = null
 
   constructor(dir: string, path: string) {
@@ -53,7 +50,6 @@ export class JournalFile {
     return this.#handed
   }
 
-  /** Everything appended so far is with the system. */
   handed(): Promise<void> {
     return this.#handed
   }
@@ -63,7 +59,7 @@ export class JournalFile {
     if (file !== null) await logLane.run(this.#path, () => calls.datasync(file))
   }
 
-  /** The old file goes on until the new one is complete, with what was appended meanwhile; the rename is what makes it count. */
+  /** The old file stays in use until the new one is complete, with what was appended in the meantime; the rename makes it count. */
   async replace(content: string): Promise<void> {
     const bytes = Buffer.from(content)
     this.#meanwhile = []
@@ -75,7 +71,7 @@ export class JournalFile {
       } finally {
         await fresh.close()
       }
-      // In the lane of the lines: none is on its way to the old file while the new one takes its place.
+      // In the lane of the lines: no line is on its way to the old file while the new one takes its place.
       await journalLane.run(this.#path, () => this.#exchange(bytes.length))
     } finally {
       this.#meanwhile = null
@@ -112,7 +108,7 @@ export class JournalFile {
   async #exchange(bytes: number): Promise<void> {
     const file = await calls.open(this.#fresh, 'a', 0o600)
     const rest = Buffer.concat(this.#meanwhile ?? [])
-    // Those that still wait for their turn are among the rest; what comes from here on goes to the new file only.
+    // Lines that still wait are in `rest`; everything after this goes to the new file only.
     this.#waiting = []
     this.#meanwhile = null
     try {

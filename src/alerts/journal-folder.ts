@@ -1,4 +1,4 @@
-/** The folder of the journal: two agents must not keep their alerts in the same one, or each would undo what the other wrote. */
+/** The folder of the journal: two agents in one folder would undo what the other wrote. */
 import { join } from 'node:path'
 import { FolderLock, HEARTBEAT_MS, type LockOutcome } from '../core/folder-lock.ts'
 import { makeFolder, makeFolderSync } from '../core/make-folder.ts'
@@ -17,7 +17,7 @@ export class JournalFolder {
     this.#heartbeatMs = heartbeatMs
   }
 
-  /** Another agent had it when it was asked for last. */
+  /** Another agent had the folder at the last attempt. */
   get isLockedOut(): boolean {
     return this.#isLockedOut
   }
@@ -26,13 +26,13 @@ export class JournalFolder {
     return this.#hasEntered && performance.now() - this.#beatAt >= this.#heartbeatMs
   }
 
-  /** For the start: it waits for the disk. Throws when another agent has the folder. */
+  /** For the start: waits for the disk. Throws when another agent has the folder. */
   enterNow(): void {
     makeFolderSync(this.dir, 0o700)
     this.#take(this.#lock.acquireNow())
   }
 
-  /** Why what is found there was never read; null when it was. Rejects when another agent has the folder. */
+  /** Why the file found there was never read; null when it was. Rejects when another agent has the folder. */
   async enter(): Promise<string | null> {
     if (this.#hasEntered) return null
     const reason = this.#isLockedOut ? 'another agent wrote it' : 'it could not be read when the agent started'
@@ -41,7 +41,7 @@ export class JournalFolder {
     return reason
   }
 
-  /** Says from time to time that we live. Rejects when another agent has taken the folder for abandoned. */
+  /** Renews the lock. Rejects when another agent has taken the folder for abandoned. */
   async showLife(): Promise<void> {
     if (!this.isBeatDue) return
     if (await this.#lock.heartbeat()) this.#beatAt = performance.now()
@@ -56,6 +56,6 @@ export class JournalFolder {
     this.#isLockedOut = !outcome.held
     this.#hasEntered = outcome.held
     this.#beatAt = performance.now()
-    if (!outcome.held) throw new Error(`${outcome.owner} keeps its alerts in ${this.dir} already: give each agent its own alerts.dir`)
+    if (!outcome.held) throw new Error(`${outcome.owner} already keeps its alerts in ${this.dir}: give each agent its own alerts.dir`)
   }
 }

@@ -1,7 +1,7 @@
 /** One line of the journal: a checksum, then changes that belong together, as JSON. A line counts as a whole or not at all. */
 import { crc32 } from 'node:zlib'
 
-/** undefined is a deletion; JSON writes it by leaving the value out. */
+/** undefined deletes; JSON leaves the value out. */
 export type Change = readonly [key: string, value: unknown] | readonly [key: string]
 
 export function encodeLine(changes: readonly Change[]): string {
@@ -23,11 +23,11 @@ export function decodeLine(line: string): readonly Change[] | null {
 
 export interface DecodedJournal {
   readonly entries: Map<string, unknown>
-  /** Lines that could not be read and were left out. */
+  /** Lines that could not be read and were skipped. */
   readonly damaged: number
 }
 
-/** The last line may be torn: that is how a kill in the middle of a write looks, and nothing depended on it yet. */
+/** The last line may be torn: a kill in the middle of a write looks like that, and nothing depended on it yet. */
 export function decodeJournal(text: string): DecodedJournal {
   const entries = new Map<string, unknown>()
   let damaged = 0

@@ -1,11 +1,7 @@
 /**
- * What must survive a kill: a small table of keys and values, kept in memory and, change by change, in one append-only file.
- *
- * One journal rather than a file per message, because what is decided together has to become durable together: that a trouble fires,
- * that a channel has to be told, that it was told. With files of their own a kill between two of them would lose a message or send it
- * twice; here they are one line, which has a checksum and counts as a whole or not at all. write() is called where something is decided,
- * before anything else happens; commit() before anybody relies on it. The file is written anew, beside the old one and renamed, when most
- * of it is history, at the start, and after a fault. Nobody waits for a disk that does not answer: that is a fault like any other.
+ * What must survive a kill: a table of keys and values, in memory and in one append-only file. One journal, not a file per message:
+ * what is decided together (an alert fires, a channel must send it, it was sent) is one line with a checksum, which counts as a whole
+ * or not at all, so a kill neither loses a message nor sends it twice. A disk that does not answer is a fault like any other.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +22,7 @@ export interface JournalOptions {
   readonly dir: string | null
   readonly log: Log
   readonly now: () => number
-  /** How soon a disk that failed is tried again. */
+  /** How soon a failed disk is tried again. */
   readonly retryMs?: number
   readonly heartbeatMs?: number
 }
@@ -38,14 +34,14 @@ export class Journal {
   #table = new Map<string, unknown>()
   #dirty = new Set<string>()
   #liveBytes = 0
-  /** Appended, and not known to outlast a power cut yet. */
+  /** Appended, and not yet safe from a power cut. */
   #isUnsynced = false
   #writing: Promise<boolean> | null = null
   #next: Promise<boolean> | null = null
   #fault: string | null = null
   #faultAt = 0
   #faults = 0
-  /** Why the file that was found has to be set aside before it is written anew. */
+  /** Why the file that was found must be set aside before it is rewritten. */
   #damage: string | null = null
   #corrupt: string[] = []
   #isStuck = false
@@ -58,13 +54,13 @@ export class Journal {
     if (this.#folder) this.#load(this.#folder)
   }
 
-  /** Why nothing is kept on disk at present; null when it is. */
+  /** Why nothing is kept on disk now; null when it is. */
   get fault(): string | null {
     this.#noticeStuckDisk()
     return this.#fault
   }
 
-  /** Files that were set aside because they could not be read in full. */
+  /** Files set aside because they could not be read in full. */
   get corrupt(): readonly string[] {
     return this.#corrupt
   }
@@ -77,7 +73,7 @@ export class Journal {
     return this.#table.get(key)
   }
 
-  /** The value is written as it is at the next commit, so an object may be changed after it was set if it is set again. */
+  /** Written as it is at the next commit: an object that changes after set() must be set again. */
   set(key: string, value: unknown): void {
     this.#table.set(key, value)
     this.#dirty.add(key)
@@ -91,23 +87,23 @@ export class Journal {
     return this.#dirty.size > 0
   }
 
-  /** A commit is wanted also while nothing happens: to notice a disk or a folder that is free again, or to show that we live. */
+  /** A commit is due even when nothing changed: to retry a disk or folder, or to renew the lock. */
   get isDue(): boolean {
     return this.fault !== null || this.#folder?.isBeatDue === true
   }
 
-  /** Whether something was set that has not been handed to the system, or is not known to be on the disk. */
+  /** Whether anything that was set is not known to be on disk. */
   get isPending(): boolean {
     return this.#dirty.size > 0 || this.#isUnsynced
   }
 
-  /** Hands what was set to the system, as one line, in a moment: that outlives a kill of this process. A fault is kept for commit(). */
+  /** Hands what was set to the system as one line, without waiting: it survives a kill. An error shows at commit(). */
   write(): void {
     if (this.#dirty.size === 0 || this.#closed || !this.#file?.isOpen || this.fault !== null) return
     this.#append(this.#file)
   }
 
-  /** True when everything set before is on the disk; false when the disk does not take it (see `fault`), or there is none. */
+  /** True: everything set so far is on disk. False: the disk cannot be written (see `fault`), or there is none. */
   async commit(limitMs = STUCK_MS): Promise<boolean> {
     if (this.#noticeStuckDisk()) return false
     try {
@@ -124,7 +120,7 @@ export class Journal {
     this.#closed = true
     if (this.#file === null) return
     if (!isKept && !this.#folder?.isLockedOut)
-      this.#options.log.error({ dir: this.#options.dir }, `what became of the alerts lately could not be written: ${this.#fault}`)
+      this.#options.log.error({ dir: this.#options.dir }, `the latest changes of the alerts could not be written: ${this.#fault}`)
     try {
       await patiently(() => this.#leave(), STUCK_AT_END_MS)
     } catch (error) {
@@ -139,7 +135,7 @@ export class Journal {
 
   #commit(): Promise<boolean> {
     if (this.#writing) {
-      // What was set while a write is under way needs one more, and one is enough for all who wait.
+      // What was set during a write needs one more write; one is enough for all who wait.
       this.#next ??= this.#writing.then(() => {
         this.#next = null
         return this.#start()
@@ -174,7 +170,7 @@ export class Journal {
         if (file.bytes > Math.max(REWRITE_BYTES, 3 * this.#liveBytes)) await this.#rewrite(file)
         else await file.sync()
       }
-      // A line that was not taken meanwhile, or a disk that took too long: it is written anew first.
+      // A line failed in the meantime, or the disk took too long: rewrite everything first.
       if (this.#faults > faultsBefore) return false
       this.#succeeded()
       return true
@@ -190,7 +186,7 @@ export class Journal {
     const changes: Change[] = keys.map((key) => (this.#table.has(key) ? [key, this.#table.get(key)] : [key]))
     this.#dirty.clear()
     this.#isUnsynced = true
-    // After a fault everything is written anew, so that nothing of this line is lost with it.
+    // After a fault everything is rewritten, so nothing of this line is lost.
     file.append(encodeLine(changes)).catch((error: unknown) => this.#failed(error as Error))
   }
 
@@ -200,7 +196,7 @@ export class Journal {
     this.#liveBytes = content.length
   }
 
-  /** One entry a line, so that damage costs one entry. */
+  /** One entry per line, so that damage costs one entry. */
   #everything(): string {
     const lines = [encodeLine([['format', FORMAT]])]
     for (const [key, value] of this.#table) lines.push(encodeLine([[key, value]]))
@@ -228,7 +224,7 @@ export class Journal {
     else if (damaged > 0) this.#damage = `${damaged} of its lines cannot be read`
   }
 
-  /** The folder could not be used at the start; what is found there now is from before and was never read. */
+  /** The folder could not be used at the start, so a file found there now was never read. */
   async #enterLate(folder: JournalFolder): Promise<void> {
     const reason = await folder.enter()
     if (reason !== null && (await isFile(join(folder.dir, FILE)))) this.#damage = reason
@@ -250,11 +246,11 @@ export class Journal {
     this.#corrupt.push(name)
     this.#options.log.error(
       { file: join(dir, name), kept: this.#table.size },
-      `the journal of the alerts cannot be used as it is: ${reason}; it is set aside as ${name}, and ${this.#table.size} entries were kept`,
+      `the alert journal is damaged: ${reason}; it was set aside as ${name}, and ${this.#table.size} entries were kept`,
     )
   }
 
-  /** True while the disk does not answer; then nothing more is sent after it, and all is kept in memory. */
+  /** True while the disk does not answer: then nothing is written, and everything stays in memory. */
   #noticeStuckDisk(): boolean {
     const fault = this.#file === null || this.#closed ? null : (journalLane.stuck() ?? logLane.stuck())
     if (fault !== null && !(this.#fault !== null && this.#isStuck)) this.#failed(fault)
@@ -268,7 +264,7 @@ export class Journal {
     if (this.#fault === null)
       this.#options.log.error(
         { err: error, dir: this.#options.dir },
-        `alerts cannot be kept on disk: ${error.message}; they are delivered from memory, and a restart would lose those that wait`,
+        `alerts cannot be kept on disk: ${error.message}; they are delivered from memory, and a restart would lose those that are waiting`,
       )
     this.#fault = error.message
   }

@@ -13,11 +13,11 @@ export interface Matcher {
   readonly value: string
 }
 
-/** What an alert is about, with the names a GPU goes by. */
+/** What an alert is about, with every name of its GPU. */
 export interface MatchSubject {
   readonly finding: Finding
   readonly gpuLabel: string | null
-  /** Whose it is, where the finding itself does not say. */
+  /** The owner, where the finding itself does not say. */
   readonly user?: string | null
 }
 
@@ -29,19 +29,19 @@ export function parseMatcher(text: string): Matcher {
   return checkMatcher({ name: parts[1] ?? '', operator: parts[2] ?? '', value: (parts[3] ?? '').replace(/^"(.*)"$/, '$1') })
 }
 
-/** Anything from outside → a Matcher, or a Failure that says what is wrong. */
+/** Turns any input into a Matcher, or throws a Failure that says what is wrong. */
 export function checkMatcher(given: { readonly name: string; readonly operator: string; readonly value: string }): Matcher {
   const name = MATCHER_NAMES.find((known) => known === given.name)
-  if (!name) throw wrong(`there is nothing named "${given.name}" to match; there are ${MATCHER_NAMES.join(', ')}`)
+  if (!name) throw wrong(`"${given.name}" cannot be matched; expected one of ${MATCHER_NAMES.join(', ')}`)
   const operator = MATCHER_OPERATORS.find((known) => known === given.operator)
-  if (!operator) throw wrong(`"${given.operator}" is not an operator of a matcher; there are ${MATCHER_OPERATORS.join(' ')}`)
+  if (!operator) throw wrong(`"${given.operator}" is not an operator; expected one of ${MATCHER_OPERATORS.join(' ')}`)
   if (typeof given.value !== 'string' || given.value.length > LONGEST_VALUE)
-    throw wrong(`the value of the matcher for ${name} has to be text of at most ${LONGEST_VALUE} characters`)
+    throw wrong(`the value for ${name} must be text of at most ${LONGEST_VALUE} characters`)
   if (operator === '=~') pattern(given.value)
   return { name, operator, value: given.value }
 }
 
-/** True when every matcher agrees; no matchers match nothing, so that an empty silence silences nobody. */
+/** True when every matcher agrees. An empty list matches nothing, so that an empty silence silences nothing. */
 export function matchesAll(matchers: readonly Matcher[], subject: MatchSubject): boolean {
   return matchers.length > 0 && matchers.every((matcher) => matches(matcher, subject))
 }
@@ -60,7 +60,7 @@ function matches({ name, operator, value }: Matcher, subject: MatchSubject): boo
   }
 }
 
-/** Several, because a GPU goes by its index, its label and its identity. Unknown is the empty text. */
+/** Several, because a GPU has an index, a label and an identity. Unknown is the empty text. */
 export function valuesOf(name: MatcherName, { finding, gpuLabel, user = null }: MatchSubject): readonly string[] {
   const { subject } = finding
   switch (name) {
@@ -83,7 +83,7 @@ function gpuNames({ gpu, gpuIndex }: Finding['subject'], label: string | null): 
 
 const patterns = new Map<string, RegExp>()
 
-/** Patterns come from people over the API and run on every alert: those that can take for ever are refused, not timed. */
+/** Patterns come over the API and run on every alert: those that can take forever are refused, not timed. */
 function pattern(text: string): RegExp {
   const known = patterns.get(text)
   if (known) return known

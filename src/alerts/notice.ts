@@ -7,34 +7,33 @@ export interface Notice {
   readonly alert: Alert
   readonly severity: Severity
   readonly simulated: boolean
-  /** Address of the person whose process it is. */
+  /** Address of the owner of the process. */
   readonly owner: string | null
-  /** When it was put here. */
   readonly at: number
   readonly queuedMs: number
   /** Does not wait for others. */
   readonly urgent: boolean
-  /** Kept back by quiet hours: goes out with the others that were. */
+  /** Held back by quiet hours: sent with the others that were. */
   readonly held: boolean
-  /** The conversation it continues; null begins one. */
+  /** The thread that it continues; null starts one. */
   readonly thread: string | null
 }
 
-/** A message on its way: the same over all tries, unless a trouble in it clears meanwhile. */
+/** A message on its way: the same for every attempt, unless a problem in it clears in the meantime. */
 export interface SpooledMessage {
   readonly message: Omit<AlertMessage, 'delayedMs'>
   readonly queuedMs: number
-  /** Tries that failed. */
+  /** Failed attempts. */
   attempts: number
   nextMs: number
   lastReason: string | null
-  /** How often its content was changed since it was made. */
+  /** How often its content changed since it was made. */
   revision: number
 }
 
-/** What a channel was told of a trouble last. */
+/** What a channel last reported of a problem. */
 export interface Told {
-  /** False: it was refused, too old, or one of "N more". */
+  /** False: refused, too old, or one of "N more". */
   readonly sent: boolean
   readonly ms: number
   readonly severity: Severity

@@ -1,7 +1,4 @@
-/**
- * Time that was really lived through, made from clock readings. The clock of a machine jumps: forwards, and an hour of waiting
- * would seem to be over; backwards, and nothing would ever be due. A step counts for a minute at most, a step back for nothing.
- */
+/** Time that really passed, from a clock that may jump: one step counts for a minute at most, a step back for nothing. */
 const LONGEST_STEP_MS = 60_000
 
 export interface ObservedTimeState {
@@ -17,7 +14,7 @@ export class ObservedTime {
     return this.#ms
   }
 
-  /** Several sources report in turn, each with its own small delay: a little back is not a jump and must not be counted twice. */
+  /** Several sources report in turn, each with a small delay: a little back is not a jump and must not count twice. */
   advance(at: number): number {
     if (this.#lastAt === null || at < this.#lastAt - LONGEST_STEP_MS) this.#lastAt = at
     else if (at > this.#lastAt) {
@@ -37,7 +34,7 @@ export class ObservedTime {
   }
 }
 
-/** The time of events, which goes on when none comes: a recording's from where it is, the live one's with the clock. */
+/** The time of events. It continues when none comes: in a recording from where it is, live with the clock. */
 export class EventTime {
   #last: { readonly at: number; readonly arrivedMs: number } | null = null
 

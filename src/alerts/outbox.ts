@@ -92,7 +92,7 @@ export class Outbox {
           return seriesFor(alert, charts.get(alert.finding.detector) ?? [], { history, info, courses }, eventTime())
         } catch (error) {
           // A message without its chart is better than none.
-          if (!this.#hasChartFailed) log.error({ err: error }, 'the chart of an alert could not be made; messages go out without')
+          if (!this.#hasChartFailed) log.error({ err: error }, 'the chart of an alert could not be drawn; messages are sent without it')
           this.#hasChartFailed = true
           return null
         }
@@ -110,7 +110,7 @@ export class Outbox {
     if (waiting > 0)
       alerts.log.warn(
         { channels: names, waiting },
-        `${waiting} alerts were waiting for channels that are no longer configured (${names.join(', ')}) and are dropped`,
+        `${waiting} alerts were waiting for channels that are no longer configured (${names.join(', ')}) and were dropped`,
       )
   }
 }

@@ -4,10 +4,10 @@ import type { AlertRecord } from './alert-record.ts'
 import type { Journal } from './journal.ts'
 
 export interface PastRange {
-  /** Epoch milliseconds: those that were there at some time from here on. */
+  /** Epoch milliseconds: those that were firing at or after this time. */
   readonly from?: number | undefined
   readonly to?: number | undefined
-  /** The newest so many. */
+  /** How many of the newest. */
   readonly limit?: number | undefined
 }
 
@@ -21,7 +21,7 @@ export class PastAlerts {
 
   constructor(journal: Journal) {
     this.#journal = journal
-    // A journal of an earlier version does not know when the trouble began.
+    // A journal of an earlier version does not say when the problem began.
     this.#kept = journal.entries(PREFIX).map(([key, value]) => {
       const past = value as PastAlert
       return { key, past: { ...past, since: past.since ?? past.firedAt } }
@@ -44,7 +44,6 @@ export class PastAlerts {
     if (old) this.#journal.delete(old.key)
   }
 
-  /** Newest first. */
   list({ from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, limit = KEPT }: PastRange = {}): readonly PastAlert[] {
     return this.#kept
       .map(({ past }) => past)

@@ -1,9 +1,9 @@
-/** Who hears of what: an alert goes to the channels of every route that fits it. */
+/** Which channels get an alert: those of every route that fits it. */
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Severity } from '../core/model.ts'
 import { type MatchSubject, valuesOf } from './matcher.ts'
 
-/** A field that is not given fits everything, except severity: without it, from warning on. */
+/** A field that is not given fits everything, except severity: without it, warning and critical. */
 export interface Route {
   readonly channels: readonly string[]
   readonly severity?: readonly Severity[] | undefined
@@ -16,7 +16,7 @@ export interface Route {
 const FIELDS = ['severity', 'detector', 'gpu', 'user'] as const
 const USUAL: readonly Severity[] = ['warning', 'critical']
 
-/** Refuses a route to a channel that does not exist, by name: it would be a message that nobody gets. */
+/** Refuses a route to a channel that does not exist: nobody would get the message. */
 export function checkRoutes(routes: readonly Route[], channels: ReadonlySet<string>): void {
   routes.forEach((route, index) => {
     for (const name of route.channels)
@@ -25,13 +25,13 @@ export function checkRoutes(routes: readonly Route[], channels: ReadonlySet<stri
           exitCode: EXIT.usage,
           hint:
             channels.size === 0
-              ? 'No channel is configured at all: configure it, or remove the route.'
-              : `Channels that are configured: ${[...channels].join(', ')}.`,
+              ? 'No channel is configured: configure one, or remove the route.'
+              : `Configured channels: ${[...channels].join(', ')}.`,
         })
   })
 }
 
-/** Names of the channels that hear of it. Without any routes all of them do, from warning on. */
+/** Names of the channels that get it. Without any routes all of them do, for warning and critical. */
 export function channelsFor(routes: readonly Route[], channels: Iterable<string>, subject: MatchSubject): ReadonlySet<string> {
   if (routes.length === 0) return new Set(USUAL.includes(subject.finding.severity) ? channels : [])
   return new Set(routes.filter((route) => fits(route, subject)).flatMap((route) => route.channels))

@@ -90,7 +90,7 @@ describe('alerts that an earlier version made by itself', () => {
     expect(world.channel.got[0]?.alerts[0]?.finding.message).toMatch(/^No longer watched since gpuwarden was restarted: /)
   })
 
-  it('are the same alerts when their detectors see the trouble again, and end when they do not', async () => {
+  it('are the same alerts when their detectors see the problem again, and end when they do not', async () => {
     const world = pretendWorld({ dir: await journal(), at: NOON + HOUR })
     world.say('disk|host=box', { detector: 'disk' })
     await world.pass(50 * MINUTE)

@@ -8,7 +8,7 @@ export interface RuleOptions {
   readonly for_seconds?: number | undefined
   readonly keep_firing_seconds?: number | undefined
   readonly severity?: Severity | undefined
-  /** Where the rule is about a level; its detector takes them. */
+  /** For rules about a level; the detector takes them. */
   readonly threshold?: number | undefined
   readonly clear?: number | undefined
 }
@@ -17,15 +17,14 @@ export type RuleChoice = boolean | RuleOptions
 
 interface Rule {
   readonly detector: string
-  /** Only of findings whose fingerprint begins with the detector and this; null: of all. */
+  /** Only for findings whose fingerprint begins with the detector and this; null: for all. */
   readonly part: string | null
-  /** It has a threshold: what that is, in words. */
+  /** What the threshold is, in words; null: there is none. */
   readonly level: string | null
 }
 
 const about = (detector: string, level: string | null = null): Rule => ({ detector, part: null, level })
 
-/** Rules by the names under which they are configured. */
 export const RULES = {
   temperature: about('thermal'),
   throttle: about('throttle'),
@@ -51,7 +50,6 @@ export interface RuleSettings {
   readonly ignored: readonly string[]
 }
 
-/** The rules as configured. */
 export class Rules {
   readonly #settings: RuleSettings
   readonly #ignored: ReadonlySet<string>
@@ -63,7 +61,7 @@ export class Rules {
     this.#detectors = new Map(detectors.map((detector) => [detector.name, detector]))
   }
 
-  /** The finding as it concerns people; null: no alert is wanted. The end of a trouble always passes. */
+  /** The finding with its alert severity; null: no alert is wanted. The end of a problem always passes. */
   admit(finding: Finding): Finding | null {
     const choice = this.#choice(finding)
     if (finding.state === 'active' && (choice === false || this.#ignored.has(finding.detector))) return null
@@ -72,7 +70,6 @@ export class Rules {
     return severity === finding.severity ? finding : { ...finding, severity }
   }
 
-  /** A bound function, to be handed to the engine. */
   readonly patienceOf = (finding: Finding): Patience => {
     const options = optionsOf(this.#choice(finding))
     return {
@@ -81,7 +78,7 @@ export class Rules {
     }
   }
 
-  /** Whether findings of this detector can come; all can where it is not known which detectors run. */
+  /** Whether this detector runs; true where it is not known which do. */
   readonly isWatched = (detector: string): boolean => this.#detectors.size === 0 || this.#detectors.has(detector)
 
   #choice({ detector, fingerprint }: Finding): RuleChoice {

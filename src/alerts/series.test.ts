@@ -170,7 +170,7 @@ describe('the chart of an alert about a run', () => {
     expect(at.length).toBeLessThanOrEqual(120)
   })
 
-  it('is not there for other troubles, unknown runs, or a single step', () => {
+  it('is not there for other problems, unknown runs, or a single step', () => {
     const courses = new StepCourses()
     courses.accept([stepOf(0)])
     expect(stepSeriesFor(runAlert('loss_spike'), courses, NOON)).toBe(null)

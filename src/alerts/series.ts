@@ -5,7 +5,7 @@ import type { History } from '../core/kinds.ts'
 import type { GpuField, GpuInfo, Reading } from '../core/model.ts'
 import type { CoursePoints, StepCourses } from './step-courses.ts'
 
-/** Where the figures come from. */
+/** Where the numbers come from. */
 export interface ChartData {
   readonly history: History | undefined
   readonly info: GpuInfo | undefined
@@ -18,7 +18,7 @@ const POINTS = 120
 const FEW_POINTS = 20
 const CLOSER_MS = [10 * 60_000, 3 * 60_000, 60_000]
 
-/** The first chart of its detector that there are figures for; null: there is nothing to draw. `info`: of the GPU that it is about. */
+/** The first chart of its detector with data; null: there is nothing to draw. `info`: of the GPU that it is about. */
 export function seriesFor(alert: Alert, charts: readonly DetectorChart[], data: ChartData, now: number): AlertSeries | null {
   for (const chart of charts) {
     const points = chart.of === 'gpu' ? gpuPoints(alert, chart.field, data, now) : stepPoints(alert, chart.field, data.courses, now)
@@ -36,7 +36,7 @@ function stepPoints(alert: Alert, field: StepField, courses: StepCourses, now: n
   return peaks(courses.points(run, rank, field, from, to))
 }
 
-/** The worst of so many steps each: a spike of a single step is what the chart is for. */
+/** The worst of every few steps: the chart must show a spike of a single step. */
 function peaks({ at, values }: CoursePoints): CoursePoints {
   const every = Math.ceil(at.length / POINTS)
   if (every <= 1) return { at, values }
@@ -56,7 +56,7 @@ function spanOf(alert: Alert, now: number): { readonly from: number; readonly to
   return { from: Math.max(Math.min(alert.finding.since, alert.firedAt) - BEFORE_MS, to - LONGEST_MS), to }
 }
 
-/** Of the GPU by identity or else by number: a run knows only the number of its GPU. */
+/** The GPU by identity, else by number: a run knows only the number of its GPU. */
 function gpuPoints(alert: Alert, field: GpuField, { history, info }: ChartData, now: number): CoursePoints | null {
   const gpu = alert.finding.subject.gpu ?? info?.id ?? null
   if (history === undefined || gpu === null) return null
@@ -67,7 +67,7 @@ function gpuPoints(alert: Alert, field: GpuField, { history, info }: ChartData, 
     return { at, values, known: values.filter((value) => value !== null).length }
   }
   let best = look(from, Math.max(1000, Math.ceil((to - from) / POINTS / 1000) * 1000))
-  // What has not been watched for long, or is over quickly, has the more to show the closer one looks.
+  // A short problem, or one watched only briefly, shows more at a closer look.
   for (const spanMs of CLOSER_MS) {
     if (best.known >= FEW_POINTS) break
     const closer = look(Math.max(from, Math.min(to, now) - spanMs), null)
@@ -76,7 +76,7 @@ function gpuPoints(alert: Alert, field: GpuField, { history, info }: ChartData, 
   return { at: best.at, values: best.values }
 }
 
-/** A history may answer finer than it was asked; a mail need not be. What was not watched yet is no part of it. */
+/** A history may answer finer than asked; a mail need not be. Time before the watch began is left out. */
 function thinned(at: readonly Reading[], values: readonly Reading[]): [number[], Reading[]] {
   const isKnown = (value: Reading | undefined) => value !== null && value !== undefined
   const [first, last] = [values.findIndex(isKnown), values.findLastIndex(isKnown)]

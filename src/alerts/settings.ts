@@ -1,4 +1,4 @@
-/** What of the alerts can be configured. Lists and maps come from the file, or as JSON text from a variable. */
+/** The settings of the alerts. Lists and maps come from the file, or as JSON text from a variable. */
 import { z } from 'zod'
 import { type Setting, type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { MaintenanceWindow } from './dispatch.ts'
@@ -52,7 +52,7 @@ const web = z
   .string()
   .refine((text) => /^https?:\/\/\S+$/.test(text) && URL.canParse(text), 'expected an address that begins with http:// or https://')
 
-/** The message of a fault names the place inside the value: `[1].channels: names no channel`. */
+/** An error message names the place inside the value: `[1].channels: names no channel`. */
 function named<T>(schema: z.ZodType): z.ZodType<T> {
   const outer = z.unknown().transform((given, context) => {
     const result = schema.safeParse(typeof given === 'string' ? parsedText(given) : given)
@@ -64,7 +64,7 @@ function named<T>(schema: z.ZodType): z.ZodType<T> {
 }
 
 function wordsOf(issue: z.core.$ZodIssue): string {
-  // Of the choices of a union, the one that is an object says what is wrong inside it.
+  // Of the choices of a union, the object says what is wrong inside it.
   const inner = issue.code === 'invalid_union' ? issue.errors.at(-1)?.[0] : undefined
   if (inner && (inner.path.length > 0 || inner.code === 'unrecognized_keys'))
     return wordsOf({ ...inner, path: [...issue.path, ...inner.path] })
@@ -121,7 +121,7 @@ export const alertSettings = {
   'alerts.group_seconds': setting<number>({
     schema: z.number().min(0).max(3600),
     default: 30,
-    help: 'how long an alert waits for others to share a message with; a critical one does not wait',
+    help: 'how long an alert waits for others to share a message; a critical one does not wait',
   }),
   'alerts.keep_firing_seconds': setting<number>({
     schema: z.number().min(0).max(86_400),

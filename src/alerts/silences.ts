@@ -1,4 +1,4 @@
-/** Silences: what people do not want to hear of for a while, and why. */
+/** Silences: what people do not want to be notified of for a while, and why. */
 import { randomBytes } from 'node:crypto'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Journal } from './journal.ts'
@@ -34,9 +34,9 @@ export class Silences {
   add(matchers: readonly Matcher[], until: number, comment: string, by: string): Silence {
     const now = this.#now()
     if (matchers.length === 0) throw wrong('a silence needs at least one matcher, such as gpu=0')
-    if (!Number.isFinite(until) || until <= now) throw wrong('a silence has to end in the future')
+    if (!Number.isFinite(until) || until <= now) throw wrong('a silence must end in the future')
     this.sweep()
-    if (this.#silences.size >= MOST) throw wrong(`there are ${MOST} silences already: end some of them first`)
+    if (this.#silences.size >= MOST) throw wrong(`there are already ${MOST} silences: end some of them first`)
     const silence: Silence = {
       id: randomBytes(6).toString('hex'),
       matchers,
@@ -50,7 +50,6 @@ export class Silences {
     return silence
   }
 
-  /** False: there is no such silence. */
   remove(id: string): boolean {
     this.#journal.delete(PREFIX + id)
     return this.#silences.delete(id)
@@ -68,7 +67,7 @@ export class Silences {
     return null
   }
 
-  /** Forgets those that are over. */
+  /** Forgets those that have ended. */
   sweep(): void {
     const now = this.#now()
     for (const silence of this.#silences.values()) if (silence.until <= now) this.remove(silence.id)

@@ -16,14 +16,14 @@ export interface CoursePoints {
 }
 
 export class StepCourses {
-  /** The run that was heard of longest ago is first. */
+  /** The run heard from longest ago is first. */
   readonly #runs = new BoundedMap<string, Map<number, Course>>(MOST_RUNS, { isRenewed: true })
 
   accept(steps: readonly TrainingStep[]): void {
     for (const step of steps) this.#course(step)?.push(step)
   }
 
-  /** Of one rank; without a rank, of the lowest that is known. */
+  /** Of one rank; without a rank, of the lowest known. */
   points(run: string, rank: number | null, field: StepField, from: number, to: number): CoursePoints {
     const ranks = this.#runs.get(run)
     const course = ranks?.get(rank ?? Math.min(...ranks.keys()))
@@ -41,7 +41,7 @@ export class StepCourses {
   }
 }
 
-/** The last steps one by one, and the whole run in strides that double whenever it has become too long: of each stride the worst. */
+/** The last steps one by one, and the whole run in strides that double when it gets too long: of each stride the worst. */
 class Course {
   readonly #recent = new Points(RECENT_POINTS)
   readonly #whole = new Points(WHOLE_POINTS)
@@ -70,7 +70,7 @@ class Course {
   }
 }
 
-/** Columns of so many points; NaN stands for what is not known, or is no number. */
+/** Columns of points; NaN: not known, or not a number. */
 class Points {
   readonly #at: Float64Array
   readonly #columns: Readonly<Record<StepField, Float64Array>>
@@ -93,7 +93,7 @@ class Points {
     const before = this.#length === 0 ? Number.NaN : (this.#at[this.#length - 1] ?? Number.NaN)
     this.#at[this.#length] = step.at
     for (const field of FIELDS) this.#columns[field][this.#length] = finite(step[field])
-    // Who does not say how long a step took says when it was done.
+    // Without a step time, the time between two steps counts.
     if (step.stepSeconds === null) this.#columns.stepSeconds[this.#length] = step.at > before ? (step.at - before) / 1000 : Number.NaN
     this.#length++
   }

@@ -1,6 +1,6 @@
-/** When to sweep: with the samples while they come often enough, so that it costs no wake-up of its own; by a timer otherwise. */
+/** When to sweep: with the samples while they come often enough, which costs no extra wake-up; else by a timer. */
 
-/** Looked at this seldom whether samples have stopped coming, in lengths of a sweep. */
+/** How many sweep intervals pass between checks whether samples still come. */
 const SELDOM = 5
 const SLACK = 0.1
 
@@ -19,7 +19,7 @@ export class SweepClock {
     this.#timer = this.#start(everyMs)
   }
 
-  /** A sample has come. What is concluded from it comes before the sweep. */
+  /** A sample has come. Its findings come before the sweep. */
   noteTick(): void {
     const now = performance.now()
     const isOften = now - this.#tickMs <= (1 + 2 * SLACK) * this.#everyMs
@@ -31,7 +31,7 @@ export class SweepClock {
     if (isOften !== this.#isLed) this.#follow(isOften)
   }
 
-  /** Something is the matter with a source: do not count on its samples. */
+  /** A source has a problem: do not count on its samples. */
   hurry(): void {
     this.#tickMs = Number.NEGATIVE_INFINITY
     if (this.#isLed) this.#follow(false)

@@ -4,7 +4,6 @@ import type { AlertsOptions } from './alerts-api.ts'
 import { linksFor } from './composer.ts'
 import { deliver } from './courier.ts'
 
-/** Sends one to a channel by its name, at once. */
 export async function sendTest(channel: string, options: AlertsOptions, signal: AbortSignal): Promise<Delivery> {
   const { channels, state, now, settings, deliveryTimeoutMs = 60_000 } = options
   const found = channels.get(channel)
@@ -13,7 +12,7 @@ export async function sendTest(channel: string, options: AlertsOptions, signal: 
   return await deliver(found, testMessage(state.hostname, now(), settings['alerts.dashboard_url']), deliveryTimeoutMs, signal)
 }
 
-/** What `alerts test` sends: plainly a test, with everything in it that a real one has. */
+/** What `alerts test` sends: clearly a test, with everything a real message has. */
 export function testMessage(host: string, now: number, webUiUrl: string | null): AlertMessage {
   const id = `test-${randomBytes(8).toString('hex')}`
   return {
@@ -40,7 +39,7 @@ export function testMessage(host: string, now: number, webUiUrl: string | null):
           message: 'This is a test of gpuwarden. Nothing is wrong: alerts arrive here.',
           evidence: { test: true },
           confidence: 1,
-          advice: ['Nothing has to be done.'],
+          advice: ['There is nothing to do.'],
           predictedAt: null,
           predictedEarliestAt: null,
           predictedLatestAt: null,

@@ -1,8 +1,8 @@
-/** Spans of local time in which people do not want to be disturbed, or in which trouble is expected. */
+/** Spans of local time in which people do not want to be disturbed, or in which problems are expected. */
 export const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
 export type Weekday = (typeof WEEKDAYS)[number]
 
-/** Every week: on these days (all when not given), from one time of day to another; past midnight when `to` is not after `from`. */
+/** Every week on these days (all when not given), from one time of day to another; past midnight when `to` is not after `from`. */
 export interface WeeklyWindow {
   readonly days?: readonly Weekday[] | undefined
   /** `22:00` */
@@ -10,7 +10,7 @@ export interface WeeklyWindow {
   readonly to: string
 }
 
-/** Once: from one moment to another, as ISO times. */
+/** Once, from one moment to another, as ISO times. */
 export interface SingleWindow {
   readonly start: string
   readonly end: string
@@ -18,7 +18,7 @@ export interface SingleWindow {
 
 export type TimeWindow = WeeklyWindow | SingleWindow
 
-/** Daylight saving is the machine's: 02:30 that comes twice is in the window twice, one that never comes is not. */
+/** Daylight saving is the machine's: a 02:30 that comes twice is in the window twice, one that never comes is not. */
 export function isInWindow(window: TimeWindow, at: number): boolean {
   if ('start' in window) return at >= Date.parse(window.start) && at < Date.parse(window.end)
   const local = new Date(at)

@@ -1,4 +1,4 @@
-/** Prometheus Alertmanager, API v2. It groups, silences and routes by labels, so these are what never changes while the trouble lasts. */
+/** Prometheus Alertmanager, API v2. It groups, silences and routes by labels, so labels never change while a problem lasts. */
 import { z } from 'zod'
 import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import type { Severity } from '../core/model.ts'
@@ -10,12 +10,12 @@ import { oneLine, safeLink } from './plain-text.ts'
 import { redactor, secretsOfUrl } from './secrets.ts'
 
 const schema = z.strictObject({
-  /** Of the Alertmanager itself; /api/v2/alerts is added. */
+  /** The Alertmanager's base address; /api/v2/alerts is added. */
   url: webAddress,
   token: secretText.optional(),
   user: z.string().min(1).optional(),
   password: secretText.optional(),
-  /** A firing alert that is not repeated ends by itself after this many hours; longer than the repeat interval. */
+  /** A firing alert that is not repeated ends after this many hours; longer than the repeat interval. */
   hold_hours: z.number().positive().max(8760).default(24),
   labels: z.record(z.string().regex(/^[a-zA-Z_]\w*$/, 'expected letters, digits and _'), z.string()).default({}),
 })
@@ -59,7 +59,7 @@ export function alertmanagerAlerts(message: AlertMessage, holdMs: number, extra:
     const labels = { ...common, ...identityOf(alert) }
     const annotations = annotationsOf(alert, message)
     const endsAt = endOf(alert, message.at, holdMs)
-    // The severity is a label, hence part of the identity: when it changed, the alert under the former one has to end.
+    // The severity is a label, hence part of the identity: when it changed, the alert with the old one must end.
     return SEVERITIES.filter((severity) => severity === alert.finding.severity || !message.isFirst).map((severity) => {
       const ends = severity === alert.finding.severity ? endsAt : Math.min(endsAt, message.at)
       return {
@@ -73,12 +73,12 @@ export function alertmanagerAlerts(message: AlertMessage, holdMs: number, extra:
   })
 }
 
-/** Alertmanager tells nobody of an alert that it first sees when it is over, so a late one stays long enough to be told of. */
+/** Alertmanager notifies nobody of an alert that is over when it first sees it, so a late one stays active for a while. */
 function endOf({ status, resolvedAt }: Alert, now: number, holdMs: number): number {
   return status === 'late' ? now + LATE_MS : status === 'resolved' ? (resolvedAt ?? now) : now + holdMs
 }
 
-/** Owner and GPU index may become known later: they are annotations. */
+/** Owner and GPU index may become known later, so they are annotations. */
 function identityOf({ finding }: Alert): Record<string, string> {
   const { subject, detector } = finding
   const labels: [string, string | number | null][] = [

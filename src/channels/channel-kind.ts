@@ -3,21 +3,20 @@ import type { z } from 'zod'
 import type { Channel } from '../core/alert-contract.ts'
 import { resolveReferences } from './secrets.ts'
 
-/** What channels may know of their surroundings. */
 export interface ChannelEnv {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Folder of the alerts' state: keys and subscriptions of web push lie there. */
+  /** Folder of the alerts' state, with the keys and subscriptions of web push. */
   readonly stateDir: string
-  /** Another limit for one delivery, for tests; each kind has a sensible one. */
+  /** Another time limit for one delivery, for tests. */
   readonly timeoutMs?: number
 }
 
 export interface ChannelKind {
   readonly name: string
   readonly schema: z.ZodType<object>
-  /** What the configuration file has to say, where the rest comes from elsewhere. */
+  /** What the configuration file must say, where the rest comes from elsewhere. */
   readonly written: z.ZodType<object>
-  /** `options` as they were written; throws with the option's name when they are not valid. */
+  /** `options` as written; throws with the option's name when they are not valid. */
   open(name: string, options: unknown, env: ChannelEnv): Channel
 }
 

@@ -62,7 +62,7 @@ describe('command', () => {
     const pidFile = join(dir, 'grandchild')
     const path = script(`sleep 600 & echo $! > ${pidFile}\nwait`)
     const delivery = await command.open('c', { command: [path] }, { ...env, timeoutMs: 1500 }).deliver(message, stop)
-    expect(delivery).toMatchObject({ ok: false, retry: true, reason: expect.stringContaining('not finished within 1.5 s') })
+    expect(delivery).toMatchObject({ ok: false, retry: true, reason: expect.stringContaining('it did not finish within 1.5 s') })
     const pid = readFileSync(pidFile, 'utf8').trim()
     await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false)
   })

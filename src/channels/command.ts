@@ -1,4 +1,4 @@
-/** A program of one's own: never through a shell, the message as JSON on its standard input. */
+/** The user's own program: never through a shell, with the message as JSON on its standard input. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { z } from 'zod'
 import type { Delivery } from '../core/alert-contract.ts'
@@ -8,12 +8,12 @@ import { oneLine } from './plain-text.ts'
 import { type Redact, redactor } from './secrets.ts'
 
 const MOST_OUTPUT_CHARACTERS = 2000
-/** What sysexits.h and shells call hopeless: usage, bad data, no permission, bad configuration, cannot run, not found. */
+/** Exit codes that no retry changes (sysexits.h, shells): usage, bad data, no permission, bad configuration, cannot run, not found. */
 const HOPELESS = new Set([64, 65, 77, 78, 126, 127])
 const PASSED_ON = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']
 
 const schema = z.strictObject({
-  /** The program and its arguments, as they are: nothing in them is expanded. */
+  /** The program and its arguments; nothing in them is expanded. */
   command: z
     .array(z.string())
     .min(1, 'expected the program and its arguments as a list')
@@ -58,7 +58,7 @@ function outcomeOf(child: ChildProcess, { program, input, signal, limitMs, redac
       killGroup(child)
     }
     const onAbort = () => stop('cancelled')
-    const timer = setTimeout(() => stop(`not finished within ${limitMs / 1000} s`), limitMs)
+    const timer = setTimeout(() => stop(`it did not finish within ${limitMs / 1000} s`), limitMs)
     const finish = (delivery: Delivery) => {
       clearTimeout(timer)
       signal.removeEventListener('abort', onAbort)
@@ -72,7 +72,7 @@ function outcomeOf(child: ChildProcess, { program, input, signal, limitMs, redac
       finish({
         ok: false,
         retry: error.code === 'EAGAIN' || error.code === 'ENOMEM',
-        reason: oneLine(redact(`${program} was not started: ${error.message}`)),
+        reason: oneLine(redact(`${program} could not be started: ${error.message}`)),
       }),
     )
     child.on('exit', (code, killedBy) => {
@@ -89,13 +89,13 @@ function outcomeOf(child: ChildProcess, { program, input, signal, limitMs, redac
 
 function judge(program: string, code: number | null, killedBy: string | null, stopped: string | null, output: string): Delivery {
   const said = output === '' ? '' : `: ${output}`
-  if (stopped !== null) return { ok: false, retry: true, reason: `${program} was stopped, ${stopped}${said}` }
-  if (code === 0) return { ok: true, answer: `${program} ended with status 0${said}` }
+  if (stopped !== null) return { ok: false, retry: true, reason: `${program} was stopped: ${stopped}${said}` }
+  if (code === 0) return { ok: true, answer: `${program} exited with status 0${said}` }
   if (code === null) return { ok: false, retry: true, reason: `${program} was killed by ${killedBy}${said}` }
-  return { ok: false, retry: !HOPELESS.has(code), reason: `${program} ended with status ${code}${said}` }
+  return { ok: false, retry: !HOPELESS.has(code), reason: `${program} exited with status ${code}${said}` }
 }
 
-/** The program and whatever it started: it leads a group of its own. */
+/** The program and everything it started: it leads its own process group. */
 function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return
   try {

@@ -31,7 +31,7 @@ export function htmlOf(content: MessageContent, charts: ReadonlyMap<number, Inli
 ${content.notices.map(notice).join('\n')}
 ${content.alerts.map((alert, index) => card(alert, charts.get(index))).join('\n')}
 ${content.links.length > 0 ? `<tr><td style="padding:4px 0 12px">${content.links.map(button).join(' ')}</td></tr>` : ''}
-<tr><td style="padding:8px 2px;font-size:12px;${MUTED}">Sent by gpuwarden. Subjects begin with [gpuwarden]; headers X-Gpuwarden-* are made for filters.</td></tr>
+<tr><td style="padding:8px 2px;font-size:12px;${MUTED}">Sent by gpuwarden. To filter these mails, use the subject prefix [gpuwarden] or the X-Gpuwarden-* headers.</td></tr>
 </table>
 </body></html>
 `

@@ -24,7 +24,7 @@ function alertText(alert: AlertContent): string {
   return lines.join('\n')
 }
 
-/** The lines of one alert where there is little room: what, who and since when, the first figures, and the first advice. */
+/** One alert where there is little room: what, who, since when, the first figures, and the first advice. */
 export function shortLines(alert: AlertContent): string[] {
   const wanted = ['Process', 'Owner', 'Run', 'Since', 'Cleared', 'Expected']
   const facts = [...alert.where, ...alert.when].filter(({ label }) => wanted.includes(label))
@@ -36,7 +36,7 @@ export function shortLines(alert: AlertContent): string[] {
   ]
 }
 
-/** For a phone: no links (they have a place of their own there) and nothing past `most` characters. */
+/** For a phone: no links (those go into their own field) and at most `most` characters. */
 export function shortText(content: MessageContent, most: number): string {
   const several = content.alerts.length > 1
   const blocks = content.alerts.map((alert) =>

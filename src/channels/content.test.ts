@@ -51,11 +51,11 @@ describe('body', () => {
   })
 
   it('says that it is late, simulated, delayed or not all', () => {
-    expect(fullText(contentOf(late))).toMatch(/Delayed by 25 min[\s\S]*Cleared: .*after 15 min[\s\S]*fired and cleared while/)
+    expect(fullText(contentOf(late))).toMatch(/Delayed by 25 min[\s\S]*Cleared: .*after 15 min[\s\S]*fired and cleared before/)
     const many = fullText(contentOf(group))
     expect(many).toContain('SIMULATED')
-    expect(many).toContain('10 more alerts belong to this message')
-    expect(many).toContain('7 more held back')
+    expect(many).toContain('10 more alerts are not listed here')
+    expect(many).toContain('7 more alerts were held back')
   })
 
   it('gives no advice and no forecast for what is over', () => {

@@ -9,7 +9,7 @@ import { cut, oneLine, safeLink } from './plain-text.ts'
 export interface AlertContent {
   /** `CRITICAL`, `STILL CRITICAL`, `RESOLVED`, `LATE CRITICAL` */
   readonly word: string
-  /** What colours it: a resolved one is no longer bad. */
+  /** What colors it: a resolved one is no longer bad. */
   readonly tone: Severity | 'resolved'
   readonly detector: string
   readonly place: string
@@ -65,13 +65,14 @@ function toneOf(message: AlertMessage, alerts: readonly AlertContent[]): AlertCo
 function noticesOf(message: AlertMessage): string[] {
   const notices: string[] = []
   if (message.simulated) notices.push('SIMULATED: these figures come from a simulation or a recording, not from live hardware.')
-  if (message.kind === 'test') notices.push('This is a test: nothing is wrong. Alerts of this host will arrive like this.')
+  if (message.kind === 'test') notices.push('This is a test. Nothing is wrong. Alerts of this host will look like this.')
   if (message.kind === 'heartbeat')
-    notices.push(`gpuwarden on ${oneLine(message.host, 80)} is running. When these messages stop, look after it.`)
-  if (message.delayedMs >= 1000) notices.push(`Delayed by ${formatDuration(message.delayedMs)}: it could not be delivered earlier.`)
+    notices.push(`gpuwarden on ${oneLine(message.host, 80)} is running. If these messages stop, check that host.`)
+  if (message.delayedMs >= 1000)
+    notices.push(`Delayed by ${formatDuration(message.delayedMs)}: this message could not be delivered earlier.`)
   const unnamed = message.alerts.length - MOST_IN_DETAIL
-  if (unnamed > 0) notices.push(`${unnamed} more alerts belong to this message and are not listed.`)
-  if (message.suppressed > 0) notices.push(`${message.suppressed} more held back, so as not to flood you.`)
+  if (unnamed > 0) notices.push(`${unnamed} more alerts are not listed here.`)
+  if (message.suppressed > 0) notices.push(`${message.suppressed} more alerts were held back to limit the number of messages.`)
   return notices
 }
 
@@ -108,7 +109,7 @@ function placeOf({ gpuLabel, finding }: Alert): string {
   return finding.subject.run === null ? '' : `run ${oneLine(finding.subject.run, 60)}`
 }
 
-/** The command line is left out on purpose: people put passwords there. */
+/** Without the command line: people put passwords there. */
 function whereFacts({ finding, gpuLabel, gpuName, process }: Alert, message: AlertMessage): Fact[] {
   const { subject } = finding
   const info = process?.info ?? null
@@ -134,7 +135,7 @@ function whenFacts({ finding, firedAt, resolvedAt, status }: Alert, now: number)
   if (Math.abs(firedAt - finding.since) >= 1000) facts.push({ label: 'Alerted', value: moment(firedAt, now) })
   if (resolvedAt !== null)
     facts.push({ label: 'Cleared', value: `${moment(resolvedAt, now)}, after ${formatDuration(resolvedAt - finding.since)}` })
-  if (status === 'late') facts.push({ label: 'Note', value: 'it fired and cleared while messages could not be delivered' })
+  if (status === 'late') facts.push({ label: 'Note', value: 'it fired and cleared before this message could be delivered' })
   if (finding.predictedAt !== null && resolvedAt === null) {
     const { predictedEarliestAt: early, predictedLatestAt: late } = finding
     const range = early === null || late === null ? '' : `, at the earliest ${ahead(early, now)}, at the latest ${ahead(late, now)}`

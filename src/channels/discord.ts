@@ -15,7 +15,7 @@ export const discord = channelKind({
   create(name, { url }, { timeoutMs }) {
     const redact = redactor(secretsOfUrl(url))
     const address = new URL(url)
-    // Only then does Discord answer with what became of the message.
+    // Only then does Discord report what happened to the message.
     address.searchParams.set('wait', 'true')
     return {
       name,

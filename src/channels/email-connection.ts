@@ -1,4 +1,4 @@
-/** How to reach the mail server: which protection of the line, whether to log in, and a socket that can be cut off. */
+/** How to reach the mail server: which TLS mode, whether to log in, and a socket that can be aborted. */
 import { connect, isIP, type Socket } from 'node:net'
 import type { SMTPTransportOptions } from 'nodemailer/lib/smtp-transport'
 
@@ -14,10 +14,7 @@ export interface MailServer {
   readonly password: string | null
 }
 
-/**
- * 465 speaks TLS from the first byte; 587 must offer STARTTLS; elsewhere it is used where it is offered, unless a password is at stake:
- * that one crosses a network only under TLS, with a certificate that holds, or where `tls: none` was written on purpose.
- */
+/** A password crosses a network only under TLS with a valid certificate, or with `tls: none` set on purpose. Port 465 is always TLS. */
 export function lineOptions({ server, port, tls, tls_verify, user, password }: MailServer): SMTPTransportOptions {
   const mode = tls === 'auto' && port === 465 ? 'implicit' : tls
   const isLocal = server === 'localhost' || server === '::1' || (isIP(server) === 4 && server.startsWith('127.'))
@@ -32,7 +29,7 @@ export function lineOptions({ server, port, tls, tls_verify, user, password }: M
   }
 }
 
-/** nodemailer cannot be told to stop: destroying the socket under it can. */
+/** nodemailer has no abort: destroying its socket stops it. */
 export function openSocket(server: string, port: number, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: server, port })

@@ -11,13 +11,13 @@ import { fullText, subjectOf } from './content-text.ts'
 import { oneLine } from './plain-text.ts'
 
 const MOST_CHARTS = 4
-/** Narrow enough that its letters can still be read on a phone. */
+/** Narrow enough to read on a phone. */
 const CHART_WIDTH = 440
 const CHART_HEIGHT = 180
 
 export type DrawChart = (alert: Alert, signal: AbortSignal) => Promise<Buffer>
 
-/** `from` is who sends it, `to` who gets it; both checked addresses. */
+/** Both `from` and `to` are checked addresses. */
 export async function mailOf(
   message: AlertMessage,
   { from, to, signal, draw = drawChart }: { from: string; to: readonly string[]; signal: AbortSignal; draw?: DrawChart },
@@ -40,7 +40,7 @@ export async function mailOf(
     subject: subjectOf(content),
     date: new Date(message.at),
     messageId: idOf(message.id, from),
-    // The root need not exist as a mail: programs group by what the messages have in common.
+    // The root need not exist as a mail: programs group by the references that messages share.
     references: idOf(`thread-${message.threadId}`, from),
     ...(message.isFirst ? {} : { inReplyTo: idOf(`thread-${message.threadId}`, from) }),
     ...(message.severity === 'critical' && content.tone === 'critical' ? { priority: 'high' as const } : {}),
@@ -53,7 +53,7 @@ export async function mailOf(
   }
 }
 
-/** A name is kept where it can be one, so that people can find it; anything else becomes a hash. */
+/** Keeps a valid name, so that people can find it; anything else becomes a hash. */
 function idOf(text: string, from: string): string {
   const domain = /@([\w.-]+)$/.exec(from)?.[1] ?? 'gpuwarden.local'
   const local = /^[\w.-]{1,120}$/.test(text) ? text : createHash('sha256').update(text).digest('hex').slice(0, 40)

@@ -12,13 +12,13 @@ interface MailError {
   readonly rejectedErrors?: readonly MailError[] | undefined
 }
 
-/** Codes of nodemailer that no second try would change. */
+/** Codes of nodemailer that no retry would change. */
 const HOPELESS = new Set(['ECONFIG', 'EENVELOPE', 'EAUTH', 'ENOAUTH', 'EMESSAGE'])
 
 export function outcomeOf(error: unknown, place: string, redact: Redact): Delivery {
   const { message, code, responseCode, response, command, rejectedErrors } = error as MailError
   const codes = rejectedErrors?.map((one) => one.responseCode) ?? [responseCode]
-  // Where several recipients were refused, one that may be taken later is reason enough.
+  // With several refused recipients, one temporary refusal is reason enough to retry.
   const retry =
     codes.some((one) => one !== undefined && one >= 400 && one < 500) ||
     (codes.every((one) => one === undefined) && !HOPELESS.has(code ?? ''))
@@ -27,15 +27,16 @@ export function outcomeOf(error: unknown, place: string, redact: Redact): Delive
   return { ok: false, retry, reason: oneLine(redact(`${place} answered${where}: ${said}${hint(code, said)}`)) }
 }
 
-/** A connection that was never there did not answer anything. */
+/** A connection that never opened did not answer anything. */
 export function unreachable(error: unknown, place: string, redact: Redact): Delivery {
   return { ok: false, retry: true, reason: oneLine(redact(`${place} cannot be reached: ${(error as Error).message}`)) }
 }
 
 function hint(code: string | undefined, said: string): string {
-  if (code === 'EAUTH') return ' (check EMAIL_ADDRESS and EMAIL_PASSWORD; many providers want an app password)'
-  if (/wrong version number|packet length too long/i.test(said)) return ' (this port speaks no TLS at once: try port 587, or tls: starttls)'
-  if (code === 'ETLS') return ' (the line cannot be protected: check port and certificate, or see tls in docs/channels.md)'
+  if (code === 'EAUTH') return ' (check EMAIL_ADDRESS and EMAIL_PASSWORD; many providers need an app password)'
+  if (/wrong version number|packet length too long/i.test(said))
+    return ' (this port does not start with TLS: try port 587, or tls: starttls)'
+  if (code === 'ETLS') return ' (TLS failed: check the port and the certificate, or see tls in docs/channels.md)'
   return ''
 }
 
@@ -47,7 +48,7 @@ export function refusals(rejectedErrors: readonly MailError[] | undefined): { re
   }
 }
 
-/** Collects what was said on the line, for the `test` command. nodemailer itself leaves passwords out; the redactor makes sure. */
+/** Collects the SMTP dialog for the `test` command. nodemailer leaves passwords out; the redactor makes sure. */
 export function transcript(redact: Redact) {
   const lines: string[] = []
   const note = (entry: { tnx?: string }, text: unknown) => {

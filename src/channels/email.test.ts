@@ -246,7 +246,7 @@ describe('email options', () => {
   it.each([
     [{ from: 'nobody' }, /email\.from: expected an e-mail address/],
     [{ to: ['a@b\r\nBcc: c@d'] }, /email\.to\.0: expected an e-mail address/],
-    [{ server: 'smtp://x/' }, /email\.server: expected the name or address of a server/],
+    [{ server: 'smtp://x/' }, /email\.server: expected the name or address of a mail server/],
     [{ port: 70_000 }, /email\.port/],
   ])('refuses %j', (options, expected) => {
     expect(() => open(25, options)).toThrow(expected)

@@ -13,7 +13,7 @@ import { type Redact, redactor } from './secrets.ts'
 const TIME_LIMIT_MS = 60_000
 
 const schema = z.strictObject({
-  server: z.string().regex(/^[\w.:-]+$/, 'expected the name or address of a server, such as smtp.example.org'),
+  server: z.string().regex(/^[\w.:-]+$/, 'expected the name or address of a mail server, such as smtp.example.org'),
   port: z
     .number()
     .int()
@@ -23,7 +23,7 @@ const schema = z.strictObject({
     .transform((port) => port ?? 587),
   from: mailAddress,
   to: z.array(mailAddress).default([]),
-  /** Name to log in with; the sender's address when not given. */
+  /** Login name; the sender's address when not given. */
   user: z.string().min(1).nullish(),
   password: secretText.nullish(),
   tls: z.enum(['auto', 'starttls', 'implicit', 'none']).default('auto'),
@@ -43,12 +43,12 @@ export const email = channelKind({
       name,
       async deliver(message, signal) {
         const to = recipients(message, options.to).filter((address) => !partial.has(message.id, address))
-        if (to.length === 0) return { ok: false, retry: false, reason: 'nobody to send it to: TO_EMAILS (email.to) is empty' }
+        if (to.length === 0) return { ok: false, retry: false, reason: 'there is no recipient: TO_EMAILS (email.to) is empty' }
         const limit = AbortSignal.timeout(timeoutMs)
         const both = AbortSignal.any([signal, limit])
         const delivery = await send(message, to, { options, signal: both, redact, partial })
         if (delivery.ok || !both.aborted) return delivery
-        const why = signal.aborted ? 'cancelled' : `not finished within ${timeoutMs / 1000} s`
+        const why = signal.aborted ? 'canceled' : `it did not finish within ${timeoutMs / 1000} s`
         return { ok: false, retry: true, reason: `${options.server}:${options.port}: ${why}` }
       },
     }
@@ -65,7 +65,7 @@ interface Sending {
 async function send(message: AlertMessage, to: readonly string[], { options, signal, redact, partial }: Sending): Promise<Delivery> {
   const { server, port } = options
   const place = `${server}:${port}`
-  // Most runs never send a mail.
+  // Loaded here because most runs never send a mail.
   const [{ createTransport }, { mailOf }] = await Promise.all([import('nodemailer'), import('./email-message.ts')])
   const mail = await mailOf(message, { from: options.from, to, signal })
   const socket = await openSocket(server, port, signal).catch((error: unknown) => unreachable(error, place, redact))
@@ -83,7 +83,11 @@ async function send(message: AlertMessage, to: readonly string[], { options, sig
     const { passing, text } = refusals(info.rejectedErrors)
     if (passing) {
       partial.add(message.id, info.accepted)
-      return { ok: false, retry: true, reason: oneLine(redact(`${place} took it for ${info.accepted.length} of ${to.length}: ${text}`)) }
+      return {
+        ok: false,
+        retry: true,
+        reason: oneLine(redact(`${place} accepted it for ${info.accepted.length} of ${to.length} recipients: ${text}`)),
+      }
     }
     partial.forget(message.id)
     const answer = oneLine(redact(`${place} answered: ${info.response}${text === '' ? '' : `; refused: ${text}`}`))
@@ -93,7 +97,7 @@ async function send(message: AlertMessage, to: readonly string[], { options, sig
     return outcome.ok ? outcome : { ...outcome, reason: withTranscript(outcome.reason, said.text()) }
   } finally {
     transport.close()
-    // After the farewell there is nothing to wait for; a server that keeps the line open must not keep the process.
+    // After QUIT there is nothing to wait for; a server that keeps the connection open must not keep the process.
     socket.unref()
     setTimeout(() => socket.destroy(), 1000).unref()
   }
@@ -103,7 +107,7 @@ function withTranscript(words: string, said: string): string {
   return said === '' ? words : `${words}\n${said}`
 }
 
-/** Owners first; nobody twice; what is no address is left out rather than spoiling the mail for the others. */
+/** Owners first; nobody twice; an invalid address is left out so that it does not spoil the mail for the others. */
 export function recipients(message: AlertMessage, to: readonly string[]): string[] {
   const seen = new Map<string, string>()
   for (const address of [...message.owners.filter((owner) => ADDRESS.test(owner)), ...to]) seen.set(address.toLowerCase(), address)

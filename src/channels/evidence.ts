@@ -1,4 +1,4 @@
-/** Evidence and moments as a message tells them. */
+/** Evidence and moments as a message shows them. */
 import { type EvidenceRow, evidenceRows } from '../core/evidence.ts'
 import { formatAge, formatMoment } from '../core/format.ts'
 import type { Finding } from '../core/model.ts'
@@ -13,7 +13,7 @@ export function evidenceFacts(evidence: Finding['evidence'], now: number): Fact[
   return rows.map(({ label, value }) => ({ label: oneLine(label, 60), value: oneLine(value, 200) }))
 }
 
-/** `2026-03-01 02:10:05 +01:00 (25 min ago)`: the host's own clock, with what it is ahead of UTC. */
+/** `2026-03-01 02:10:05 +01:00 (25 min ago)`: the host's own clock, with its offset from UTC. */
 export function moment(at: number, now: number): string {
   const told = formatMoment(at)
   if (told === 'unknown') return told

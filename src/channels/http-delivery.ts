@@ -7,7 +7,7 @@ import { isReference, type Redact } from './secrets.ts'
 const TIME_LIMIT_MS = 15_000
 const MOST_ANSWER_BYTES = 4096
 
-/** An address of the web, or a reference to one. */
+/** A web address, or a reference to one. */
 export const webAddress = z.string().superRefine((text, context) => {
   if (isReference(text)) return
   const url = URL.canParse(text) ? new URL(text) : null
@@ -61,14 +61,14 @@ export async function post(
       method: 'POST',
       headers: { 'user-agent': 'gpuwarden', ...headers },
       body,
-      // A redirect would hand the secrets in the address and headers to another server.
+      // A redirect would send the secrets in the address and headers to another server.
       redirect: 'manual',
       signal: AbortSignal.any([signal, limit]),
     })
     const text = oneLine(redact(await beginningOf(response)))
     return { host, status: response.status, text, retryAfter: response.headers.get('retry-after') }
   } catch (cause) {
-    const reason = signal.aborted ? 'cancelled' : limit.aborted ? `no answer within ${timeoutMs / 1000} s` : networkReason(cause)
+    const reason = signal.aborted ? 'canceled' : limit.aborted ? `no answer within ${timeoutMs / 1000} s` : networkReason(cause)
     return { host, status: null, text: oneLine(redact(reason)), retryAfter: null }
   }
 }
@@ -88,21 +88,21 @@ async function beginningOf(response: Response): Promise<string> {
   return Buffer.concat(chunks).subarray(0, MOST_ANSWER_BYTES).toString()
 }
 
-/** fetch hides what happened in the cause. */
+/** fetch hides the reason in the cause. */
 function networkReason(error: unknown): string {
   const { cause } = error as { cause?: { code?: string; message?: string; errors?: readonly Error[] } }
   const detail = cause?.message || cause?.errors?.[0]?.message || (error as Error).message
   return cause?.code === undefined || detail.includes(cause.code) ? detail : `${detail} (${cause.code})`
 }
 
-/** 2xx is delivered; what can pass by itself is tried again; everything else would be refused again. */
+/** 2xx is delivered; what may be temporary is tried again; everything else would be refused again. */
 export function judge({ host, status, text, retryAfter }: HttpAnswer): Delivery {
   if (status === null) return { ok: false, retry: true, reason: `${host}: ${text}` }
   const words = `${host} answered ${status}${text === '' ? '' : `: ${text}`}`
   if (status >= 200 && status < 300) return { ok: true, answer: words }
   if (status >= 300 && status < 400)
-    return { ok: false, retry: false, reason: `${words} (a redirect, which is not followed: give the final address)` }
+    return { ok: false, retry: false, reason: `${words} (redirects are not followed: configure the final address)` }
   const retry = status === 408 || status === 425 || status === 429 || status >= 500
-  const wait = retry && retryAfter !== null ? ` (asks to wait ${oneLine(retryAfter, 40)})` : ''
+  const wait = retry && retryAfter !== null ? ` (it asks to wait ${oneLine(retryAfter, 40)})` : ''
   return { ok: false, retry, reason: words + wait }
 }

@@ -35,20 +35,19 @@ export const CHANNEL_KINDS: readonly ChannelKind[] = [
 
 export interface OpenedChannels {
   readonly channels: readonly Channel[]
-  /** Configured by this name, and why nothing goes there. */
+  /** Configured channels by name, and why nothing is sent there. */
   readonly unusable: ReadonlyMap<string, string>
-  /** Switched off by name. */
   readonly disabled: readonly string[]
-  /** What keeps a configured channel from working, in plain words without secrets. Watching goes on. */
+  /** What keeps a configured channel from working, without secrets. Watching continues. */
   readonly problems: readonly string[]
 }
 
 export interface ChannelSurroundings extends ChannelEnv {
-  /** Shared with the server, which adds and removes browsers; with it there is a channel `webpush` without any configuration. null: it cannot be kept. */
+  /** Shared with the server, which adds and removes browsers. With it there is always a channel `webpush`. null: it cannot be kept. */
   readonly push?: PushSubscriptions | null
 }
 
-/** Refuses a type that there is not, and an option that can never work, by its name: a wrong configuration stops the start. */
+/** Refuses an unknown type, and an option that can never work, by name: a wrong configuration stops the start. */
 export function checkChannels({ channels }: ChannelValues): void {
   for (const [name, { type, enabled: _, ...options }] of Object.entries(channels)) {
     const kind = CHANNEL_KINDS.find((known) => known.name === type)
@@ -64,7 +63,7 @@ export function checkChannels({ channels }: ChannelValues): void {
   }
 }
 
-/** Throws as checkChannels does; what only fails here and now is a problem of one channel. */
+/** Throws as checkChannels does; what fails only at this moment is a problem of one channel. */
 export function openChannels(values: ChannelValues, surroundings: ChannelSurroundings): OpenedChannels {
   checkChannels(values)
   const channels: Channel[] = []
@@ -81,7 +80,7 @@ export function openChannels(values: ChannelValues, surroundings: ChannelSurroun
   }
   const mail = mailDefaults(values)
   if (values['email.server'] !== null && !Object.hasOwn(values.channels, email.name)) {
-    if (values['email.to'].length === 0) problems.push('TO_EMAILS (email.to) is empty: only owners of processes get mails')
+    if (values['email.to'].length === 0) problems.push('TO_EMAILS (email.to) is empty: only owners of processes get mail')
     attempt(email.name, () => email.open(email.name, mail, surroundings))
   } else if (values['email.server'] === null && values['email.to'].length > 0)
     problems.push('SMTP_SERVER (email.server) is not set: no mail will be sent to the addresses in TO_EMAILS (email.to)')
@@ -93,7 +92,7 @@ export function openChannels(values: ChannelValues, surroundings: ChannelSurroun
   if (push && !Object.values(values.channels).some(({ type }) => type === webpush.name))
     attempt(webpush.name, () => openWebPush(webpush.name, pushOptions({}, values), push, surroundings.timeoutMs))
   if (push === null && !channels.some(({ name }) => name === webpush.name))
-    unusable.set(webpush.name, 'it needs a folder for its keys: set alerts.dir, or switch the log on')
+    unusable.set(webpush.name, 'it needs a folder for its keys: set alerts.dir, or turn the log on')
   return { channels, unusable, disabled, problems }
 }
 
@@ -101,7 +100,7 @@ function openOne(name: string, type: string, options: object, surroundings: Chan
   if (type === webpush.name && surroundings.push)
     return openWebPush(name, pushOptions(options, values), surroundings.push, surroundings.timeoutMs)
   const kind = CHANNEL_KINDS.find((known) => known.name === type)
-  if (!kind) throw new Error(`${name}: there is no kind "${type}"`)
+  if (!kind) throw new Error(`${name}: unknown type "${type}"`)
   return kind.open(name, options, surroundings)
 }
 

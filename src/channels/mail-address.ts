@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isReference } from './secrets.ts'
 
-/** No signs that mean something in an address list. */
+/** No characters that mean something in an address list. */
 export const ADDRESS = /^[^@\s<>,;:"()[\]\\]+@[^@\s<>,;:"()[\]\\]+$/
 
 export const mailAddress = z

@@ -1,4 +1,4 @@
-/** ntfy: pushes to phones, by ntfy.sh or a server of one's own. */
+/** ntfy: pushes to phones, by ntfy.sh or another server. */
 import { z } from 'zod'
 import type { AlertMessage } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
@@ -10,7 +10,7 @@ import { isReference, redactor } from './secrets.ts'
 
 const schema = z.strictObject({
   url: webAddress.default('https://ntfy.sh'),
-  /** On a public server the name of the topic is what keeps others out. */
+  /** On a public server the secret name of the topic keeps others out. */
   topic: z.string().refine((text) => isReference(text) || /^[-\w]{1,64}$/.test(text), 'expected 1 to 64 letters, digits, - or _'),
   token: secretText.optional(),
   user: z.string().min(1).optional(),

@@ -24,7 +24,7 @@ export const pagerduty = channelKind({
       name,
       async deliver(message, signal): Promise<Delivery> {
         let last: Delivery = { ok: true, answer: 'nothing was sent: PagerDuty takes no heartbeats' }
-        // A second try repeats events that were taken: the key makes that harmless.
+        // A retry repeats events that were accepted: the key makes that harmless.
         for (const event of pagerdutyEvents(message)) {
           last = judge(await postJson(url, { routing_key: routing_key.trim(), ...event }, { signal, timeoutMs, redact }))
           if (!last.ok) return last
@@ -67,7 +67,7 @@ function eventOf(alert: Alert, message: AlertMessage, details: object | undefine
   return {
     summary: cut(`${simulated}${oneLine(message.host, 80)}${place}: ${oneLine(finding.message, 600)}`, 1000),
     source: oneLine(message.host, 200) || 'unknown',
-    // What is over already is put on record without waking anybody.
+    // What is already over is recorded without waking anybody.
     severity: isOver(alert) ? 'info' : finding.severity,
     timestamp: new Date(finding.since).toISOString(),
     component: alert.gpuLabel === null ? 'gpuwarden' : `GPU ${oneLine(alert.gpuLabel, 20)}`,
@@ -77,7 +77,7 @@ function eventOf(alert: Alert, message: AlertMessage, details: object | undefine
   }
 }
 
-/** At most 255 characters; a hash where there are more. */
+/** At most 255 characters, else a hash. */
 function dedupKey(text: string): string {
   const key = `gpuwarden ${oneLine(text, 2000)}`
   return key.length <= 255 ? key : `gpuwarden ${createHash('sha256').update(text).digest('hex')}`

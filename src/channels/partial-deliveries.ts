@@ -1,4 +1,4 @@
-/** Which recipients have had a message already, so that a second try reaches only the others. In memory: after a restart one may get it twice. */
+/** Which recipients already have a message, so that a retry reaches only the others. In memory: after a restart one may get it twice. */
 import { BoundedMap } from '../core/bounded-map.ts'
 
 const MOST_MESSAGES = 200

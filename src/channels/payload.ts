@@ -38,10 +38,10 @@ export function payloadOf(message: AlertMessage) {
     host: message.host,
     at: isoTime(message.at),
     severity: message.severity,
-    /** resolved only when all of it is. */
+    /** Resolved only when every alert is. */
     status: message.alerts.length > 0 && message.alerts.every(isOver) ? 'resolved' : 'firing',
     title: content.title,
-    /** In its place in the order; it has lines, all of them harmless. */
+    /** At its place in the order; it has lines, all of them harmless. */
     text: '',
     simulated: message.simulated,
     suppressed: message.suppressed,
@@ -56,7 +56,7 @@ export function isOver(alert: Alert): boolean {
   return alert.status === 'resolved' || alert.status === 'late'
 }
 
-/** The command line is left out on purpose: people put passwords there. */
+/** Without the command line: people put passwords there. */
 function alertPayload(alert: Alert) {
   const { finding, process } = alert
   const { subject } = finding

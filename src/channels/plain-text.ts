@@ -16,7 +16,7 @@ export function oneLine(text: string, most = 500): string {
   )
 }
 
-/** At most so many characters, with an ellipsis where something is missing. */
+/** At most this many characters, with an ellipsis where something is missing. */
 export function cut(text: string, most: number): string {
   if (text.length <= most) return text
   const characters = [...text.slice(0, most)]
@@ -24,7 +24,7 @@ export function cut(text: string, most: number): string {
   return `${characters.join('').trimEnd()}…`
 }
 
-/** The same where a server counts bytes. */
+/** The same for servers that count bytes. */
 export function cutBytes(text: string, mostBytes: number): string {
   let short = text
   while (Buffer.byteLength(short) > mostBytes) short = cut(short, Math.floor(short.length * 0.9))
@@ -36,12 +36,12 @@ export function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_~|>#[\]()<!]/g, (sign) => `\\${sign}`).replace(/@/g, '@\u200b')
 }
 
-/** Slack knows three signs only; what is sent as plain_text needs no more. */
+/** Slack has three special characters; plain_text needs no more. */
 export function escapeSlack(text: string): string {
   return text.replace(/[&<>]/g, escapeHtml)
 }
 
-/** Only a link that a browser may follow, without any sign that is markup somewhere. */
+/** Only a link that a browser may follow, without characters that are markup somewhere. */
 export function safeLink(link: string | null): string | null {
   if (link === null || !URL.canParse(link)) return null
   const url = new URL(link)

@@ -1,7 +1,4 @@
-/**
- * Which hosts are on the internet. A browser tells where its pushes go; that must not make the agent knock at the doors of the network
- * it stands in: at a router, a metadata service, or another agent.
- */
+/** Which hosts are on the internet. A browser names its push service; that must not make the agent send to the local network. */
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 
@@ -30,16 +27,16 @@ for (const [network, bits] of [
 ] as const)
   PRIVATE.addSubnet(network, bits, 'ipv6')
 
-/** Names that lead nowhere but here, by their own word. */
+/** Names that are local by definition. */
 const LOCAL_NAME = /^[^.]*$|\.(localhost|local|internal|intranet|lan|home\.arpa)$/
 
-/** By what is written: an address of a private network, or a name that only such a network knows. */
+/** By the text: an address of a private network, or a name that only such a network knows. */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1')
   return isIP(host) === 0 ? LOCAL_NAME.test(host.replace(/\.$/, '')) : isPrivateAddress(host)
 }
 
-/** By where the name leads at this moment. Throws where it leads nowhere. */
+/** By what the name resolves to now. Throws where it does not resolve. */
 export async function leadsInside(hostname: string): Promise<boolean> {
   if (isPrivateHost(hostname)) return true
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
@@ -47,6 +44,6 @@ export async function leadsInside(hostname: string): Promise<boolean> {
 }
 
 function isPrivateAddress(address: string): boolean {
-  // A BlockList takes IPv4 in IPv6 (::ffff:10.0.0.1) for what it stands for.
+  // A BlockList treats IPv4 in IPv6 (::ffff:10.0.0.1) as the IPv4 address.
   return PRIVATE.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

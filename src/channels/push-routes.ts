@@ -1,4 +1,4 @@
-/** Web push over HTTP: how a browser asks for notifications, and how it takes that back. */
+/** Web push over HTTP: how a browser subscribes to notifications, and unsubscribes. */
 import { z } from 'zod'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import type { PushSubscriptions } from './push-subscriptions.ts'
@@ -8,7 +8,7 @@ const BODY_LIMIT_BYTES = 8 * 1024
 
 const subscribed = z.strictObject({ subscriptions: z.number().int().describe('How many browsers there are now') })
 
-/** null: there is no folder to keep keys and browsers in, or alerts are switched off. */
+/** null: there is no folder to keep keys and browsers in, or alerts are off. */
 export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
   return [
     route({
@@ -23,7 +23,7 @@ export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
     route({
       method: 'POST',
       path: '/api/v1/push/subscriptions',
-      summary: 'A browser wants notifications: the body is what PushSubscription.toJSON() gives',
+      summary: 'Subscribes a browser to notifications: the body is what PushSubscription.toJSON() returns',
       body: z.looseObject({ endpoint: z.string() }),
       bodyLimitBytes: BODY_LIMIT_BYTES,
       answer: subscribed,
@@ -37,7 +37,7 @@ export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
     route({
       method: 'DELETE',
       path: '/api/v1/push/subscriptions',
-      summary: 'A browser wants no more notifications; one that is not known is no error',
+      summary: 'Unsubscribes a browser from notifications; an unknown one is not an error',
       body: z.looseObject({ endpoint: z.string() }),
       bodyLimitBytes: BODY_LIMIT_BYTES,
       answer: subscribed,
@@ -56,15 +56,15 @@ async function withDisk<T>(
   push: PushSubscriptions | null,
   use: (store: PushSubscriptions) => Promise<T>,
 ): Promise<T | Reply> {
-  if (!push) return unavailable(context, 'There is no folder to keep them in: set alerts.dir, or switch the log and the alerts on.')
+  if (!push) return unavailable(context, 'There is no folder to keep them in: set alerts.dir, or turn the log and the alerts on.')
   try {
     return await use(push)
   } catch (error) {
-    context.log.warn({ err: error }, 'the keys or subscriptions of web push cannot be read or kept')
-    return unavailable(context, 'Their files cannot be read or written at present: see the log of the agent.')
+    context.log.warn({ err: error }, 'the keys or subscriptions of web push cannot be read or written')
+    return unavailable(context, 'Their files cannot be read or written now: see the log of the agent.')
   }
 }
 
 function unavailable({ refuse }: RouteContext, hint: string): Reply {
-  return { ...refuse('unavailable', 'Notifications of browsers are not possible.', hint), expected: true }
+  return { ...refuse('unavailable', 'Browser notifications are not available.', hint), expected: true }
 }

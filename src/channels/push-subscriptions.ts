@@ -1,4 +1,4 @@
-/** Browsers that asked for pushes, and the key pair they know this agent by: two small files in the alerts' folder. */
+/** Browsers subscribed to web push, and the key pair they know this agent by: two small files in the alerts' folder. */
 import { readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -18,7 +18,7 @@ const point = z.string().refine((text) => {
 }, 'expected a P-256 point')
 const authSecret = z.string().refine((text) => Buffer.from(text, 'base64url').length === 16, 'expected 16 bytes')
 
-/** What PushSubscription.toJSON() gives in the browser. */
+/** What PushSubscription.toJSON() returns in the browser. */
 const subscriptionSchema = z.object({
   endpoint: z
     .string()
@@ -32,7 +32,7 @@ export type PushSubscription = z.infer<typeof subscriptionSchema>
 
 export class PushSubscriptions {
   readonly #dir: string
-  /** For tests, whose push services are here: plain HTTP and private addresses. */
+  /** For tests, whose push services are local: plain HTTP and private addresses. */
   readonly allowsInside: boolean
   readonly #keysFile: KeptFile
   readonly #file: KeptFile
@@ -50,7 +50,7 @@ export class PushSubscriptions {
     this.#load()
   }
 
-  /** Both files, at the start: later nobody waits for the disk. What cannot be read is read again, and said, when it is asked for. */
+  /** Reads both files at the start, so that nobody waits for the disk later. What cannot be read is tried again when it is needed. */
   #load(): void {
     try {
       this.#keys ??= this.#read(KEYS, keysSchema)
@@ -78,7 +78,7 @@ export class PushSubscriptions {
     return this.#all
   }
 
-  /** Takes what the browser gave; says why not when it is not usable. */
+  /** Adds the subscription that the browser made, or says why it cannot be used. */
   async add(candidate: unknown): Promise<{ readonly ok: true } | { readonly ok: false; readonly reason: string }> {
     const parsed = subscriptionSchema.safeParse(candidate)
     if (!parsed.success) return { ok: false, reason: `not a push subscription: ${parsed.error.issues[0]?.message ?? ''}` }
@@ -86,10 +86,10 @@ export class PushSubscriptions {
     if (!this.allowsInside && (protocol !== 'https:' || username !== '' || password !== ''))
       return { ok: false, reason: 'not a push subscription: expected an endpoint that begins with https://' }
     if (!this.allowsInside && isPrivateHost(hostname))
-      return { ok: false, reason: 'not a push subscription: its endpoint is in a private network, expected a push service on the internet' }
+      return { ok: false, reason: 'not a push subscription: its endpoint is in a private network; expected a push service on the internet' }
     const others = this.list().filter((known) => known.endpoint !== parsed.data.endpoint)
     if (others.length >= MOST_SUBSCRIPTIONS)
-      return { ok: false, reason: `there are ${MOST_SUBSCRIPTIONS} subscriptions already: remove one first` }
+      return { ok: false, reason: `there are already ${MOST_SUBSCRIPTIONS} subscriptions: remove one first` }
     await this.#save([...others, parsed.data])
     return { ok: true }
   }
@@ -101,7 +101,7 @@ export class PushSubscriptions {
     return true
   }
 
-  /** Counts at once. When it cannot be kept it still does, until the agent ends: the browser has agreed, or has gone. */
+  /** Counts at once, even when it cannot be written: the browser has subscribed, or has gone. */
   async #save(all: PushSubscription[]): Promise<void> {
     this.#all = all
     await logLane.patiently(() => this.#file.save(() => textOf(this.#all)))
@@ -119,7 +119,7 @@ export class PushSubscriptions {
     const parsed = schema.safeParse(jsonOf(text))
     if (parsed.success) return parsed.data
     renameSync(path, `${path}.corrupt`)
-    this.problems.push(`${path} is not what was written there; it was set aside as ${name}.corrupt, and browsers have to subscribe again`)
+    this.problems.push(`${path} is damaged; it was set aside as ${name}.corrupt, and browsers must subscribe again`)
     return null
   }
 }

@@ -14,7 +14,7 @@ const schema = z.strictObject({
   /** Of the user or group. */
   user_key: secretText,
   device: z.string().min(1).optional(),
-  /** Critical alerts ring until somebody takes them. */
+  /** Critical alerts ring until somebody acknowledges them. */
   emergency: z.boolean().default(false),
   url: webAddress.default('https://api.pushover.net/1/messages.json'),
 })

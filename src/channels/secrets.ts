@@ -1,4 +1,4 @@
-/** Keeping secrets out of everything that is shown: answers, reasons, errors, and the printed configuration. */
+/** Keeps secrets out of everything that is shown: answers, reasons, errors, and the printed configuration. */
 import { readFileSync } from 'node:fs'
 
 export const MASK = '********'
@@ -9,10 +9,10 @@ export function isReference(text: string): boolean {
   return REFERENCE.test(text)
 }
 
-/** Options in which such a text means itself. */
+/** Options in which such a text is literal. */
 const VERBATIM = new Set(['command', 'template'])
 
-/** Options with every reference replaced by what it stands for. */
+/** Options with every reference replaced by its value. */
 export function resolveReferences(value: unknown, env: Readonly<Record<string, string | undefined>>, path: string): unknown {
   if (Array.isArray(value)) return value.map((item, index) => resolveReferences(item, env, `${path}[${index}]`))
   if (value !== null && typeof value === 'object')
@@ -27,7 +27,7 @@ export function resolveReferences(value: unknown, env: Readonly<Record<string, s
 
 function fromVariable(name: string, env: Readonly<Record<string, string | undefined>>, path: string): string {
   const found = env[name]
-  if (found === undefined || found === '') throw new Error(`${path}: the variable ${name} is not set; expected the value there`)
+  if (found === undefined || found === '') throw new Error(`${path}: the variable ${name} is not set; it must hold the value`)
   return found
 }
 
@@ -35,7 +35,7 @@ function fromFile(name: string, path: string): string {
   try {
     return readFileSync(name, 'utf8').trim()
   } catch (cause) {
-    throw new Error(`${path}: the file ${name} cannot be read (${(cause as NodeJS.ErrnoException).code}); expected the value in it`, {
+    throw new Error(`${path}: the file ${name} cannot be read (${(cause as NodeJS.ErrnoException).code}); it must hold the value`, {
       cause,
     })
   }
@@ -43,7 +43,7 @@ function fromFile(name: string, path: string): string {
 
 const SECRET_NAME = /token|password|passphrase|secret|key|url|credential|authorization|cookie/i
 
-/** A copy that may be shown: whatever is named like a secret is masked, of an address only the host stays, of a command only the program. */
+/** A copy that may be shown: secrets are masked, an address keeps only its host, a command only its program. */
 export function maskSecrets(value: unknown, name = '', inHeaders = false): unknown {
   if (value === null || value === undefined || typeof value === 'boolean') return value
   if (Array.isArray(value))
@@ -66,7 +66,7 @@ function maskedUrl(text: string): string {
 
 export type Redact = (text: string) => string
 
-/** Takes the given secrets out of a text, in every dress a server may send them back in; the rest stays readable. */
+/** Removes the given secrets from a text, in every encoding a server may return them in; the rest stays readable. */
 export function redactor(secrets: readonly (string | null | undefined)[]): Redact {
   const all = new Set<string>()
   for (const secret of secrets) {
@@ -79,7 +79,7 @@ export function redactor(secrets: readonly (string | null | undefined)[]): Redac
   return (text) => longestFirst.reduce((masked, secret) => masked.replaceAll(secret, MASK), text)
 }
 
-/** The secret parts of an address: all of it, its path and query, and what stands before the @. */
+/** The secret parts of an address: all of it, its path and query, and what is before the @. */
 export function secretsOfUrl(text: string): string[] {
   const url = URL.canParse(text) ? new URL(text) : null
   if (!url) return [text]

@@ -39,7 +39,7 @@ describe('the channels setting', () => {
     expect(parse(JSON.stringify(channels))).toMatchObject({ success: true })
     const mailed = { ...defaults, 'email.server': 'localhost', 'email.from': 'gpu@example.org', channels }
     const opened = openChannels(mailed, surroundings)
-    expect(opened.problems).toEqual(['TO_EMAILS (email.to) is empty: only owners of processes get mails'])
+    expect(opened.problems).toEqual(['TO_EMAILS (email.to) is empty: only owners of processes get mail'])
     expect(names(opened)).toEqual(['email', ...Object.keys(channels).filter((name) => name !== 'script')])
   })
 

@@ -1,4 +1,4 @@
-/** What can be configured about channels: e-mail by keys and variables of its own, all others in one map. */
+/** The settings of the channels: e-mail has its own keys and variables, all others are in one map. */
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import { describeIssue } from './channel-kind.ts'
@@ -28,7 +28,7 @@ export const emailSettings = {
     default: null,
     env: 'EMAIL_PASSWORD',
     secret: true,
-    help: 'password of that address',
+    help: 'password to log in with',
   }),
   'email.to': setting<string[]>({
     schema: z.array(mailAddress),
@@ -53,14 +53,14 @@ export const emailSettings = {
   }),
 } satisfies Settings
 
-/** One entry of `channels`, as written: openChannels checks the options against those of its type. */
+/** One entry of `channels`, as written: openChannels checks the options of its type. */
 export interface ChannelEntry {
   readonly type: string
   readonly enabled?: boolean | undefined
   readonly [option: string]: unknown
 }
 
-/** That there is such a type, and what its options are, is checked where kinds are at hand: every command reads the settings, few need a channel. */
+/** The type and its options are checked where the kinds are loaded: every command reads the settings, few need a channel. */
 const entry = z.looseObject({ type: z.string(), enabled: z.boolean().optional() })
 
 /** The whole map in one message, because it is one setting: `team.type: expected …`. Values are never repeated. */

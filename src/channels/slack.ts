@@ -41,7 +41,7 @@ function blocksOf(content: MessageContent) {
     { type: 'section', text: plain(body === '' ? content.title : body) },
     ...(facts.length > 0 ? [{ type: 'section', fields: facts.map(({ label, value }) => plain(`${label}: ${value}`)) }] : []),
     ...(advice.length > 0 ? [{ type: 'section', text: plain(advice.map((line) => `• ${line}`).join('\n')) }] : []),
-    // The only markup: an address that was checked, and a name of ours.
+    // The only markup: a checked address, and a label of ours.
     ...content.links.map(({ label, value }) => ({
       type: 'context',
       elements: [{ type: 'mrkdwn', text: `<${escapeSlack(value)}|${label}>` }],

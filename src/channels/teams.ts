@@ -1,4 +1,4 @@
-/** Microsoft Teams, by the webhook of a workflow. Text from outside stands in text runs, which know no markup. */
+/** Microsoft Teams, by the webhook of a workflow. Text from outside goes into text runs, which have no markup. */
 import { z } from 'zod'
 import type { AlertMessage, Delivery } from '../core/alert-contract.ts'
 import { channelKind } from './channel-kind.ts'
@@ -19,7 +19,7 @@ export const teams = channelKind({
   },
 })
 
-/** The old connectors answer 200 and say in the text that it failed. */
+/** The old connectors answer 200 and report the failure in the text. */
 export function judgeTeams(answer: HttpAnswer): Delivery {
   const hidden = /HTTP error (\d{3})/.exec(answer.text)
   return judge(answer.status === 200 && hidden ? { ...answer, status: Number(hidden[1]) } : answer)

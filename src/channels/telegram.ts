@@ -14,7 +14,7 @@ const schema = z.strictObject({
   chat: z.union([z.string().min(1), z.number().int()]),
   /** Topic of a forum group. */
   topic: z.number().int().optional(),
-  /** A Bot API server of one's own. */
+  /** Another Bot API server. */
   url: webAddress.default('https://api.telegram.org'),
 })
 
@@ -34,7 +34,7 @@ export const telegram = channelKind({
   },
 })
 
-/** Telegram counts what is left when the markup is taken away: 4096 characters. */
+/** Telegram counts the text without its markup: 4096 characters. */
 export function telegramBody(message: AlertMessage) {
   const content = contentOf(message)
   const links = content.links.map(({ label, value }) => `<a href="${escapeHtml(value)}">${label}</a>`).join(' · ')

@@ -1,10 +1,10 @@
-/** JSON with {{placeholders}}: values are put into the parsed structure, so that no text can break out of its string. */
+/** JSON with {{placeholders}}: values go into the parsed structure, so that no text can break out of its string. */
 const PLACEHOLDER = /\{\{\s*([\w.]+)\s*\}\}/g
 const ONLY_PLACEHOLDER = /^\{\{\s*([\w.]+)\s*\}\}$/
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
-/** A text that is nothing but a placeholder becomes the value itself: a number stays a number, a list a list. */
+/** A text that is only a placeholder becomes the value itself: a number stays a number, a list a list. */
 export function fillTemplate(template: Json, values: unknown): Json {
   if (typeof template === 'string') return fillText(template, values)
   if (Array.isArray(template)) return template.map((item: Json) => fillTemplate(item, values))
@@ -30,7 +30,7 @@ function valueAt(values: unknown, path: string): unknown {
   return current
 }
 
-/** First names of all placeholders, to refuse what can never be filled. */
+/** First names of all placeholders, to refuse those that can never be filled. */
 export function placeholderRoots(template: Json): Set<string> {
   const roots = new Set<string>()
   const walk = (node: Json) => {

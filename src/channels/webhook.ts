@@ -1,4 +1,4 @@
-/** Any web service: JSON of gpuwarden's own or of a template, signed where a secret is given. */
+/** Any web service: gpuwarden's own JSON or a template, signed where a secret is given. */
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { channelKind } from './channel-kind.ts'
@@ -21,7 +21,7 @@ const template = z.json().superRefine((value, context) => {
 const schema = z.strictObject({
   url: webAddress,
   headers: z.record(headerName, headerValue).default({}),
-  /** Signs every body: see docs/channels.md for how to check it. */
+  /** Signs every body: docs/channels.md says how to check it. */
   secret: secretText.optional(),
   template: template.optional(),
 })
@@ -44,7 +44,7 @@ export const webhook = channelKind({
   },
 })
 
-/** The time is part of what is signed, so that a recorded request cannot be played again later. */
+/** The time is signed too, so that a recorded request cannot be replayed later. */
 export function signatureHeaders(secret: string, body: string, seconds: number): Record<string, string> {
   const signature = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')
   return { 'x-gpuwarden-timestamp': String(seconds), 'x-gpuwarden-signature': `sha256=${signature}` }

@@ -1,8 +1,8 @@
-/** Web push for the wire: a body only the browser can read (RFC 8291) and a signed word on who sends it (RFC 8292). */
+/** Web push on the wire: a body only the browser can read (RFC 8291), and a signed sender (RFC 8292). */
 import { createCipheriv, createECDH, createPrivateKey, hkdfSync, randomBytes, sign } from 'node:crypto'
 
 const RECORD_SIZE = 4096
-/** What push services take is 4096 bytes; headers, padding and tag come off that. */
+/** Push services accept 4096 bytes, minus headers, padding and tag. */
 export const MOST_PAYLOAD_BYTES = 3900
 
 export interface PushKeys {
@@ -53,7 +53,7 @@ export function generatePushKeys(): PushKeys {
   return { publicKey: pair.getPublicKey('base64url'), privateKey: pair.getPrivateKey().toString('base64url') }
 }
 
-/** Value of the Authorization header for one push service. `subject`: whom its operator may write to. */
+/** The Authorization header for one push service. `subject`: contact for its operator. */
 export function vapidAuthorization(endpoint: string, subject: string, keys: PushKeys, nowSeconds: number): string {
   const point = bytes(keys.publicKey)
   const jwk = {
@@ -61,7 +61,7 @@ export function vapidAuthorization(endpoint: string, subject: string, keys: Push
     crv: 'P-256',
     x: point.subarray(1, 33).toString('base64url'),
     y: point.subarray(33).toString('base64url'),
-    // A scalar with leading zeros comes out short of ECDH, and JWK wants all 32 bytes.
+    // ECDH drops leading zeros of a scalar, and JWK needs all 32 bytes.
     d: Buffer.concat([Buffer.alloc(32), bytes(keys.privateKey)])
       .subarray(-32)
       .toString('base64url'),

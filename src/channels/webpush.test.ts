@@ -133,7 +133,7 @@ describe('webpush', () => {
     const channel = openWebPush('w', OPTIONS, new PushSubscriptions(dir))
     expect(await channel.deliver(message, stop)).toEqual({
       ...{ ok: false, retry: false },
-      reason: 'localhost leads to a private network: nothing was sent there',
+      reason: 'localhost is now in a private network: nothing was sent there',
     })
     expect(server.requests).toEqual([])
     await server.close()

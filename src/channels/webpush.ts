@@ -16,7 +16,7 @@ import { encryptPush, MOST_PAYLOAD_BYTES, type PushKeys, vapidAuthorization } fr
 const NOBODY = 'no browser has subscribed'
 
 const schema = z.strictObject({
-  /** Whom the operator of a push service may write to: Apple's refuses made-up ones. */
+  /** Contact for the operator of a push service: Apple's refuses made-up ones. */
   contact: z
     .string()
     .regex(/^(mailto:[^@\s]+@[^@\s]+|https:\/\/\S+)$/, 'expected mailto:ADDRESS or an https:// address')
@@ -31,7 +31,7 @@ export const webpush = channelKind({
   create: (name, options, { stateDir, timeoutMs }) => openWebPush(name, options, new PushSubscriptions(stateDir), timeoutMs),
 })
 
-/** The same on subscriptions that the server adds to and removes from. */
+/** With subscriptions that the server adds to and removes from. */
 export function openWebPush(
   name: string,
   { contact, keep_hours }: z.infer<typeof schema>,
@@ -41,7 +41,7 @@ export function openWebPush(
   const partial = new PartialDeliveries()
   return {
     name,
-    /** Where nobody has subscribed there is nobody to tell: that is no delivery, and no fault. */
+    /** Without a subscribed browser there is nobody to notify: neither a delivery nor an error. */
     idle() {
       try {
         return subscriptions.list().length === 0 ? NOBODY : null
@@ -71,18 +71,18 @@ export function openWebPush(
   }
 }
 
-/** A name that was on the internet when it subscribed may lead elsewhere now. */
+/** A name that was on the internet at subscription may resolve elsewhere now. */
 async function barred({ endpoint }: PushSubscription): Promise<Delivery | null> {
   const { hostname } = new URL(endpoint)
   try {
     if (!(await leadsInside(hostname))) return null
-    return { ok: false, retry: false, reason: `${hostname} leads to a private network: nothing was sent there` }
+    return { ok: false, retry: false, reason: `${hostname} is now in a private network: nothing was sent there` }
   } catch (error) {
     return { ok: false, retry: true, reason: `${hostname}: ${(error as Error).message}` }
   }
 }
 
-/** That it cannot be written down now is no fault of the delivery: the browser's service says it again. */
+/** A failed write is not a failed delivery: the push service will report it again. */
 async function forget({ endpoint }: PushSubscription, subscriptions: PushSubscriptions): Promise<void> {
   try {
     await subscriptions.remove(endpoint)
@@ -112,12 +112,12 @@ function headersOf(message: AlertMessage, authorization: string, keepHours: numb
     'content-encoding': 'aes128gcm',
     ttl: String(Math.round(keepHours * 3600)),
     urgency: message.severity === 'critical' ? 'high' : message.severity === 'warning' ? 'normal' : 'low',
-    // A newer message of the same trouble takes the place of one that still waits.
+    // A newer message about the same problem replaces one that still waits.
     topic: createHash('sha256').update(message.threadId).digest('base64url').slice(0, 32),
   }
 }
 
-/** One that failed for now is enough for another try; those that had it are left out then. */
+/** One temporary failure is enough for a retry; those that got it are left out then. */
 function summary(id: string, results: readonly (Delivery | 'gone')[], partial: PartialDeliveries): Delivery {
   const deliveries = results.filter((result) => result !== 'gone')
   const again = deliveries.find((result) => !result.ok && result.retry)
@@ -127,12 +127,12 @@ function summary(id: string, results: readonly (Delivery | 'gone')[], partial: P
   const refused = deliveries.find((result) => !result.ok)
   if (taken.length === 0 && refused) return refused
   const gone = results.length - deliveries.length
-  if (taken.length === 0 && gone > 0) return { ok: false, retry: false, reason: `no browser is subscribed any more: ${gone} took it back` }
+  if (taken.length === 0 && gone > 0) return { ok: false, retry: false, reason: `no browser is subscribed any more: ${gone} unsubscribed` }
   const rest = [gone > 0 ? `${gone} no longer subscribed` : '', refused && !refused.ok ? `one refused: ${refused.reason}` : '']
   return { ok: true, answer: [`sent to ${taken.length} browsers`, ...rest.filter((text) => text !== '')].join('; ') }
 }
 
-/** What the service worker of the web UI shows. Escapes make JSON longer than its text, so it is cut until it fits. */
+/** What the service worker of the web UI shows. JSON escapes make it longer than its text, so it is cut until it fits. */
 export function pushPayload(message: AlertMessage): string {
   const content = contentOf(message)
   const link = content.links.find(({ label }) => label === 'Web UI')?.value ?? null

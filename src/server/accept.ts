@@ -19,7 +19,7 @@ export function qualities(header: string | undefined): ReadonlyMap<string, numbe
 
 export type MetricsFormat = 'text' | 'openmetrics'
 
-/** OpenMetrics only for who names it, and not below plain text. */
+/** OpenMetrics only for clients that name it and do not prefer plain text. */
 export function metricsFormat(accept: string | undefined): MetricsFormat {
   const wanted = qualities(accept)
   const open = wanted.get('application/openmetrics-text') ?? 0
@@ -39,7 +39,7 @@ export function encodingFor(acceptEncoding: string | undefined): Encoding | null
 
 export type FileEncoding = 'br' | 'gzip'
 
-/** For what is compressed once and kept: the smaller one, unless the client would rather have the other. */
+/** For what is compressed once and kept: the smallest encoding, unless the client prefers another. */
 export function fileEncodingFor(acceptEncoding: string | undefined): FileEncoding | null {
   const wanted = qualities(acceptEncoding)
   const any = wanted.get('*') ?? 0

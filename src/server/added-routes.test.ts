@@ -96,7 +96,7 @@ describe('/api/v1/doctor', () => {
     const said = [Promise.reject(new Error('it was ended after 30 s')), Promise.resolve('no JSON'), Promise.resolve('{"checks":[{}]}')]
     for (const one of said) one.catch(() => undefined)
     const { clock, running } = await setUp(() => said.shift() ?? Promise.resolve(printed))
-    for (const words of ['it was ended after 30 s', 'something else', 'something else']) {
+    for (const words of ['it was ended after 30 s', 'something other', 'something other']) {
       const answer = await ask(running.port, '/api/v1/doctor')
       expect(outcome(answer)).toBe('503 unavailable')
       expect(answer.bytes.toString()).toContain(words)

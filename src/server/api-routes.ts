@@ -1,4 +1,4 @@
-/** The routes that say what the agent knows at this moment. */
+/** The routes that say what the agent knows now. */
 import { z } from 'zod'
 import type { AgentState, History } from '../core/kinds.ts'
 import type { GpuEvent } from '../core/model.ts'
@@ -29,8 +29,8 @@ export interface ApiOptions {
 const nothing = z.strictObject({})
 
 const eventQuery = z.strictObject({
-  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -1h; everything that is kept by default'),
-  to: z.string().optional().describe('As `from`; no end by default'),
+  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -1h; by default everything that is kept'),
+  to: z.string().optional().describe('Like `from`; by default no end'),
   gpu: GPU_FILTER,
 })
 type EventQuery = z.infer<typeof eventQuery>
@@ -64,7 +64,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
     route({
       method: 'GET',
       path: '/readyz',
-      summary: 'Whether current readings are there; status 503 with the reasons when not',
+      summary: 'Whether current readings are available; status 503 with the reasons when not',
       answer: SCHEMAS.Readiness,
       open: true,
       handler({ reply }) {
@@ -77,7 +77,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
     route({
       method: 'GET',
       path: '/api/v1/gpus',
-      summary: 'All GPUs with their last readings and how old these are',
+      summary: 'All GPUs with their last readings and the age of these',
       query: nothing,
       answer: SCHEMAS.Gpus,
       handler: () => ({ at: state.now(), gpus: state.gpus() }),
@@ -98,7 +98,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
     route({
       method: 'GET',
       path: '/api/v1/processes',
-      summary: 'Processes on the GPUs, with who they are',
+      summary: 'Processes on the GPUs, with their owners',
       query: nothing,
       answer: SCHEMAS.Processes,
       handler: () => ({ at: state.now(), processes: state.processes() }),
@@ -123,7 +123,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
     route<EventQuery>({
       method: 'GET',
       path: '/api/v1/events',
-      summary: 'Recent events of the GPUs (XIDs, ECC errors, lost cards), oldest first',
+      summary: 'Recent events of the GPUs (XIDs, ECC errors, lost GPUs), oldest first',
       query: eventQuery,
       answer: SCHEMAS.Events,
       errors: ['invalid_gpu', 'invalid_time', 'invalid_range'],
@@ -132,9 +132,9 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
         if (!('from' in range)) return range
         const gpu = filterGpu(context, state.gpus())
         if (typeof gpu === 'object' && gpu !== null) return gpu
-        // A recording may be of a time that is yet to come here: only who asks for an end gets one.
+        // A recording may be from a time in the future here: only a request with an end gets one.
         const to = context.query.to === undefined ? Number.POSITIVE_INFINITY : range.to
-        // Of what the driver did not say whose it is, any GPU may be meant.
+        // An event without a GPU may belong to any of them.
         const concerns = (event: GpuEvent) => gpu === null || event.gpu === null || event.gpu === gpu
         const events = state.events().filter((event) => event.at >= range.from && event.at <= to && concerns(event))
         return { at: state.now(), events }
@@ -143,7 +143,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
     route({
       method: 'GET',
       path: '/api/v1/findings',
-      summary: 'What the detectors have found and is not over',
+      summary: 'Active findings of the detectors',
       query: nothing,
       answer: SCHEMAS.Findings,
       handler: () => ({ at: state.now(), findings: state.findings() }),
@@ -152,7 +152,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
   ]
 }
 
-/** A room says so of itself: the store while it cannot write, for instance. */
+/** A room reports it itself, such as the store while it cannot write. */
 function isDegraded(room: unknown): boolean {
   return typeof room === 'object' && room !== null && 'state' in room && room.state === 'degraded'
 }

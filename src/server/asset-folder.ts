@@ -32,13 +32,13 @@ const TYPES: Readonly<Record<string, string>> = {
   '.wasm': 'application/wasm',
 }
 
-/** 11 makes the web UI 5% smaller and takes twenty times as long, for which the first visitor would wait. */
+/** 11 makes the web UI 5% smaller but takes twenty times as long, and the first visitor would wait. */
 const BROTLI_QUALITY = 9
 
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 
-/** null: there is no page in this folder. The files are read when the first one is asked for, and never again. */
+/** null: this folder has no page. The files are read at the first request, and never again. */
 export function openAssetFolder(folder: string): Assets | null {
   if (!existsSync(join(folder, PAGE))) return null
   let table: ReadonlyMap<string, Asset> | null = null

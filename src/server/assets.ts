@@ -1,4 +1,4 @@
-/** Files of a web UI, from a table in memory: no path of a request reaches the file system. */
+/** Files of a web UI, from a table in memory: no path from a request reaches the file system. */
 import { type Reply, reply } from '../core/route.ts'
 import { type FileEncoding, fileEncodingFor } from './accept.ts'
 
@@ -30,7 +30,6 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** `header`: of the request. */
 export async function assetReply(asset: Asset, header: (name: string) => string | undefined): Promise<Reply> {
   const { type, cache, tag } = asset
   const headers: Record<string, string> = { 'cache-control': cache, 'content-security-policy': PAGE_POLICY }
@@ -39,7 +38,7 @@ export async function assetReply(asset: Asset, header: (name: string) => string 
   const smaller = encoding === null ? null : await asset.encoded(encoding)
   headers.vary = 'Accept-Encoding'
   if (tag !== undefined) {
-    // A strong tag stands for these very bytes: each encoding has its own.
+    // A strong tag stands for exact bytes: each encoding has its own.
     const etag = smaller === null ? `"${tag}"` : `"${tag}-${encoding}"`
     headers.etag = etag
     if (matches(header('if-none-match'), etag)) return reply({ status: 304, type, headers })
@@ -48,7 +47,7 @@ export async function assetReply(asset: Asset, header: (name: string) => string 
   return reply({ body: smaller, type, headers: { ...headers, 'content-encoding': encoding } })
 }
 
-/** Proxies that compress make a tag weak; for this question it is still the same one. */
+/** Proxies that compress make a tag weak; it is still the same one here. */
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   return ifNoneMatch.split(',').some((part) => {

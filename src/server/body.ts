@@ -1,4 +1,4 @@
-/** Reads the body of a request within its limit, and checks it against the shape that the route takes. */
+/** Reads the body of a request within its limit, and checks it against the shape that the route expects. */
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import { mediaType, readBounded } from '../core/bounded-body.ts'
@@ -18,13 +18,13 @@ export async function readBody(
 ): Promise<BodyResult> {
   if (bodyAs === 'json' && mediaType(incoming) !== 'application/json') {
     const hint = 'Send the header Content-Type: application/json.'
-    return { ok: false, code: 'unsupported_media_type', message: 'This route takes a body of type application/json.', hint }
+    return { ok: false, code: 'unsupported_media_type', message: 'This route expects a body of type application/json.', hint }
   }
   if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity') {
     return {
       ok: false,
       code: 'unsupported_media_type',
-      message: 'A compressed body is not taken.',
+      message: 'A compressed body is not accepted.',
       hint: 'Send it without Content-Encoding.',
     }
   }
@@ -47,7 +47,7 @@ function validate(text: string, schema: z.ZodType, bodyAs: 'json' | 'text'): Bod
         ok: false,
         code: 'invalid_body',
         message: 'The body is not JSON.',
-        hint: 'NaN and Infinity are no JSON: send them as strings.',
+        hint: 'NaN and Infinity are not JSON: send them as strings.',
       }
     }
   }
@@ -55,5 +55,10 @@ function validate(text: string, schema: z.ZodType, bodyAs: 'json' | 'text'): Bod
   if (parsed.success) return { ok: true, value: parsed.data }
   const [issue] = parsed.error.issues
   const where = issue && issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''
-  return { ok: false, code: 'invalid_body', message: `${where}${issue?.message ?? 'not valid'}`, hint: 'See /openapi.json for its shape.' }
+  return {
+    ok: false,
+    code: 'invalid_body',
+    message: `${where}${issue?.message ?? 'not valid'}`,
+    hint: 'See /openapi.json for the expected shape.',
+  }
 }

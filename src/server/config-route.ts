@@ -1,4 +1,4 @@
-/** GET /api/v1/config: what is in force, and why. */
+/** GET /api/v1/config: the configuration, and where it came from. */
 import { z } from 'zod'
 import { type Route, route } from '../core/route.ts'
 
@@ -21,7 +21,7 @@ export function configRoute(view: () => ConfigView): Route {
   return route({
     method: 'GET',
     path: '/api/v1/config',
-    summary: 'The configuration in force, and where each value came from; secrets are masked',
+    summary: 'The current configuration, and where each value came from; secrets are masked',
     query: z.strictObject({}),
     answer: z.strictObject({
       file: z.string().nullable(),

@@ -1,11 +1,11 @@
-/** A browser sends along what a page of another site asks for; such requests are refused. */
+/** Refuses requests that a browser sends for a page of another site. */
 import type { IncomingHttpHeaders } from 'node:http'
 
 /** Why this request is another site's, or null. Programs other than browsers send neither header. */
 export function crossSiteReason(method: string, headers: IncomingHttpHeaders): string | null {
   const site = headers['sec-fetch-site']
   if (isReading(method)) {
-    // Reading is closed to other sites by the missing CORS headers; this also keeps their pages from using up the stream's places.
+    // Other sites cannot read without CORS headers; this also keeps their pages from using up the places of the stream.
     return site === 'cross-site' && headers['sec-fetch-mode'] !== 'navigate' ? 'Sec-Fetch-Site is cross-site' : null
   }
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return 'Sec-Fetch-Site is not same-origin'
@@ -14,12 +14,12 @@ export function crossSiteReason(method: string, headers: IncomingHttpHeaders): s
   return originHost(origin) === headers.host?.toLowerCase() ? null : 'Origin is not this server'
 }
 
-/** As crossSiteReason, for what is let in by a cookie: a browser sends that by itself, so who changes something has to say where from. */
+/** Like crossSiteReason, for requests with a cookie: a browser adds it to any request, so a change must name its origin. */
 export function unprovenOriginReason(method: string, headers: IncomingHttpHeaders): string | null {
   const reason = crossSiteReason(method, headers)
   if (reason !== null || isReading(method)) return reason
   if (headers['sec-fetch-site'] === 'same-origin' || headers.origin !== undefined) return null
-  return 'with a session, Origin or Sec-Fetch-Site has to say that it comes from this server'
+  return 'with a session, Origin or Sec-Fetch-Site must name this server'
 }
 
 function isReading(method: string): boolean {

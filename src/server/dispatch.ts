@@ -26,7 +26,7 @@ export interface Exchange {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** A route, or what answers in place of one (404, 405, files of the web UI). */
+/** A route, or what answers instead of one (404, 405, files of the web UI). */
 export type Target = Pick<Route, 'handler'> & Partial<Route>
 
 export type Dispatch = (target: Target, exchange: Exchange) => Promise<void>
@@ -37,16 +37,16 @@ export function createDispatch({ log, gate, allowsHost }: DispatchOptions): Disp
   function check({ open }: Target, { incoming }: Exchange): Reply | null {
     const { headers, method = 'GET', socket } = incoming
     if (headers.host !== undefined && hostOf(headers.host) === null)
-      return refuse('malformed_request', 'The Host header cannot be understood.', 'Send the name of this server, and its port.')
+      return refuse('malformed_request', 'The Host header cannot be parsed.', 'Send the name of this server, and its port.')
     if (!allowsHost(headers.host)) {
-      const hint = 'Ask for localhost or this host by name, or add the name to server.allowed_hosts.'
+      const hint = 'Use localhost or the name of this host, or add the name to server.allowed_hosts.'
       return refuse('forbidden_host', 'The Host header does not name this server.', hint)
     }
     const cookies = gate.required ? sessionCookies({ headers, localPort: socket.localPort }) : []
     const isByCookie = cookies.length > 0 && headers.authorization === undefined
     const reason = isByCookie ? unprovenOriginReason(method, headers) : crossSiteReason(method, headers)
     if (reason !== null)
-      return refuse('cross_site', `Requests from pages of other sites are refused: ${reason}.`, 'Open the web UI of this server itself.')
+      return refuse('cross_site', `Requests from pages of other sites are refused: ${reason}.`, 'Open the web UI of this server directly.')
     if (open) return null
     const verdict = gate.check(socket.remoteAddress ?? '', headers.authorization, cookies)
     return verdict.ok ? null : refuseEntry(verdict)
@@ -75,7 +75,7 @@ export function createDispatch({ log, gate, allowsHost }: DispatchOptions): Disp
       answer = check(target, exchange) ?? (await run(target, context, incoming))
     } catch (error) {
       fault = error
-      answer = refuse('internal', 'A fault in gpuwarden kept it from answering.', `Look for ${trace.spanId} in its log.`)
+      answer = refuse('internal', 'gpuwarden failed to answer because of an internal error.', `Look for ${trace.spanId} in its log.`)
     }
     const status = answer === TAKEN ? outgoing.statusCode : (answer.status ?? 200)
     try {
@@ -102,7 +102,7 @@ async function run(target: Target, context: Omit<RouteContext, 'query' | 'body'>
   let body: unknown
   if (target.body) {
     const read = await readBody(incoming, target.body, target)
-    // What is left of a body that was not read to its end must not be taken for the next request.
+    // The rest of a body that was not read must not be taken for the next request.
     if (!read.ok) return refuse(read.code, read.message, read.hint, { connection: 'close' })
     body = read.value
   }
@@ -110,18 +110,17 @@ async function run(target: Target, context: Omit<RouteContext, 'query' | 'body'>
   return isReply(value) ? value : reply({ body: toJson(value) })
 }
 
-/** Who is not let in, and what to bring. */
+/** Why a client is refused, and what it must send. */
 export function refuseEntry(refusal: Refusal): Reply {
   if (refusal.code === 'too_many_attempts') {
     const retryAfter = String(Math.ceil(refusal.waitMs / 1000))
     return refuse(refusal.code, 'Too many wrong tokens came from this address.', `Wait ${retryAfter} s.`, { 'retry-after': retryAfter })
   }
-  const message = refusal.code === 'missing_token' ? 'This server asks for a token.' : 'The token is not the right one.'
-  const hint = 'Send the header "Authorization: Bearer <token>", or sign in at /; a token in the URL is not taken.'
+  const message = refusal.code === 'missing_token' ? 'This server needs a token.' : 'The token is wrong.'
+  const hint = 'Send the header "Authorization: Bearer <token>", or sign in at /; a token in the URL is not accepted.'
   return refuse(refusal.code, message, hint, { 'www-authenticate': 'Bearer realm="gpuwarden"' })
 }
 
-/** The table gives the status. */
 export function refuse(code: ErrorCode, message: string, hint?: string, headers?: Readonly<Record<string, string>>): Reply {
   return reply({ status: ERRORS[code].status, body: JSON.stringify(errorBody(code, message, hint)), ...(headers ? { headers } : {}) })
 }

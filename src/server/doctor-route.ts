@@ -1,4 +1,4 @@
-/** GET /api/v1/doctor: what `gpuwarden doctor` says, from a process of its own. */
+/** GET /api/v1/doctor: what `gpuwarden doctor` reports, from a separate process. */
 import { z } from 'zod'
 import { type Route, route } from '../core/route.ts'
 
@@ -10,7 +10,7 @@ const checks = z.array(
 )
 
 export interface DoctorOptions {
-  /** Runs it and gives what it printed; throws with the reason when it did not come to an end. */
+  /** Runs it and returns what it printed; throws with the reason when it did not finish. */
   readonly examine: () => Promise<string>
   readonly now: () => number
 }
@@ -18,11 +18,10 @@ export interface DoctorOptions {
 interface Outcome {
   readonly at: number
   readonly tookMs: number
-  /** A sentence: why there are none. */
   readonly checks: z.infer<typeof checks> | string
 }
 
-const query = z.strictObject({ fresh: z.enum(['0', '1']).optional().describe('1: look again, at most every ten seconds') })
+const query = z.strictObject({ fresh: z.enum(['0', '1']).optional().describe('1: check again, at most every ten seconds') })
 type Query = z.infer<typeof query>
 
 export function doctorRoute({ examine, now }: DoctorOptions): Route<Query> {
@@ -38,7 +37,7 @@ export function doctorRoute({ examine, now }: DoctorOptions): Route<Query> {
     return last
   }
 
-  /** One at a time; what is young enough is told again. */
+  /** One at a time; a recent result is returned again. */
   function outcome(isFresh: boolean): Outcome | Promise<Outcome> {
     if (running) return running
     const ageMs = last === null ? Number.POSITIVE_INFINITY : Math.abs(now() - last.at - last.tookMs)
@@ -50,14 +49,14 @@ export function doctorRoute({ examine, now }: DoctorOptions): Route<Query> {
   return route<Query>({
     method: 'GET',
     path: '/api/v1/doctor',
-    summary: 'What is missing on this machine and how to get it; kept for a minute',
+    summary: 'What is missing on this machine and how to fix it; kept for a minute',
     query,
     answer: z.strictObject({ at: z.number().describe('Epoch milliseconds'), tookMs: z.number(), checks }),
     errors: ['unavailable'],
     async handler({ query: asked, refuse }) {
       const { at, tookMs, checks: found } = await outcome(asked.fresh === '1')
       if (typeof found !== 'string') return { at, tookMs, checks: found }
-      return refuse('unavailable', `The examination came to no end: ${found}.`, 'Run "gpuwarden doctor" in a terminal.')
+      return refuse('unavailable', `The check did not finish: ${found}.`, 'Run "gpuwarden doctor" in a terminal.')
     },
   })
 }
@@ -66,6 +65,6 @@ function read(printed: string): Outcome['checks'] {
   try {
     return z.object({ checks }).parse(JSON.parse(printed)).checks
   } catch {
-    return 'it printed something else than its checks'
+    return 'it printed something other than its checks'
   }
 }

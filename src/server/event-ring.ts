@@ -1,19 +1,19 @@
-/** The last events, for clients that were away for a moment. Bounded in number and bytes; an event becomes text when somebody wants it. */
+/** The last events, for clients that reconnect. Bounded in number and bytes; an event becomes text when a client wants it. */
 import { toJson } from '../core/json-text.ts'
 import type { StreamEvent } from '../core/kinds.ts'
 
 export interface RingEntry {
   readonly seq: number
   readonly event: StreamEvent
-  /** As sent to every client without a GPU filter; null while nobody has asked for it. */
+  /** As sent to every client without a GPU filter; null until one asks. */
   frame: Buffer | null
-  /** Of the frame; guessed while there is none. */
+  /** Bytes of the frame; an estimate until there is one. */
   bytes: number
 }
 
 export interface EventRing {
   push(event: StreamEvent): RingEntry
-  /** Counts an event that nobody can ask for, and lets go of those before it. */
+  /** Counts an event that nobody can ask for, and drops those before it. */
   skip(): void
   /** undefined: too old, or not there yet. */
   get(seq: number): RingEntry | undefined
@@ -75,13 +75,13 @@ export function createEventRing({ boot, maxEvents, maxBytes }: RingOptions): Eve
 
 /** One server-sent event. JSON has no line breaks, so one `data:` line is enough. */
 export function encodeFrame(name: string, data: unknown, id: string | null, retryMs?: number): Buffer {
-  // Ticks hold readings, which are finite or null; the replacer would triple what they cost.
+  // Ticks hold readings, which are finite or null; the replacer would triple their cost.
   const json = name === 'tick' ? JSON.stringify(data) : toJson(data)
   const retry = retryMs === undefined ? '' : `retry: ${retryMs}\n`
   return Buffer.from(`${id === null ? '' : `id: ${id}\n`}event: ${name}\n${retry}data: ${json}\n\n`)
 }
 
-/** Close enough: a tick of 8 GPUs with 8 processes and every reading present is 15.7 KB of JSON, here guessed as 17.5. */
+/** Close enough: a tick of 8 GPUs with 8 processes and every reading is 15.7 KB of JSON; the estimate is 17.5. */
 function guessBytes(event: StreamEvent): number {
   switch (event.type) {
     case 'tick':

@@ -1,4 +1,4 @@
-/** Slows down who guesses tokens: a few tries at once, then one every few seconds, per address. */
+/** Slows down guessing of tokens: a few attempts at once, then one every few seconds, per address. */
 import { isIP } from 'node:net'
 import { BoundedMap } from '../core/bounded-map.ts'
 import { TokenBucket } from '../core/token-bucket.ts'
@@ -12,7 +12,7 @@ export interface FailedTriesOptions {
 }
 
 export interface FailedTries {
-  /** How long this address has to wait before it may try again; 0 when it need not. */
+  /** How long this address must wait before its next attempt; 0 when it need not. */
   waitMs(address: string): number
   count(address: string): void
   readonly size: number
@@ -32,7 +32,7 @@ export function createFailedTries({ now, burst = 10, refillMs = 6000, maxAddress
   }
 }
 
-/** One subscriber of IPv6 holds a whole /64, so that is what counts as an address. */
+/** One IPv6 subscriber has a whole /64, so that counts as one address. */
 function network(address: string): string {
   const plain = address.startsWith('::ffff:') ? address.slice(7) : address
   if (isIP(plain) !== 6) return plain

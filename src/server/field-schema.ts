@@ -1,4 +1,4 @@
-/** The shapes of answers that follow from the tables of fields. */
+/** The shapes of answers that follow from the field tables. */
 import { z } from 'zod'
 import type { ColumnsOf, ColumnTable, Fact, FactsOf, FactTable } from '../core/fields/field.ts'
 

@@ -1,4 +1,4 @@
-/** Lets a request in when it brings the configured token, or the session that was given for it. */
+/** Lets a request in when it has the configured token, or a session made from it. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createFailedTries } from './failed-tries.ts'
 import { createSessions, type Session } from './session.ts'
@@ -12,7 +12,7 @@ export type Verdict = { readonly ok: true } | Refusal
 export interface Gate {
   /** False: no token is configured, and everybody is let in. */
   readonly required: boolean
-  /** `cookies`: values of the session's cookie. One that is wrong or has expired counts as none. */
+  /** `cookies`: values of the session's cookie. A wrong or expired one counts as none. */
   check(address: string, authorization: string | undefined, cookies?: readonly string[]): Verdict
   /** A token that somebody typed in. The session is null when none is needed. */
   signIn(address: string, token: string): { readonly ok: true; readonly session: Session | null } | Refusal
@@ -36,7 +36,7 @@ export function createGate(token: string | null, { monotonic = () => performance
   function judge(address: string, given: string): Verdict {
     const waitMs = tries.waitMs(address)
     if (waitMs > 0) return { ok: false, code: 'too_many_attempts', waitMs }
-    // Equal lengths, whatever was sent, and a comparison that takes equally long for every difference.
+    // Equal lengths whatever was sent, and a comparison in constant time.
     if (timingSafeEqual(digest(given), expected)) return OPEN
     tries.count(address)
     return { ok: false, code: 'wrong_token' }

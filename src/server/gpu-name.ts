@@ -23,7 +23,7 @@ interface Asked {
   readonly gpu?: string | undefined
 }
 
-/** The id of the GPU that is meant: the only one when none is named. */
+/** The id of the GPU; the only one when none is named. */
 export function chooseGpu(context: RouteContext<Asked>, gpus: readonly GpuView[]): string | Reply {
   const [only, another] = gpus
   if (context.query.gpu !== undefined || !only || another)
@@ -31,7 +31,7 @@ export function chooseGpu(context: RouteContext<Asked>, gpus: readonly GpuView[]
   return only.info.id
 }
 
-/** The id of the GPU that is named; null when none is. */
+/** The id of the named GPU; null when none is named. */
 export function filterGpu({ query: { gpu }, refuse }: RouteContext<Asked>, gpus: readonly GpuView[]): string | Reply | null {
   if (gpu === undefined) return null
   const found = findGpu(gpus, gpu)

@@ -12,7 +12,7 @@ interface Board {
   readonly body: string
 }
 
-/** The files are read when they are first asked for; a path of a request reaches no file. */
+/** The files are read at the first request; no path from a request reaches a file. */
 export function grafanaRoutes(folder: string): readonly Route[] {
   let reading: Promise<ReadonlyMap<string, Board>> | null = null
   const boards = () => {
@@ -34,7 +34,7 @@ export function grafanaRoutes(folder: string): readonly Route[] {
     route({
       method: 'GET',
       path: `${PATH}/:name`,
-      summary: 'One of the Grafana dashboards, to be imported there',
+      summary: 'One of the Grafana dashboards, to import into Grafana',
       query: z.strictObject({}),
       answer: z.record(z.string(), z.unknown()),
       errors: ['not_found'],

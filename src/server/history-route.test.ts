@@ -66,7 +66,7 @@ describe('/api/v1/history', () => {
       ['gpu=0&field=powerWatts&from=yesterday', 'invalid_time', /from: "yesterday" is not a time/, /-5m/],
       ['gpu=0&field=powerWatts&from=1760000000', 'invalid_time', /looks like epoch seconds/, /milliseconds/],
       ['gpu=0&field=powerWatts&to=2026-13-45', 'invalid_time', /^to: /, /ISO/],
-      ['gpu=0&field=powerWatts&from=-1m&to=-1h', 'invalid_range', /has to be before/, /Exchange/],
+      ['gpu=0&field=powerWatts&from=-1m&to=-1h', 'invalid_range', /must be before/, /Swap/],
       ['gpu=0&field=powerWatts&step=0', 'invalid_step', /greater than 0/, /60/],
       ['gpu=0&field=powerWatts&step=-5', 'invalid_step', /greater than 0/, /60/],
       ['gpu=0&field=powerWatts&step=1m', 'invalid_step', /number of seconds/, /60/],

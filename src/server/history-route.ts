@@ -1,4 +1,4 @@
-/** GET /api/v1/history: what is asked for in words, checked one thing at a time. */
+/** GET /api/v1/history: parameters, checked one at a time. */
 import { z } from 'zod'
 import type { AgentState, History } from '../core/kinds.ts'
 import type { GpuField } from '../core/model.ts'
@@ -17,10 +17,10 @@ const query = z.strictObject({
   field: z
     .union([z.string(), z.array(z.string())])
     .optional()
-    .describe('Names of readings, separated by commas or given repeatedly: utilizationRatio,memoryUsedBytes'),
-  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -5m; five minutes before `to` by default'),
-  to: z.string().optional().describe('As `from`; now by default'),
-  step: z.string().optional().describe('Seconds between points; the finest that is there by default'),
+    .describe('Names of readings, separated by commas or repeated: utilizationRatio,memoryUsedBytes'),
+  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -5m; by default five minutes before `to`'),
+  to: z.string().optional().describe('Like `from`; by default now'),
+  step: z.string().optional().describe('Seconds between points; by default the finest available'),
 })
 
 type Query = z.infer<typeof query>
@@ -79,14 +79,13 @@ function chooseSteps(context: RouteContext<Query>, now: number): Steps | Reply {
   const { from, to } = range
   if (asked.step === undefined) return { from, to, stepMs: null }
   const seconds = /^\d{1,9}(\.\d{1,6})?$/.test(asked.step) ? Number(asked.step) : 0
-  if (seconds <= 0)
-    return refuse('invalid_step', 'step has to be a number of seconds greater than 0.', 'Give 1, 10, 60, … or leave it out.')
+  if (seconds <= 0) return refuse('invalid_step', 'step must be a number of seconds greater than 0.', 'Give 1, 10, 60, … or leave it out.')
   const points = (to - from) / (seconds * 1000)
   if (points > MOST_POINTS) {
     const least = Math.ceil((to - from) / MOST_POINTS / 1000)
     return refuse(
       'invalid_step',
-      `This would be ${Math.ceil(points)} points, at most ${MOST_POINTS} are given.`,
+      `This would be ${Math.ceil(points)} points; the limit is ${MOST_POINTS}.`,
       `Give a step of ${least} or more.`,
     )
   }

@@ -1,4 +1,4 @@
-/** Protection against DNS rebinding: the server answers only to names that are its own. */
+/** Protection against DNS rebinding: the server answers only to its own names. */
 import { isIP } from 'node:net'
 
 export interface HostCheckOptions {
@@ -21,7 +21,7 @@ export function createHostCheck({ boundHost, hostname, allowedHosts }: HostCheck
     if (entry.startsWith('.')) suffixes.push(entry.toLowerCase())
     else names.add(bare(entry))
   }
-  // Rebinding needs a name: an address in the Host header was typed by a person or a scraper, and out there a token is asked for anyway.
+  // Rebinding needs a name. An address in the Host header was typed by a person or a scraper, and from outside a token is needed anyway.
   const anyAddress = !isLoopback(boundHost)
   return (header) => {
     const name = hostOf(header)

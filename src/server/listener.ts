@@ -1,4 +1,4 @@
-/** One port: opens it, says plainly why it cannot be opened, and closes it within a time limit. */
+/** One port: opens it, says why when that fails, and closes it within a time limit. */
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { EXIT, Failure } from '../core/failure.ts'
@@ -28,7 +28,7 @@ const REQUEST_TIMEOUT_MS = 30_000
 const CHECK_INTERVAL_MS = 5000
 const MOST_CONNECTIONS = 1024
 const CLOSE_TIMEOUT_MS = 1500
-/** Who still sends after the answer may finish within this time, so that it gets to read it. */
+/** A client that still sends after the answer may finish within this time, so that it can read the answer. */
 const LINGER_MS = 500
 
 export async function openListener({ host, port, flag, onRequest, log }: ListenerOptions): Promise<Listener> {
@@ -43,7 +43,7 @@ export async function openListener({ host, port, flag, onRequest, log }: Listene
     server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, host, port, flag)))
     server.listen(port, bindTo, () => {
       server.removeAllListeners('error')
-      server.on('error', (error) => log.error({ err: error, host, port }, 'the HTTP server had an error'))
+      server.on('error', (error) => log.error({ err: error, host, port }, 'the HTTP server failed'))
       resolve()
     })
   })

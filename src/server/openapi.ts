@@ -35,14 +35,19 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
     info: {
       title: 'gpuwarden',
       version,
-      description: 'GPUs of one host and the training on them. Clients ignore fields that they do not know.',
+      description: 'GPUs of one host and the training on them. Clients must ignore fields that they do not know.',
     },
     paths,
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, without(schema, '$schema', '$id')])),
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer' },
-        session: { type: 'apiKey', in: 'cookie', name: 'gpuwarden_session_4780', description: 'From POST /api/v1/session; with the port' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'gpuwarden_session_4780',
+          description: 'From POST /api/v1/session; the name ends with the port',
+        },
       },
     },
   }
@@ -78,7 +83,7 @@ function requestBody(route: Route, body: z.ZodType, registry: Registry): Json {
   return { required: true, content: { [route.bodyAs === 'text' ? 'text/plain' : JSON_TYPE]: { schema: componentOf(body, registry) } } }
 }
 
-/** One response per status; its codes are in the description. */
+/** One response per status, with its codes in the description. */
 function errorResponses(codes: readonly ErrorCode[]): Json {
   const responses: Record<string, Json> = {}
   for (const status of [...new Set(codes.map((code) => ERRORS[code].status))].sort()) {

@@ -1,4 +1,4 @@
-/** GET /api/v1/findings/history: what the detectors have found, also what is over. */
+/** GET /api/v1/findings/history: findings of the detectors, also those that are over. */
 import { z } from 'zod'
 import type { AgentState } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
@@ -11,7 +11,7 @@ const DEFAULT_LIMIT = 200
 const MOST = 1000
 
 export interface PastFindings {
-  /** One per trouble, the newest first; null: all. */
+  /** One per problem, newest first; null: all. */
   query(query: PastFindingsQuery): readonly Finding[]
 }
 
@@ -25,17 +25,17 @@ export interface PastFindingsQuery {
 }
 
 const query = z.strictObject({
-  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -1h; everything that is kept by default'),
-  to: z.string().optional().describe('As `from`; now by default'),
+  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -1h; by default everything that is kept'),
+  to: z.string().optional().describe('Like `from`; by default now'),
   gpu: GPU_FILTER,
-  run: z.string().optional().describe('Only of this training run, by id'),
+  run: z.string().optional().describe('Only findings of this training run, by id'),
   limit: z
     .string()
     .regex(/^[1-9]\d{0,3}$/, `expected a number from 1 to ${MOST}`)
     .transform(Number)
     .refine((limit) => limit <= MOST, `expected a number from 1 to ${MOST}`)
     .optional()
-    .describe(`How many at most; ${DEFAULT_LIMIT} by default, ${MOST} at most`),
+    .describe(`Most findings to return; ${DEFAULT_LIMIT} by default, at most ${MOST}`),
 })
 type Query = z.infer<typeof query>
 
@@ -43,7 +43,7 @@ export function pastFindingsRoute({ state, past }: { readonly state: AgentState;
   return route<Query>({
     method: 'GET',
     path: '/api/v1/findings/history',
-    summary: 'What the detectors have found: each trouble once, with its last statement and its end, newest first',
+    summary: 'Findings of the detectors, past ones too: each problem once, with its last finding and its end, newest first',
     query,
     answer: SCHEMAS.Findings,
     errors: ['invalid_gpu', 'invalid_time', 'invalid_range'],

@@ -1,4 +1,4 @@
-/** GET /api/v1/processes/history: who had how much of a GPU's memory, over time. */
+/** GET /api/v1/processes/history: the GPU memory of each process, over time. */
 import { z } from 'zod'
 import type { AgentState, ProcessHistoryAnswer } from '../core/kinds.ts'
 import { type Route, route } from '../core/route.ts'
@@ -13,8 +13,8 @@ export interface ProcessHistory {
 
 const query = z.strictObject({
   gpu: GPU_PARAMETER,
-  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -5m; one hour before `to` by default'),
-  to: z.string().optional().describe('As `from`; now by default'),
+  from: z.string().optional().describe('Epoch milliseconds, ISO 8601, or relative like -5m; by default one hour before `to`'),
+  to: z.string().optional().describe('Like `from`; by default now'),
 })
 type Query = z.infer<typeof query>
 
@@ -29,7 +29,7 @@ export function processHistoryRoute({ state, past }: { readonly state: AgentStat
     answer: z.strictObject({
       gpu: z.string(),
       stepMs: z.number(),
-      at: z.array(z.number()).describe('Beginning of each step, epoch milliseconds'),
+      at: z.array(z.number()).describe('Start of each step, epoch milliseconds'),
       processes: z.array(
         z.strictObject({
           pid: z.number().int(),

@@ -1,4 +1,4 @@
-/** The query string as an object for a schema: a string, or a list of strings for what was given repeatedly. */
+/** The query string as an object for a schema: a string, or a list of strings for a repeated parameter. */
 import type { z } from 'zod'
 import type { ErrorCode } from '../core/route-errors.ts'
 
@@ -32,8 +32,8 @@ export function checkQuery(query: RawQuery, schema: z.ZodType | undefined): Quer
   const name = String(issue?.path[0] ?? 'query')
   if (!(name in query)) return { ok: false, code: 'missing_parameter', message: `The parameter ${quote(name)} is missing.`, hint }
   const message = Array.isArray(query[name])
-    ? `The parameter ${quote(name)} was given ${query[name].length} times, expected once.`
-    : `The parameter ${quote(name)} does not fit: ${issue?.message ?? 'not valid'}.`
+    ? `The parameter ${quote(name)} was given ${query[name].length} times; give it once.`
+    : `The parameter ${quote(name)} is not valid: ${issue?.message ?? 'not valid'}.`
   return { ok: false, code: 'invalid_parameter', message, hint }
 }
 

@@ -5,10 +5,10 @@ export interface Readiness {
   readonly reasons: string[]
 }
 
-/** The host's own figures go on when the GPUs' driver does not: they do not make a GPU monitor ready. */
+/** The host's own readings go on without the GPU driver, so they do not make a GPU monitor ready. */
 const BESIDE_THE_GPUS = 'host'
 
-/** Ready once a GPU source is ok and its last sample is not overdue: younger than one interval and the deadline of a read. */
+/** Ready once a GPU source is ok and its last sample is not overdue: younger than one interval plus the deadline of a read. */
 export function readiness(sources: readonly SourceHealth[], now: number): Readiness {
   const reasons = sources.filter(({ source }) => source !== BESIDE_THE_GPUS).map((source) => reasonOf(source, now))
   if (reasons.includes(null)) return { status: 'ready', reasons: [] }
@@ -16,14 +16,14 @@ export function readiness(sources: readonly SourceHealth[], now: number): Readin
   return { status: 'not_ready', reasons: reasons.filter((reason) => reason !== null) }
 }
 
-/** Why this source does not deliver; null when it does. */
+/** Why this source delivers nothing; null when it does. */
 export function reasonOf(
   { source, state, since, message, lastSampleAt, intervalMs, deadlineMs }: SourceHealth,
   now: number,
 ): string | null {
   if (state !== 'ok') {
     const detail = message === null ? '' : `: ${message}`
-    return `${source} is ${state} since ${new Date(since).toISOString()}${detail}`
+    return `${source} has been ${state} since ${new Date(since).toISOString()}${detail}`
   }
   if (lastSampleAt === null) return `${source} has not delivered a sample yet`
   const ageMs = now - lastSampleAt

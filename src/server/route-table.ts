@@ -1,10 +1,10 @@
-/** Finds who answers a request: by its path, then by its method. */
+/** Finds the route of a request: by its path, then by its method. */
 import type { Route } from '../core/route.ts'
 
 export interface Found {
-  /** null: the path is there, and does not take this method. */
+  /** null: the path exists, but not with this method. */
   readonly route: Route | null
-  /** Those that the path takes. */
+  /** The methods of the path. */
   readonly methods: readonly string[]
   readonly params: Readonly<Record<string, string>>
 }
@@ -27,7 +27,7 @@ export function createRouteTable(routes: readonly Route[]): (method: string, pat
     const parts = path.split('/')
     const place = places.get(path) ?? withParameters.find((one) => fits(one.parts, parts))
     if (!place) return null
-    // HEAD is GET with its body left out, which Node.js does.
+    // HEAD is GET without its body, which Node.js leaves out.
     const found = place.byMethod.get(method === 'HEAD' ? 'GET' : method) ?? null
     return { route: found, methods: [...place.byMethod.keys()], params: parametersOf(place.parts, parts) }
   }
@@ -51,7 +51,7 @@ function parametersOf(wanted: readonly string[], given: readonly string[]): Reco
   return Object.fromEntries(wanted.flatMap((part, at) => (isParameter(part) ? [[part.slice(1), decoded(given[at] ?? '')]] : [])))
 }
 
-/** As it is where it is no valid encoding: then nothing has that name. */
+/** Unchanged where the encoding is invalid: then nothing has that name. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -1,4 +1,4 @@
-/** The shapes of the answers. Strict here, so that a test sees a field nobody described; open in /openapi.json, so that fields can be added. */
+/** The shapes of the answers. Strict here, so that a test sees an undescribed field; open in /openapi.json, so that fields can be added. */
 import { z } from 'zod'
 import { alertsEventSchema, alertViewSchema } from '../core/alert-schema.ts'
 import { GPU_EVENTS, GPU_INFO, GPU_READINGS, GPU_STATES, PROVENANCES } from '../core/fields/gpu.ts'
@@ -142,7 +142,7 @@ const health = z.strictObject({
   sinks: z.array(sinkHealth),
   self: selfUsage,
   stream: streamHealth,
-  rooms: z.record(z.string(), z.unknown()).describe('What other parts say of themselves, such as the store'),
+  rooms: z.record(z.string(), z.unknown()).describe('The state of other parts of the agent, such as the store'),
 })
 export type Health = z.infer<typeof health>
 
@@ -154,7 +154,6 @@ const errorAnswer: z.ZodType<ErrorBody> = z.strictObject({
   }),
 })
 
-/** By the name they have in /openapi.json. */
 export const SCHEMAS = {
   GpuInfo: gpuInfo,
   GpuProcess: gpuProcess,

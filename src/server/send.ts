@@ -1,4 +1,4 @@
-/** Sends a reply: the headers that every answer carries, and compression for who takes it. */
+/** Sends a reply: the headers of every answer, and compression for clients that accept it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { deflate, gzip } from 'node:zlib'
@@ -48,7 +48,7 @@ export async function send(
   }
   // The client may have gone in the meantime.
   if (outgoing.destroyed || outgoing.headersSent) return
-  // A 304 has no body, and a length would be taken for that of what it stands for.
+  // A 304 has no body; a length would be taken for that of the content it stands for.
   if (reply.status !== 304) headers['content-length'] = String(bytes)
   outgoing.writeHead(reply.status ?? 200, headers)
   outgoing.end(body)
@@ -58,7 +58,7 @@ export function isCompressible(type: string): boolean {
   return COMPRESSIBLE.test(type)
 }
 
-/** Whoever made the reply has chosen its encoding already. */
+/** Whoever made the reply has already chosen its encoding. */
 function isNegotiated({ headers }: Reply): boolean {
   return headers?.vary?.toLowerCase().includes('accept-encoding') ?? false
 }

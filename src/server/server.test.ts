@@ -135,7 +135,7 @@ describe('readiness', () => {
       { sources: [sourceHealth({ lastSampleAt: NOW - 7000 })], reason: 'the last sample of nvidia is 7 s old, expected at most 6 s' },
       {
         sources: [sourceHealth({ state: 'not_responding', message: 'the driver does not answer' })],
-        reason: 'nvidia is not_responding since 2025-10-09T08:53:10.000Z: the driver does not answer',
+        reason: 'nvidia has been not_responding since 2025-10-09T08:53:10.000Z: the driver does not answer',
       },
     ]
     for (const { sources, reason } of cases) {

@@ -27,14 +27,13 @@ export interface ServerOptions {
   readonly settings: ServerSettings
   readonly log: Log
   readonly version: string
-  /** What other parts say of themselves, by name: `{ store: … }`. */
+  /** The state of other parts of the agent, by name: `{ store: … }`. */
   readonly extraHealth?: () => Readonly<Record<string, unknown>>
-  /** Routes of other rooms. */
   readonly routes?: readonly Route[]
   readonly assets?: Assets
-  /** For the live stream; null: alerts are switched off. */
+  /** For the live stream; null: alerts are off. */
   readonly alertNews?: AlertNews | null
-  /** How processes are told apart before they are signalled; without it none is signalled. */
+  /** Checks the identity of a process before it gets a signal; without it none gets one. */
   readonly processControl?: ProcessControl
   readonly streamLimits?: Partial<StreamLimits>
 }
@@ -42,7 +41,7 @@ export interface ServerOptions {
 export interface GpuwardenServer {
   /** Opens server.port. Throws when it is taken, or when others could reach it without a token. */
   listen(): Promise<Address>
-  /** Opens a second port with nothing but /metrics and /healthz. */
+  /** Opens a second port with only /metrics and /healthz. */
   metricsListen(port: number): Promise<Address>
   /** Ends the streams, and every connection within two seconds. */
   close(): Promise<void>
@@ -125,17 +124,17 @@ function wrongMethod(methods: readonly string[]): Target {
   return {
     handler: ({ refuse, raw }) => {
       const method = JSON.stringify(raw.incoming.method?.slice(0, 20))
-      return refuse('method_not_allowed', `${method} is not possible here.`, `Use ${allow.join(' or ')}.`, { allow: allow.join(', ') })
+      return refuse('method_not_allowed', `${method} is not supported here.`, `Use ${allow.join(' or ')}.`, { allow: allow.join(', ') })
     },
   }
 }
 
-/** Files hold no data, and the page to sign in is one of them: they are served without the token. */
+/** Files hold no data, and the sign-in page is one of them: they are served without the token. */
 function fileOrNothing(files: Assets | undefined, method: string, path: string): Target {
   const isReading = method === 'GET' || method === 'HEAD'
   const asset = isReading ? (files?.(path) ?? null) : null
   if (asset) return { open: true, handler: ({ header }) => assetReply(asset, header) }
-  return { handler: ({ refuse }) => refuse('not_found', 'There is nothing at this path.', 'See / or /openapi.json for what there is.') }
+  return { handler: ({ refuse }) => refuse('not_found', 'There is nothing at this path.', 'See / or /openapi.json for the list of paths.') }
 }
 
 function selfDescription(routes: () => readonly Route[], version: string, assets: Assets | undefined): readonly Route[] {
@@ -144,7 +143,7 @@ function selfDescription(routes: () => readonly Route[], version: string, assets
     route({
       method: 'GET',
       path: '/openapi.json',
-      summary: 'This API in OpenAPI 3.1',
+      summary: 'Description of this API, in OpenAPI 3.1',
       answer: z.record(z.string(), z.unknown()),
       handler: ({ reply }) => {
         document ??= JSON.stringify(openApiDocument(routes(), version))
@@ -154,7 +153,7 @@ function selfDescription(routes: () => readonly Route[], version: string, assets
     route({
       method: 'GET',
       path: '/',
-      summary: 'The web UI, or the list of what can be asked for',
+      summary: 'The web UI, or a list of the routes',
       answer: z.string(),
       answerType: 'text/html',
       ...(assets ? { open: true } : {}),

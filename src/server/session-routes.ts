@@ -24,12 +24,12 @@ export function sessionRoutes({ state, version, gate, canKill }: SessionOptions)
     route({
       method: 'GET',
       path: PATH,
-      summary: 'Whether a token is asked for, and whether this browser or program is let in',
+      summary: 'Whether a token is needed, and whether this client is signed in',
       query: nothing,
       answer: z.strictObject({
         required: z.boolean(),
         signedIn: z.boolean(),
-        canKill: z.boolean().describe('Whether processes may be signalled from here'),
+        canKill: z.boolean().describe('Whether signals may be sent to processes from here'),
         hostname: z.string().nullable().describe('null until signed in'),
         version: z.string().nullable().describe('null until signed in'),
       }),
@@ -55,7 +55,7 @@ export function sessionRoutes({ state, version, gate, canKill }: SessionOptions)
       bodyLimitBytes: BODY_LIMIT_BYTES,
       answer: z.strictObject({
         signedIn: z.literal(true),
-        expiresAt: z.number().nullable().describe('Epoch milliseconds; null when no token is asked for'),
+        expiresAt: z.number().nullable().describe('Epoch milliseconds; null when no token is needed'),
       }),
       errors: ['wrong_token', 'too_many_attempts'],
       open: true,

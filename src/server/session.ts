@@ -1,4 +1,4 @@
-/** What a browser holds instead of the token: a cookie that only who knows the token could have made, and that nobody has to remember. */
+/** What a browser holds instead of the token: a signed cookie that only the token could make, and that the server need not store. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
@@ -18,7 +18,7 @@ export interface Sessions {
   isValid(value: string): boolean
 }
 
-/** `now`: epoch milliseconds. The key comes from the token, so that a new token ends every session and a restart ends none. */
+/** `now`: epoch milliseconds. The key comes from the token, so a new token ends every session and a restart ends none. */
 export function createSessions(token: string, now: () => number): Sessions {
   const key = createHmac('sha256', token).update('gpuwarden session 1').digest()
   const sign = (expiry: string, nonce: string) => createHmac('sha256', key).update(`${expiry}.${nonce}`).digest('base64url')
@@ -42,15 +42,12 @@ export interface CookiePlace {
   readonly localPort: number | undefined
 }
 
-/**
- * Browsers do not tell the cookies of two ports of one host apart, so the name does. It is the port that the browser asked for:
- * two containers may both listen on 4780 inside.
- */
+/** Browsers share cookies between the ports of a host, so the name has the port that the browser used (a container may map it). */
 export function cookieName({ headers, localPort }: CookiePlace): string {
   return `gpuwarden_session_${/:(\d{1,5})$/.exec(headers.host ?? '')?.[1] ?? localPort ?? 0}`
 }
 
-/** The values of our cookie in this request; more than one when somebody put another beside it. */
+/** The values of our cookie in this request; several when somebody added another one. */
 export function sessionCookies(place: CookiePlace): readonly string[] {
   const header = place.headers.cookie
   if (header === undefined) return []
@@ -63,9 +60,9 @@ export function sessionCookies(place: CookiePlace): readonly string[] {
   return values
 }
 
-/** The Set-Cookie header; an empty value takes the cookie away. */
+/** The Set-Cookie header; an empty value deletes the cookie. */
 export function setCookie(place: CookiePlace, value: string): string {
-  // This server speaks no TLS, but what stands in front of it may: then the browser's origin says so.
+  // This server has no TLS, but a proxy in front of it may: then the browser's origin says so.
   const secure = place.headers.origin?.toLowerCase().startsWith('https://') ? '; Secure' : ''
   return `${cookieName(place)}=${value}; Path=/; Max-Age=${value === '' ? 0 : SESSION_SECONDS}; HttpOnly; SameSite=Strict${secure}`
 }

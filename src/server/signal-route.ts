@@ -1,4 +1,4 @@
-/** POST /api/v1/processes/:pid/signal: ends a process on a GPU, if it is still the one that was meant. */
+/** POST /api/v1/processes/:pid/signal: ends a process on a GPU, if it is still the same one. */
 import { z } from 'zod'
 import type { AgentState, Log } from '../core/kinds.ts'
 import type { ProcessView } from '../core/model.ts'
@@ -6,7 +6,7 @@ import { type Reply, type Route, type RouteContext, route } from '../core/route.
 import type { ErrorCode } from '../core/route-errors.ts'
 
 export interface ProcessControl {
-  /** Whether the PID means this process at this moment; the reason when not. */
+  /** Whether the PID is this process now; the reason when not. */
   identify(process: ProcessView): { readonly ok: true } | { readonly ok: false; readonly reason: string }
 }
 
@@ -21,7 +21,7 @@ const LONGEST_COMMAND = 200
 
 const body = z.strictObject({
   signal: z.enum(['SIGINT', 'SIGTERM', 'SIGKILL']),
-  startedAt: z.number().describe('`info.startedAt` of the process that is meant'),
+  startedAt: z.number().describe('`info.startedAt` of the process'),
 })
 type Body = z.infer<typeof body>
 
@@ -34,12 +34,13 @@ interface Denial {
 export function signalRoute({ state, log, control, isAllowed }: SignalOptions): Route<unknown, Body> {
   function send(pid: number, { signal, startedAt }: Body, found: readonly ProcessView[]): Denial | null {
     const [process] = found
-    if (!process) return { code: 'unknown_process', message: `Process ${pid} is on no GPU at this moment.`, hint: 'See /api/v1/processes.' }
+    if (!process) return { code: 'unknown_process', message: `Process ${pid} is not on a GPU now.`, hint: 'See /api/v1/processes.' }
     if (isOurs(state, pid)) return { code: 'not_permitted', message: `Process ${pid} is part of gpuwarden or of the system.` }
-    if (!isLive(state, found)) return { code: 'conflict', message: 'This process is simulated or recorded: there is nothing to signal.' }
-    if (process.info?.startedAt !== startedAt) return changed(pid, 'it did not start at the time that was given')
-    // The last thing before the signal, without a pause between: a PID can be given to somebody else at any time.
-    const identity = control?.identify(process) ?? { ok: false, reason: 'processes cannot be told apart here' }
+    if (!isLive(state, found))
+      return { code: 'conflict', message: 'This process is simulated or recorded: there is nothing to send a signal to.' }
+    if (process.info?.startedAt !== startedAt) return changed(pid, 'it did not start at the given time')
+    // The last check before the signal, without a pause: a PID can go to another process at any time.
+    const identity = control?.identify(process) ?? { ok: false, reason: 'processes cannot be identified here' }
     if (!identity.ok) return changed(pid, identity.reason)
     return kill(pid, signal)
   }
@@ -47,7 +48,7 @@ export function signalRoute({ state, log, control, isAllowed }: SignalOptions): 
   return route<unknown, Body>({
     method: 'POST',
     path: '/api/v1/processes/:pid/signal',
-    summary: 'Signals a process on a GPU; only with server.allow_kill and a token',
+    summary: 'Sends a signal to a process on a GPU; needs server.allow_kill and a token',
     query: z.strictObject({}),
     body,
     bodyLimitBytes: 1024,
@@ -70,7 +71,7 @@ export function signalRoute({ state, log, control, isAllowed }: SignalOptions): 
           command: command?.join(' ').slice(0, LONGEST_COMMAND) ?? null,
           result: denial?.code ?? 'sent',
         },
-        denial ? 'a process was not signalled' : 'a process was signalled',
+        denial ? 'no signal was sent to a process' : 'a signal was sent to a process',
       )
       return denial ? refusal(context, denial) : { pid, signal: asked.signal, sentAt: state.now() }
     },
@@ -79,8 +80,8 @@ export function signalRoute({ state, log, control, isAllowed }: SignalOptions): 
 
 const DISABLED: Denial = {
   code: 'kill_disabled',
-  message: 'Processes cannot be signalled from here.',
-  hint: 'Set server.allow_kill to true, and a token (server.token_file).',
+  message: 'Signals cannot be sent from here.',
+  hint: 'Set server.allow_kill to true, and set a token (server.token_file).',
 }
 
 function refusal({ refuse }: RouteContext<unknown, Body>, { code, message, hint }: Denial): Reply {
@@ -88,10 +89,10 @@ function refusal({ refuse }: RouteContext<unknown, Body>, { code, message, hint 
 }
 
 function changed(pid: number, reason: string): Denial {
-  return { code: 'process_changed', message: `Process ${pid} was not signalled: ${reason}.`, hint: 'Look at /api/v1/processes again.' }
+  return { code: 'process_changed', message: `No signal was sent to process ${pid}: ${reason}.`, hint: 'Check /api/v1/processes again.' }
 }
 
-/** The agent, its samplers, and what must never be signalled. */
+/** The agent, its samplers, and what must never get a signal. */
 function isOurs(state: AgentState, pid: number): boolean {
   return pid <= 1 || pid === process.pid || state.health().some((source) => source.pid === pid)
 }
@@ -108,7 +109,7 @@ function kill(pid: number, signal: Body['signal']): Denial | null {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EPERM')
-      return { code: 'not_permitted', message: `Process ${pid} belongs to a user whom gpuwarden may not interfere with.` }
+      return { code: 'not_permitted', message: `Process ${pid} belongs to another user, and gpuwarden may not send it signals.` }
     if (code === 'ESRCH') return { code: 'unknown_process', message: `Process ${pid} has ended.` }
     throw error
   }

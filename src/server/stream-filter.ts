@@ -1,4 +1,4 @@
-/** What one client of the stream wants to hear of. */
+/** Which events one client of the stream wants. */
 import type { GpuView, StreamEvent } from '../core/kinds.ts'
 import { namesGpu } from '../core/known/about-gpu.ts'
 
@@ -9,7 +9,7 @@ export interface StreamFilter {
   readonly types: ReadonlySet<string> | null
   /** Labels, indices or ids; null: all. */
   readonly gpus: readonly string[] | null
-  /** Clients with the same key hear the same of every event. */
+  /** Clients with the same key get the same events. */
   readonly key: string
 }
 
@@ -43,7 +43,7 @@ export class GpuMatcher {
   }
 }
 
-/** The event without what concerns other GPUs; the same object when nothing was left out, null when nothing is left. */
+/** The event without other GPUs; the same object when nothing was left out, null when nothing is left. */
 export function narrow(event: StreamEvent, wants: (gpu: string) => boolean): StreamEvent | null {
   switch (event.type) {
     case 'tick': {
@@ -63,7 +63,7 @@ export function narrow(event: StreamEvent, wants: (gpu: string) => boolean): Str
     case 'alerts': {
       const alerts = event.alerts.filter(({ finding: { subject } }) => subject.gpu === null || wants(subject.gpu))
       if (alerts.length === event.alerts.length) return event
-      // Of those that are gone it is not known whose they were.
+      // For alerts that are gone it is not known which GPU they were about.
       const isEmpty = alerts.length === 0 && event.gone.length === 0 && !event.hasMore && !event.silencesChanged
       return isEmpty ? null : { ...event, alerts }
     }

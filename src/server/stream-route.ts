@@ -16,7 +16,7 @@ const query = z.strictObject({
     .optional()
     .describe(`Only these events, separated by commas: ${EVENT_TYPES.join(', ')}`),
   gpus: z.string().optional().describe('Only these GPUs, by label, index or id, separated by commas'),
-  lastEventId: z.string().optional().describe('Go on after this event; the header Last-Event-ID has precedence'),
+  lastEventId: z.string().optional().describe('Continue after this event; the header Last-Event-ID takes precedence'),
 })
 
 type Query = z.infer<typeof query>
@@ -25,11 +25,11 @@ export function streamRoute({ state, stream }: { readonly state: AgentState; rea
   return route<Query>({
     method: 'GET',
     path: '/api/v1/stream',
-    summary: 'Live stream of everything that is measured and found, as server-sent events',
+    summary: 'Live stream of all samples, findings and alerts, as server-sent events',
     query,
     answer: z
       .string()
-      .describe('One event after another; `data` is JSON whose `type` is the name of the event. That of `alerts` is an AlertsEvent.'),
+      .describe('Server-sent events; `data` is JSON whose `type` is the name of the event. The data of `alerts` is an AlertsEvent.'),
     answerType: 'text/event-stream',
     errors: ['invalid_gpu', 'too_many_clients'],
     handler({ query: asked, refuse, reply, header, raw, address }) {
@@ -38,13 +38,13 @@ export function streamRoute({ state, stream }: { readonly state: AgentState; rea
       if (wrong !== undefined) {
         return refuse(
           'invalid_parameter',
-          `types: ${JSON.stringify(wrong.slice(0, 60))} is no event.`,
+          `types: ${JSON.stringify(wrong.slice(0, 60))} is not an event.`,
           `Give some of: ${EVENT_TYPES.join(', ')}.`,
         )
       }
       const gpus = names(asked.gpus)
       const known = state.gpus()
-      // Before the first reading no GPU is known, and a name may still turn out to be right.
+      // Before the first reading no GPU is known, and a name may still be right.
       const stranger = known.length === 0 ? undefined : gpus?.find((name) => !known.some((view) => namesGpu(view.info, name)))
       if (stranger !== undefined) {
         return refuse('invalid_gpu', `gpus: no GPU has the label, index or id ${JSON.stringify(stranger.slice(0, 60))}.`, knownGpus(known))
@@ -54,10 +54,10 @@ export function streamRoute({ state, stream }: { readonly state: AgentState; rea
       if (incoming.method === 'HEAD') return reply({ type })
       if (stream.full) {
         const { clients, maxClients } = stream.health()
-        const message = `The stream has ${clients} clients and takes at most ${maxClients}.`
+        const message = `The stream has ${clients} clients; the limit is ${maxClients}.`
         return refuse('too_many_clients', message, 'Close another web UI, or raise server.max_clients.', { 'retry-after': '5' })
       }
-      // Ended by closing the connection instead of chunks: an event is then one write of a buffer that all clients share.
+      // Ended by closing the connection, not by chunks: an event is then one write of a buffer that all clients share.
       outgoing.useChunkedEncodingByDefault = false
       outgoing.shouldKeepAlive = false
       outgoing.writeHead(200, { ...headers, 'content-type': type, 'x-accel-buffering': 'no' })
@@ -69,7 +69,7 @@ export function streamRoute({ state, stream }: { readonly state: AgentState; rea
   })
 }
 
-/** null: not asked for, so everything. */
+/** null: not given, so everything. */
 function names(list: string | undefined): string[] | null {
   if (list === undefined) return null
   const found = [...new Set(list.split(',').map((name) => name.trim()))].filter((name) => name !== '').slice(0, MOST_NAMES)

@@ -306,7 +306,7 @@ describe('the stream', () => {
       if (seq % 20 === 0) await breathe()
     }
     await eventually(() => one.server.sink.dropped().count === 1)
-    expect(one.server.sink.dropped().reason).toContain('took nothing for 0.2 s')
+    expect(one.server.sink.dropped().reason).toContain('read nothing for 0.2 s')
     sleeper.destroy()
   })
 

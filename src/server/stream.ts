@@ -1,7 +1,4 @@
-/**
- * The live stream: server-sent events for any number of screens.
- * Every client has a place in one shared ring and is sent from there as fast as it reads, so a slow one costs no memory of its own.
- */
+/** The live stream of server-sent events. All clients read from one shared ring at their own speed, so a slow one costs no memory. */
 import type { ServerResponse } from 'node:http'
 import type { AlertNews } from '../core/alert-contract.ts'
 import type { AgentState, HubEvent, Log, Sink, StreamEvent } from '../core/kinds.ts'
@@ -34,7 +31,7 @@ export interface StreamOptions {
   readonly version: string
   readonly maxClients: number
   readonly log: Log
-  /** Followed only while somebody listens, or could go on from where he left. */
+  /** Followed only while somebody listens, or could still resume. */
   readonly alertNews?: AlertNews | null
   readonly limits?: Partial<StreamLimits>
 }
@@ -61,7 +58,7 @@ interface Client {
   readonly address: string
   /** The last event that was sent, or left out by the filter. */
   cursor: number
-  /** Monotonic milliseconds since when the socket takes no more; null when it does. */
+  /** Since when (monotonic milliseconds) the socket takes no more; null when it does. */
   blockedSince: number | null
 }
 
@@ -71,14 +68,14 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
   const limits = { ...STREAM_LIMITS, ...given }
   const ring = createEventRing({ boot, maxEvents: limits.ringEvents, maxBytes: limits.ringBytes })
   const clients = new Set<Client>()
-  /** The event at hand as clients with a GPU filter get it, by filter; emptied for every event. */
+  /** The current event for each GPU filter; cleared for every event. */
   const narrowed = new Map<string, Buffer | null>()
   let droppedClients = 0
   let dropReason: string | null = null
   let timer: NodeJS.Timeout | null = null
   let heartbeatAt = 0
   let closed = false
-  /** The newest event whose number somebody may come back with; null: nobody was here yet. */
+  /** The newest event that somebody may resume from; null: nobody was here yet. */
   let knownSeq: number | null = null
   let unfollowAlerts: (() => void) | null = null
 
@@ -112,7 +109,7 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
       if (frame !== null && !outgoing.write(frame)) client.blockedSince ??= now
     }
     if (client.blockedSince !== null && now - client.blockedSince > limits.drainTimeoutMs) {
-      drop(client, `it took nothing for ${limits.drainTimeoutMs / 1000} s`)
+      drop(client, `it read nothing for ${limits.drainTimeoutMs / 1000} s`)
     }
   }
 
@@ -170,12 +167,12 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
     if (!closed) unfollowAlerts ??= alertNews?.follow(accept) ?? null
   }
 
-  /** Whether somebody who is not here could still go on from where he left. */
+  /** Whether somebody who left could still resume. */
   function isAwaited(): boolean {
     return knownSeq !== null && (knownSeq === ring.lastSeq || ring.get(knownSeq + 1) !== undefined)
   }
 
-  /** Where to go on from: the sequence number that the client has, or why it has to begin anew. */
+  /** Where to resume: the sequence number that the client has, or why it must start over. */
   function resumeFrom(lastEventId: string): number | 'another_boot' | 'too_old' {
     const [, ofBoot, seq] = /^([0-9a-z]+)-(\d{1,15})$/.exec(lastEventId) ?? []
     if (ofBoot !== boot || seq === undefined || Number(seq) > ring.lastSeq) return 'another_boot'
@@ -188,7 +185,7 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
     const resumed = lastEventId === null ? null : resumeFrom(lastEventId)
     client.cursor = typeof resumed === 'number' ? resumed : ring.lastSeq
     const hello = { type: 'hello', version, hostname: state.hostname, boot, retryMs: limits.retryMs, heartbeatMs: limits.heartbeatMs }
-    // Without an id the browser keeps the one it came with, from which the replay goes on.
+    // Without an id the browser keeps its own, from which the replay continues.
     outgoing.write(encodeFrame('hello', hello, resumed === null ? newest : null, limits.retryMs))
     const current: readonly HubEvent[] = [
       { type: 'devices', devices: state.gpus().map(({ info }) => info) },

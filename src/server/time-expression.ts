@@ -19,7 +19,7 @@ export function parseTime(text: string, now: number): number | string {
   }
   if (EPOCH.test(text)) {
     const value = Number(text)
-    if (value > 0 && value < SMALLEST_EPOCH_MS) return `"${text}" looks like epoch seconds; milliseconds are expected.`
+    if (value > 0 && value < SMALLEST_EPOCH_MS) return `"${text}" looks like epoch seconds; expected epoch milliseconds.`
     return value
   }
   const iso = ISO.exec(text)

@@ -12,15 +12,15 @@ interface Asked {
   readonly to?: string | undefined
 }
 
-/** `defaultMs`: how long before `to` it begins when nothing is said; Infinity for everything that there is. */
+/** `defaultMs`: how long before `to` it begins without `from`; Infinity for everything. */
 export function chooseRange({ query: asked, refuse }: RouteContext<Asked>, now: number, defaultMs: number): TimeRange | Reply {
   const to = parseTime(asked.to ?? 'now', now)
   if (typeof to === 'string') return refuse('invalid_time', `to: ${to}`, TIME_HINT)
   const from = asked.from === undefined ? to - defaultMs : parseTime(asked.from, now)
   if (typeof from === 'string') return refuse('invalid_time', `from: ${from}`, TIME_HINT)
   if (from < to) return { from, to }
-  const message = `from (${iso(from)}) has to be before to (${iso(to)}).`
-  return refuse('invalid_range', message, 'Exchange the two, or leave out "to" for now.')
+  const message = `from (${iso(from)}) must be before to (${iso(to)}).`
+  return refuse('invalid_range', message, 'Swap them, or leave out "to" to mean now.')
 }
 
 function iso(ms: number): string {

@@ -55,6 +55,6 @@ describe('loadToken', () => {
     }
     await expect(load({ 'server.token_file': dir })).rejects.toThrow(/regular file|cannot be read/)
     await expect(load({ 'server.token': 'abcdefgh', 'server.token_file': file })).rejects.toThrow(/both set/)
-    await expect(load({ 'server.token_file': join(file, 'token') })).rejects.toThrow(/cannot be made/)
+    await expect(load({ 'server.token_file': join(file, 'token') })).rejects.toThrow(/cannot be created/)
   })
 })

@@ -12,17 +12,17 @@ const TOKEN_BYTES = 32
 const LARGEST_FILE_BYTES = 4096
 const SHORTEST_TOKEN = 8
 
-/** The token that requests must bring; null when none is needed. Throws when the server would be open to others without one. */
+/** The token that requests must send; null when none is needed. Throws when the server would be open to others without one. */
 export async function loadToken(settings: ServerSettings, log: Log): Promise<string | null> {
   const { 'server.token': token, 'server.token_file': file, 'server.host': host } = settings
   if (token !== null && file !== null) {
-    throw refusal('server.token and server.token_file are both set, expected one of them: remove one (--token or --token-file).')
+    throw refusal('server.token and server.token_file are both set: remove one of them (--token or --token-file).')
   }
   if (token !== null) return checked(token, 'server.token')
   if (file !== null) return readOrMake(file, log)
   if (isLoopback(host)) return null
   throw refusal(
-    `server.host is ${host}, which other machines can reach, and no token is set: give --token-file <file> (it is made when it does not exist) ` +
+    `server.host is ${host}, which other machines can reach, and no token is set: give --token-file <file> (it is created when it does not exist) ` +
       'or --token <token>, or listen on 127.0.0.1.',
   )
 }
@@ -30,14 +30,14 @@ export async function loadToken(settings: ServerSettings, log: Log): Promise<str
 async function readOrMake(file: string, log: Log): Promise<string> {
   const made = await makeFile(file)
   if (made === null) return readFile(file, log)
-  log.info({ file }, 'made a token file with a new random token')
+  log.info({ file }, 'created a token file with a new random token')
   return made
 }
 
 async function makeFile(file: string): Promise<string | null> {
   try {
     await makeFolder(dirname(file), 0o700)
-    // `wx` fails on whatever is there already, links too, so that nobody can have put a file in our way.
+    // `wx` fails on anything that exists, links too, so that nobody can put a file in our way.
     const handle = await open(file, 'wx', 0o600)
     try {
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
@@ -49,7 +49,7 @@ async function makeFile(file: string): Promise<string | null> {
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (code === 'EEXIST' && syscall === 'open') return null
-    throw refusal(`server.token_file ${file} cannot be made: choose a folder that you may write to.`, { cause: error })
+    throw refusal(`server.token_file ${file} cannot be created: choose a folder that you can write to.`, { cause: error })
   }
 }
 
@@ -60,15 +60,15 @@ async function readFile(file: string, log: Log): Promise<string> {
   try {
     const { mode, uid, size, isFile } = await handle.stat().then((stat) => ({ ...stat, isFile: stat.isFile() }))
     if (!isFile || size > LARGEST_FILE_BYTES) {
-      throw refusal(`server.token_file ${file} has to be a regular file of at most ${LARGEST_FILE_BYTES} bytes that holds one token.`)
+      throw refusal(`server.token_file ${file} must be a regular file of at most ${LARGEST_FILE_BYTES} bytes that holds one token.`)
     }
-    // A secret mounted for us belongs to root and is ours to read through its group; our own files need no group.
+    // A mounted secret belongs to root and is read through its group; our own files need no group.
     const forbidden = uid === process.getuid?.() ? 0o077 : 0o037
     if (process.platform !== 'win32' && (mode & forbidden) !== 0) {
       log.warn({ file, mode: (mode & 0o777).toString(8) }, 'the token file is open to other users')
       throw refusal(
         `server.token_file ${file} can be read or changed by other users (mode ${(mode & 0o777).toString(8)}): run \`chmod 600 ${file}\`, ` +
-          'and since others may know the token already, delete the file to get a new one.',
+          'and delete the file to get a new token, since others may already know this one.',
       )
     }
     return checked((await handle.readFile('utf8')).trim(), `server.token_file ${file}`)
@@ -77,10 +77,10 @@ async function readFile(file: string, log: Log): Promise<string> {
   }
 }
 
-/** The message names the place and never the token. */
+/** Names the place, never the token. */
 function checked(token: string, place: string): string {
   if (token.length >= SHORTEST_TOKEN && /^[\x21-\x7e]+$/.test(token)) return token
-  throw refusal(`${place} has to hold one token of at least ${SHORTEST_TOKEN} printable ASCII characters without spaces.`)
+  throw refusal(`${place} must hold one token of at least ${SHORTEST_TOKEN} printable ASCII characters without spaces.`)
 }
 
 function refusal(message: string, options: { readonly cause?: unknown } = {}): Failure {

@@ -6,21 +6,19 @@ import { isPidTaken } from '../core/process-identity.ts'
 import { compressFile } from './compress.ts'
 import { LEFTOVER_SUFFIX, type OwnName, parseFileName } from './file-name.ts'
 
-/** A file that we did not close ourselves may still have a writer (an SDK, say): it is left alone until it was quiet this long. */
+/** A file that we did not close may still have a writer (such as an SDK): it is left alone until it was quiet this long. */
 const QUIET_MS = 3600_000
 const DAY_MS = 86_400_000
 
 export interface ArchiveRules {
   readonly dir: string
   readonly compress: boolean
-  /** 0: no limit. */
   readonly keepDays: number
   readonly keepTotalBytes: number
   readonly log: Log
   readonly now: () => number
-  /** Names of the files being written. */
   readonly active: () => readonly string[]
-  /** Whether this process keeps house in the folder. */
+  /** Whether this process compresses and deletes in the folder. */
   readonly inCharge: () => boolean
 }
 
@@ -43,7 +41,7 @@ export class Archive {
     this.#rules = rules
   }
 
-  /** Files that no one writes any more. */
+  /** Adds files that nobody writes any more. */
   add(names: readonly string[]): void {
     for (const name of names) this.#closed.add(name)
   }
@@ -53,7 +51,7 @@ export class Archive {
     return [...this.#closed]
   }
 
-  /** Looks through the folder once; a call during a sweep makes another one follow. */
+  /** Checks the folder once; a call during a sweep starts another one after it. */
   sweep(): Promise<void> {
     if (this.#running) {
       this.#again = true
@@ -95,7 +93,7 @@ export class Archive {
     await this.#deleteOld(compress ? await this.#list() : files)
   }
 
-  /** One file that cannot be compressed (no room, most of all) must not keep the rest from being deleted. */
+  /** A file that cannot be compressed (usually no space) must not keep the rest from being deleted. */
   async #compress(path: string): Promise<void> {
     try {
       await compressFile(path, this.#stop.signal)
@@ -129,7 +127,7 @@ export class Archive {
       total -= file.bytes
       log.info(
         { file: file.name, bytes: file.bytes },
-        tooOld ? 'log file deleted: older than log.keep_days' : 'log file deleted: the logs took more than log.keep_total_mb',
+        tooOld ? 'log file deleted: older than log.keep_days' : 'log file deleted: the logs exceeded log.keep_total_mb',
       )
     }
   }
@@ -140,13 +138,13 @@ export class Archive {
     return this.#rules.now() - changedAt >= QUIET_MS && (own.pid === null || own.pid === process.pid || !isPidTaken(own.pid))
   }
 
-  /** Once for each kind of fault, not at every sweep. */
+  /** Once for each kind of error, not at every sweep. */
   #report(error: Error): void {
     if (this.#stop.signal.aborted || this.#lastFault === error.message) return
     this.#lastFault = error.message
     this.#rules.log.warn(
       { err: error, dir: this.#rules.dir },
-      `closed log files could not be tidied up, it will be tried again: ${error.message}`,
+      `closed log files could not be compressed or deleted; it will be tried again: ${error.message}`,
     )
   }
 }

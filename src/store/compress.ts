@@ -4,10 +4,7 @@ import { createGzip } from 'node:zlib'
 import { open, rename, rm, STREAM_CALLS, stat, utimes } from '../core/disk.ts'
 import { LEFTOVER_SUFFIX } from './file-name.ts'
 
-/**
- * Puts `path`.gz in the place of `path`, with its time of last change. At every moment at least one of the two is whole on disk.
- * Returns false, and leaves the original alone, when somebody wrote to it meanwhile.
- */
+/** Replaces `path` with `path`.gz; one of the two is always whole on disk. False: somebody wrote to it meanwhile, and it was left alone. */
 export async function compressFile(path: string, signal: AbortSignal): Promise<boolean> {
   const temporary = `${path}${LEFTOVER_SUFFIX}`
   const before = await stat(path)

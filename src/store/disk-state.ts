@@ -1,7 +1,7 @@
 import type { Log } from '../core/kinds.ts'
 import type { Gap } from './lines.ts'
 
-/** Whether the disk takes what we write, and what was lost while it did not. Logs a change once, not every failed try. */
+/** Whether the disk can be written, and what was lost while it could not. Logs a change once, not every failed attempt. */
 export class DiskState {
   readonly #dir: string
   readonly #log: Log
@@ -40,7 +40,7 @@ export class DiskState {
     return this.#lastLoss
   }
 
-  /** A call that has not returned: not failed, and not to be tried again before it does. */
+  /** A call that has not returned: not failed, and not to be repeated before it does. */
   stuckFor(waitedMs: number): void {
     const since = this.#now() - Math.round(waitedMs)
     this.failed(`the disk of ${this.#dir} does not answer, since ${new Date(since).toISOString()}`, since)
@@ -52,7 +52,7 @@ export class DiskState {
       this.#since = since
       this.#log.error(
         { dir: this.#dir, ...(typeof fault === 'string' ? {} : { err: fault }) },
-        `the log cannot be written: ${reason}; monitoring goes on, lines wait in memory, writing is tried again`,
+        `the log cannot be written: ${reason}; monitoring continues, lines wait in memory, and writing will be tried again`,
       )
     }
     this.#reason = reason
@@ -84,7 +84,7 @@ export class DiskState {
     this.#gap.dropped += lines
   }
 
-  /** What was lost and is not written down yet; the caller writes it. */
+  /** What was lost and is not recorded yet; the caller writes it. */
   takeGap(): Gap | null {
     const gap = this.#gap
     this.#gap = null
@@ -101,7 +101,7 @@ export function explainFault(fault: NodeJS.ErrnoException, dir: string): string 
       return `${dir} is on a read-only file system (${fault.code}): make it writable, or set log.dir to another folder`
     case 'EACCES':
     case 'EPERM':
-      return `${dir} may not be written by this user (${fault.code}): change its owner, or set log.dir to another folder`
+      return `${dir} cannot be written by this user (${fault.code}): change its owner, or set log.dir to another folder`
     case 'ENOTDIR':
     case 'EEXIST':
       return `${dir} is not a folder (${fault.code}): remove what is in its place, or set log.dir to another folder`

@@ -41,7 +41,7 @@ describe('the reason of a fault', () => {
   it.each([
     ['ENOSPC', /no space left/],
     ['EROFS', /read-only file system .*make it writable/],
-    ['EACCES', /may not be written by this user .*owner/],
+    ['EACCES', /cannot be written by this user .*owner/],
     ['ENOTDIR', /is not a folder/],
   ])('%s says what to do', (code, words) => {
     expect(explainFault(Object.assign(new Error('fault'), { code }), '/logs')).toMatch(words)
@@ -128,7 +128,7 @@ function fill(path: string): void {
   }
 }
 
-describe('a folder that is in trouble', () => {
+describe('a folder that is in problem', () => {
   it('waits while something else is in its place, then writes everything', async () => {
     const dir = join(await temporaryDir(), 'logs')
     await writeFile(dir, 'a file')
@@ -246,7 +246,7 @@ describe('a disk that hangs', () => {
     const store = open(dir, log)
     feed(store, 0, 10)
     await store.close()
-    expect(log.messages.at(-1)).toMatchObject({ level: 'error', message: expect.stringContaining('10 lines unwritten') as string })
+    expect(log.messages.at(-1)).toMatchObject({ level: 'error', message: expect.stringContaining('10 lines not written') as string })
     await release()
     await eventually(async () => store.health().pendingLines === 0 && !(await readdir(dir)).includes('gpuwarden.lock'))
   })

@@ -1,4 +1,4 @@
-/** The names of our files, so that nobody else's are ever touched: `gpu_metrics_20250730_123456.jsonl`, then `_p4242` and `_2` where needed. */
+/** Names of our files, so that no others are touched: `gpu_metrics_20250730_123456.jsonl`, then `_p4242` and `_2` where needed. */
 
 /** In the order they are written: a reader of half a batch then has the samples first. */
 export const STREAMS = ['gpu_metrics', 'gpu_devices', 'gpu_events', 'host_metrics', 'training_metrics', 'findings'] as const

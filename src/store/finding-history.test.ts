@@ -15,7 +15,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const ALL = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY, gpu: null, run: null, limit: 1000 }
 
-/** The trouble `name` that began at minute `since`, as it was said at minute `at`. */
+/** The problem `name` that began at minute `since`, as it was said at minute `at`. */
 function said(name: string, since: number, at: number, state: Finding['state'] = 'active'): Finding {
   const message = state === 'active' ? `${name} said at ${at}` : 'it is over'
   return { ...finding(NOON), fingerprint: name, since: NOON + since * MINUTE, at: NOON + at * MINUTE, state, message }
@@ -31,13 +31,13 @@ const shown = (history: FindingHistory, query: Partial<typeof ALL> = {}) =>
 describeSink('finding-history', async () => new FindingHistory())
 
 describe('history of findings', () => {
-  it('has each trouble once: its last statement, and when it ended', () => {
+  it('has each problem once: its last statement, and when it ended', () => {
     const history = new FindingHistory()
     tell(history, said('a', 0, 0), said('b', 1, 1), said('a', 0, 2), said('a', 0, 3, 'resolved'), said('b', 1, 4))
     expect(shown(history)).toEqual(['b said at 4, active 4', 'a said at 2, resolved 3'])
   })
 
-  it('takes what comes back for another trouble', () => {
+  it('takes what comes back for another problem', () => {
     const history = new FindingHistory()
     tell(history, said('a', 0, 0), said('a', 0, 1, 'resolved'), said('a', 5, 5), said('a', 9, 9))
     // The second one was never said to be over, but it cannot go on beside the third.

@@ -1,4 +1,4 @@
-/** What the detectors have found: each trouble once, with its last statement and its end. Bounded, in memory. */
+/** Past findings: each problem once, with its last finding and its end. Bounded, in memory. */
 import type { HubEvent, Sink } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
 
@@ -7,22 +7,22 @@ const MOST_EPISODES = 2000
 export interface FindingQuery {
   readonly from: number
   readonly to: number
-  /** GpuInfo.id; null: of all. */
+  /** GpuInfo.id; null: all GPUs. */
   readonly gpu: string | null
   readonly run: string | null
   readonly limit: number
 }
 
 interface Episode {
-  /** The last that says what is wrong; once it is over, with the time of its end. */
+  /** The last active finding; once it is over, with the time of its end. */
   finding: Finding
-  /** Nobody has said that it is over: the agent that watched it was ended. */
+  /** Nobody has reported the end: the agent that watched it was stopped. */
   isPresumedOver: boolean
-  /** Nothing was heard of it but its end, which says less of what was wrong. */
+  /** Only its end is known, which says less about what was wrong. */
   readonly isEndAlone: boolean
 }
 
-/** The same trouble that comes back later is another one: it has another beginning. */
+/** A problem that comes back is a new one with a new start. */
 export class FindingHistory implements Sink {
   readonly name = 'finding-history'
   readonly #most: number
@@ -42,13 +42,13 @@ export class FindingHistory implements Sink {
     if (event.type === 'finding') this.#take(event.finding)
   }
 
-  /** What an earlier run has said, in the order of time. Live statements may come meanwhile; `end` puts both together. */
+  /** Findings of an earlier run, in order of time. Live ones may come meanwhile; `end` joins both. */
   startFilling(): { add(finding: Finding): void; end(): void } {
     const past = new FindingHistory(this.#most)
     return { add: (finding) => past.#take(finding), end: () => this.#merge(past) }
   }
 
-  /** Newest statement first; those that were there at any time between `from` and `to`. */
+  /** Newest finding first; those that were active at any time between `from` and `to`. */
   query({ from, to, gpu, run, limit }: FindingQuery): readonly Finding[] {
     const found: Finding[] = []
     for (const { finding } of this.#episodes.values()) {
@@ -66,7 +66,7 @@ export class FindingHistory implements Sink {
       else if (isOpen) this.#end(known, finding.at, false)
       return
     }
-    // Said again after a restart, but over since.
+    // Repeated after a restart, but over since.
     if (known && !isOpen && finding.at <= known.finding.at) return
     const before = this.#active.get(finding.fingerprint)
     if (before && before !== known) this.#end(before, before.finding.at, true)
@@ -90,7 +90,7 @@ export class FindingHistory implements Sink {
     if (this.#active.get(episode.finding.fingerprint) === episode) this.#active.delete(episode.finding.fingerprint)
   }
 
-  /** The one that ended first; of those that are not over the oldest. */
+  /** The one that ended first; if none is over, the oldest. */
   #forgetOne(): void {
     let oldest: [string, Episode] | null = null
     for (const entry of this.#episodes) if (oldest === null || isBefore(entry[1].finding, oldest[1].finding)) oldest = entry
@@ -99,7 +99,7 @@ export class FindingHistory implements Sink {
     if (this.#active.get(oldest[1].finding.fingerprint) === oldest[1]) this.#active.delete(oldest[1].finding.fingerprint)
   }
 
-  /** What the log has not seen the end of is over, unless the detectors of today go on with it. */
+  /** What the log has no end of is over, unless the running detectors continue it. */
   #merge(past: FindingHistory): void {
     for (const [key, episode] of past.#episodes) {
       const { finding } = episode
@@ -114,7 +114,7 @@ export class FindingHistory implements Sink {
 }
 
 function keyOf({ fingerprint, since }: Finding): string {
-  // The log knows times to the millisecond.
+  // The log has milliseconds.
   return `${Math.floor(since)} ${fingerprint}`
 }
 

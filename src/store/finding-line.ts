@@ -1,4 +1,4 @@
-/** Reads a line of `findings_*.jsonl` back: what findingRecord wrote. */
+/** Reads a line of `findings_*.jsonl`, as findingRecord wrote it. */
 import type { Finding, RiskLevel, Severity } from '../core/model.ts'
 import { parseObject, parseTimestamp } from '../core/recording/json.ts'
 
@@ -6,7 +6,7 @@ const SEVERITIES: readonly Severity[] = ['info', 'warning', 'critical']
 const RISKS: readonly RiskLevel[] = ['low', 'medium', 'high', 'critical']
 const PROVENANCES: readonly Finding['provenance'][] = ['live', 'simulated', 'replay']
 
-/** null: this line is no finding. */
+/** null: this line is not a finding. */
 export function parseFindingLine(line: string): Finding | null {
   const record = parseObject(line)
   if (typeof record === 'string') return null
@@ -42,7 +42,7 @@ export function parseFindingLine(line: string): Finding | null {
   }
 }
 
-/** JSON has no NaN and no Infinity; findingRecord wrote them as text. */
+/** JSON has neither NaN nor Infinity; findingRecord wrote them as text. */
 const NO_JSON_NUMBER: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity'])
 
 function evidenceOf(value: unknown): Finding['evidence'] {

@@ -6,13 +6,12 @@ import { Archive, type ArchiveRules } from './archive.ts'
 
 const LOCK_NAME = 'gpuwarden.lock'
 const SWEEP_MS = 10 * HEARTBEAT_MS
-/** A little less than the store's own heartbeat, which then never finds that it is too early. */
+/** A little less than the store's heartbeat, so that a beat is never too early. */
 const BEAT_MS = 0.9 * HEARTBEAT_MS
 
 /**
- * The folder of the files: who is in charge of it, and what happens to files that are closed. The holder of `gpuwarden.lock` alone
- * compresses and deletes there; a second writer is allowed, but puts its PID into its file names and leaves housekeeping to the holder. The
- * lock is advice, not the safety: every file is opened exclusively, so that no two writers ever share one.
+ * The folder of the files. Only the holder of `gpuwarden.lock` compresses and deletes there; a second writer puts its PID into its file
+ * names. The lock is advice, not the safety: every file is opened exclusively, so no two writers ever share one.
  */
 export class Folder {
   readonly #dir: string
@@ -42,7 +41,7 @@ export class Folder {
     return this.#shared
   }
 
-  /** Keeps the lock, or takes it when it has become free. Throws when the disk does not let us. */
+  /** Keeps the lock, or takes it when it is free. Throws when the disk does not allow it. */
   async enter(): Promise<void> {
     const now = this.#now()
     if (this.#lock.held && Math.abs(now - this.#beatAt) < BEAT_MS) return
@@ -55,13 +54,13 @@ export class Folder {
     else if (!this.#shared) {
       this.#log.warn(
         { dir: this.#dir, owner: outcome.owner },
-        `${outcome.owner} writes its log to ${this.#dir} too: files of this process carry _p${process.pid} in their names, and are compressed and deleted by the other one; give each its own log.dir`,
+        `${outcome.owner} also writes its log to ${this.#dir}: files of this process have _p${process.pid} in their names, and the other one compresses and deletes them; give each its own log.dir`,
       )
     }
     this.#shared = !outcome.held
   }
 
-  /** Names the files in use in the lock, so that the next run knows which ones a crash has left behind. */
+  /** Names the open files in the lock, so that the next run knows which ones a crash left behind. */
   async describe(): Promise<void> {
     if (this.#beatAt === Number.NEGATIVE_INFINITY) await this.enter()
     if (!this.#lock.held) return
@@ -72,7 +71,7 @@ export class Folder {
     this.#described = text
   }
 
-  /** A file was removed: the lock may have gone with it. */
+  /** A file was removed: perhaps the lock too. */
   fileRemoved(): void {
     this.#beatAt = Number.NEGATIVE_INFINITY
   }
@@ -94,7 +93,7 @@ export class Folder {
     await this.#lock.release()
   }
 
-  /** `files` are being written or wait to be compressed: safe to compress once their writer is dead. */
+  /** `files` are open or wait to be compressed: safe to compress once their writer is dead. */
   #note(files: readonly string[]): LockNote {
     return { run: this.#run, files }
   }

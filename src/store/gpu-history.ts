@@ -3,7 +3,7 @@ import { GPU_FIELDS } from '../core/record.ts'
 import { combine, MINUTE_MS, MinuteRing, MinuteTotals, type Summary } from './minute-ring.ts'
 import { type FieldIndex, readValues, SampleRing } from './sample-ring.ts'
 
-/** Of the sample at hand: one for all, because samples are taken one at a time. */
+/** The current sample: shared by all, because samples are added one at a time. */
 const values = new Float64Array(GPU_FIELDS.length)
 
 export interface HistorySize {
@@ -11,7 +11,7 @@ export interface HistorySize {
   readonly minutes: number
 }
 
-/** What is remembered of one GPU: the newest samples as they were, and every minute in summary. */
+/** The history of one GPU: the newest samples as taken, and a summary of every minute. */
 export class GpuHistory {
   readonly samples: SampleRing
   readonly #size: HistorySize
@@ -50,7 +50,7 @@ export class GpuHistory {
     if (at < this.#liveFrom) this.#liveFrom = at
   }
 
-  /** Takes samples of a time before the first live one, in ascending time; call `end` after the last. */
+  /** Takes samples from before the first live one, in ascending time; call `end` after the last. */
   startFilling(): { add(sample: GpuSample): boolean; end(): void } {
     const samples = new SampleRing(this.#size.samples)
     let totals: MinuteTotals | null = null
@@ -83,12 +83,12 @@ export class GpuHistory {
     return { first: Math.min(finished?.first ?? current, current), last: Math.max(finished?.last ?? current, current) }
   }
 
-  /** Whether minutes know more than the samples do between these times. */
+  /** Whether the minutes cover more than the samples between these times. */
   hasMinutesBetween(from: number, to: number): boolean {
     return this.#minutes.hasBetween(Math.floor(from / MINUTE_MS), Math.floor(to / MINUTE_MS))
   }
 
-  /** Those that have samples, in no order. */
+  /** Minutes with samples, in no order. */
   minutesBetween(first: number, last: number): number[] {
     const minutes = this.#minutes.between(first, last)
     const current = this.#current?.minute

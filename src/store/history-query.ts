@@ -5,17 +5,17 @@ import { MINUTE_MS, type Summary } from './minute-ring.ts'
 import { FIELD_INDEX, type FieldIndex, type SampleRing } from './sample-ring.ts'
 
 export const MAX_POINTS = 10_000
-/** Two samples further apart than this many intervals have a hole between them. */
+/** Two samples further apart than this many intervals have a gap between them. */
 const HOLE_INTERVALS = 2.5
-/** A hole is longer than the median interval, so at most every second interval is one. */
+/** A gap is longer than the median interval, so at most every second interval is one. */
 const MAX_SAMPLES = Math.floor(MAX_POINTS / 1.5)
 const INTERVALS_LOOKED_AT = 512
-/** More than the history can hold, so that one step is all of it. */
+/** More than the history can hold, so that one step covers all of it. */
 const LONGEST_STEP_MS = 10 * 366 * 86_400_000
-/** A field that nobody knows: a column of nulls. */
+/** An unknown field: a column of nulls. */
 const UNKNOWN_FIELD = -1
 
-/** The finest answer there is for the range; its stepMs tells which it was. */
+/** The finest answer for the range; its stepMs says which it was. */
 export function answerQuery(gpu: GpuHistory | undefined, query: HistoryQuery): HistoryAnswer {
   const { from, to } = query
   const stepMs = query.stepMs !== null && query.stepMs > 0 ? Math.min(LONGEST_STEP_MS, Math.max(1, Math.round(query.stepMs))) : null
@@ -80,7 +80,7 @@ function answerFromMinutes(gpu: GpuHistory, query: HistoryQuery, stepMs: number)
   return steps.answer()
 }
 
-/** Equal steps on a grid that does not move with the range, so that a chart that scrolls does not flicker. */
+/** Equal steps on a grid that does not move with the range, so that a scrolling chart does not flicker. */
 class Steps {
   readonly #query: HistoryQuery
   readonly #stepMs: number

@@ -14,7 +14,6 @@ export interface MemoryHistory extends History, Sink {
   readonly hours: number
   /** Takes samples of an earlier run, in ascending time for each GPU; `end` makes them visible at full rate. */
   startFilling(): { add(sample: GpuSample): boolean; end(): void }
-  /** Memory held by the buffers. */
   bytes(): number
   dropped(): Dropped
 }
@@ -83,7 +82,7 @@ class RingHistory implements MemoryHistory {
     return { count: this.#dropped, reason: this.#dropped === 0 ? null : `more than ${MAX_GPUS} GPUs, or a sample without a valid time` }
   }
 
-  /** null: no room, and none of those remembered is gone. */
+  /** null: no room, and no known GPU is gone. */
   #gpuFor(id: string): GpuHistory | null {
     const known = this.#gpus.get(id)
     if (known) return known

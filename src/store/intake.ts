@@ -4,10 +4,10 @@ import { deviceRecord, eventRecord, gpuRecord, hostRecord, type JsonRecord, step
 import type { StreamName } from './file-name.ts'
 import { findingRecord } from './lines.ts'
 
-/** Ticks that wait to become lines; no more, so that what waits for a disk is bounded by its bytes. */
+/** Ticks that wait to become lines; few, so that bytes bound what waits for a disk. */
 const MOST_WAITING = 64
 
-/** Turns what the hub publishes into lines: ticks several at a time, which costs a fraction of one by one. */
+/** Turns what the hub publishes into lines: several ticks at a time, which costs a fraction of one by one. */
 export class Intake {
   readonly #push: (stream: StreamName, record: JsonRecord, at: number) => void
   readonly #now: () => number
@@ -23,7 +23,7 @@ export class Intake {
     this.#now = now
   }
 
-  /** Ticks with GPU samples since the last call of resetGpuTicks. */
+  /** Ticks with GPU samples since resetGpuTicks. */
   get gpuTicks(): number {
     return this.#gpuTicks
   }
@@ -36,7 +36,7 @@ export class Intake {
     return this.#waiting.length > 0
   }
 
-  /** Makes lines of all that waits. */
+  /** Turns all that waits into lines. */
   settle(): void {
     for (const tick of this.#waiting.splice(0)) {
       try {
@@ -47,7 +47,7 @@ export class Intake {
     }
   }
 
-  /** Throws when something of this, or of what was accepted before, could not become a line; the hub counts and logs that. */
+  /** Throws when any accepted input could not become a line; the hub counts and logs that. */
   accept(event: HubEvent): void {
     this.#accept(event)
     const fault = this.#fault

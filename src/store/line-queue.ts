@@ -1,11 +1,11 @@
-/** One line on its way to disk; `text` ends with a newline, `at` says when it was true. */
+/** One line on its way to disk; `text` ends with a newline, `at` is its time. */
 export interface Line {
   readonly text: string
   readonly at: number
   readonly bytes: number
 }
 
-/** First in, first out, with its size in bytes always known; taking from the front costs the same at any length. */
+/** First in, first out, with a known size in bytes; taking from the front costs the same at any length. */
 export class LineQueue {
   #lines: Line[] = []
   #head = 0
@@ -37,7 +37,7 @@ export class LineQueue {
     return line
   }
 
-  /** As many lines as fit, and always one. */
+  /** As many lines as fit, and at least one. */
   take(maxBytes: number): Line[] {
     const taken: Line[] = []
     let bytes = 0

@@ -4,7 +4,6 @@ import { type JsonRecord, jsonNumber } from '../core/record.ts'
 
 const iso = (at: Reading) => (at === null ? null : new Date(at).toISOString())
 
-/** One line of `findings_*.jsonl`. */
 export function findingRecord(finding: Finding): JsonRecord {
   const { subject } = finding
   return {

@@ -8,7 +8,6 @@ const NEWLINE = 10
 const NAMES_TO_TRY = 1000
 
 export interface WriteOutcome {
-  /** How many of the lines are on disk in full. */
   readonly written: number
   readonly fault: Error | null
 }
@@ -53,25 +52,25 @@ export class LogFile {
       const { ino, dev } = await handle.stat()
       return new LogFile(dir, name, at, handle, ino, dev)
     }
-    throw new Error(`${NAMES_TO_TRY} files named ${fileName(stream, at, pid, 1)} and so on exist already in ${dir}: remove some of them`)
+    throw new Error(`${NAMES_TO_TRY} files named ${fileName(stream, at, pid, 1)} and so on already exist in ${dir}: remove some of them`)
   }
 
   get bytes(): number {
     return this.#bytes
   }
 
-  /** What this file holds, for saying what is lost when it is removed. */
+  /** What this file holds, to say what is lost when it is removed. */
   get content(): { readonly lines: number; readonly from: number | null; readonly to: number | null } {
     return { lines: this.#lines, from: this.#firstAt, to: this.#lastAt }
   }
 
-  /** False when somebody removed, moved or replaced the file: what is written to it then, nobody finds. */
+  /** False when somebody removed, moved or replaced the file: nobody would find what is written to it. */
   async inPlace(): Promise<boolean> {
     const found = await stat(this.#path).catch(absent)
     return found !== null && found.ino === this.#inode && found.dev === this.#device
   }
 
-  /** One write, continued where the system took less; a line torn by an earlier fault is ended first. */
+  /** One write, continued where the system took less; a line torn by an earlier error is ended first. */
   async write(lines: readonly Line[]): Promise<WriteOutcome> {
     const healed = this.#torn ? '\n' : ''
     const buffer = Buffer.from(healed + lines.map((line) => line.text).join(''))
@@ -81,7 +80,7 @@ export class LogFile {
       try {
         const { bytesWritten } = await this.#handle.write(buffer, offset, buffer.length - offset)
         offset += bytesWritten
-        if (bytesWritten === 0) fault = new Error(`the system took 0 of ${buffer.length - offset} bytes for ${this.#path}`)
+        if (bytesWritten === 0) fault = new Error(`the system wrote 0 of ${buffer.length - offset} bytes to ${this.#path}`)
       } catch (error) {
         fault = error as Error
       }
@@ -110,7 +109,7 @@ export class LogFile {
   }
 }
 
-/** The name of a file that was compressed is free again, but compressing a second one of that name would replace the first. */
+/** The name of a compressed file is free again, but compressing a second file of that name would replace the first. */
 async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(absent)) !== null
 }

@@ -11,7 +11,7 @@ export interface Summary {
   max: number
 }
 
-/** One minute in the making. `minute` counts from the epoch. */
+/** One unfinished minute. `minute` counts from the epoch. */
 export class MinuteTotals {
   readonly minute: number
   readonly counts = new Float64Array(GPU_FIELDS.length)
@@ -41,10 +41,7 @@ export class MinuteTotals {
   }
 }
 
-/**
- * 18 bytes a minute instead of 26: the mean is exact, the extremes are their distance from it in single precision,
- * which for 80 GB that moved by 1 GB is off by 64 bytes at most.
- */
+/** 18 bytes a minute instead of 26: extremes are single-precision distances from the exact mean, off by 64 bytes for 1 GB of 80. */
 interface MinuteColumn {
   readonly counts: Uint16Array
   readonly means: Float64Array
@@ -67,7 +64,7 @@ export class MinuteRing {
     return this.#columns.reduce((sum, column) => sum + (column ? this.#capacity * 18 : 0), this.#minutes.byteLength)
   }
 
-  /** First and last minute that has samples; null when none has. */
+  /** First and last minute with samples; null when there is none. */
   extent(): { readonly first: number; readonly last: number } | null {
     let first = Number.POSITIVE_INFINITY
     let last = Number.NEGATIVE_INFINITY
@@ -83,12 +80,12 @@ export class MinuteRing {
     return this.#minutes.some((minute) => minute >= first && minute < end)
   }
 
-  /** The minutes from `first` to `last` that have samples, in no order. */
+  /** The minutes from `first` to `last` with samples, in no order. */
   between(first: number, last: number): number[] {
     return Array.from(this.#minutes.filter((minute) => minute >= first && minute <= last))
   }
 
-  /** Adds to what is known of that minute; a minute that a younger one has pushed out is left out. */
+  /** Adds to that minute; one that a younger minute has replaced is skipped. */
   merge(totals: MinuteTotals): void {
     const slot = this.#slot(totals.minute)
     const held = this.#minutes[slot] ?? Number.NaN
@@ -115,7 +112,7 @@ export class MinuteRing {
     return { count, sum: mean * count, min: extreme(mean, -(column.below[slot] ?? 0)), max: extreme(mean, column.above[slot] ?? 0) }
   }
 
-  /** After the clock was set back: minutes that are yet to come. */
+  /** After the clock was set back: drops minutes in the future. */
   forgetAfter(minute: number): void {
     for (let slot = 0; slot < this.#capacity; slot++) {
       if ((this.#minutes[slot] ?? 0) > minute) this.#minutes[slot] = Number.NaN
@@ -150,7 +147,7 @@ export function combine(a: Summary, b: Summary): Summary {
   return { count: a.count + b.count, sum: a.sum + b.sum, min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) }
 }
 
-/** What single precision leaves of a zero is a zero: no card uses minus two kilobytes. */
+/** What single precision leaves of a zero is a zero: no GPU uses minus two kilobytes. */
 function extreme(mean: number, distance: number): number {
   const value = mean + distance
   return Math.abs(value) <= Math.abs(mean) * 2 ** -23 ? 0 : value

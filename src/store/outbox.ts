@@ -10,12 +10,12 @@ export interface OutboxTotals {
   readonly pendingBytes: number
 }
 
-/** All streams, and the one bound on what waits in them. */
+/** All streams, and one limit for what waits in them. */
 export class Outbox {
   readonly #streams: Readonly<Record<StreamName, LogStream>>
   readonly #bufferBytes: number
   readonly #onDrop: (at: number) => void
-  /** What was pushed since all was last added up; what was written meanwhile is still in it. */
+  /** Bytes pushed since the last exact count; what was written since is still included. */
   #waitingAtMost = 0
 
   constructor(rules: StreamRules, bufferBytes: number, onDrop: (at: number) => void) {
@@ -41,12 +41,12 @@ export class Outbox {
     this.#waitingAtMost = waiting
   }
 
-  /** Forgets what waits in one stream. */
+  /** Drops what waits in one stream. */
   discard(stream: StreamName): void {
     this.#streams[stream].queue.clear()
   }
 
-  /** One stream after the other; the first fault, when there was one. */
+  /** One stream after the other; returns the first error, if any. */
   async drain(): Promise<Error | null> {
     let fault: Error | null = null
     for (const name of STREAMS) {
@@ -79,7 +79,7 @@ export class Outbox {
     }
   }
 
-  /** The samples make room, so that the rare lines (events, findings, devices) survive a long fault. */
+  /** The samples make room, so that the rare lines (events, findings, devices) survive a long outage. */
   #longestQueue(): LineQueue {
     return STREAMS.map((name) => this.#streams[name].queue).reduce((longest, queue) => (queue.bytes > longest.bytes ? queue : longest))
   }

@@ -1,4 +1,4 @@
-/** The files that earlier runs have written, read so that nobody notices. */
+/** Reads the files of earlier runs slowly enough that nobody notices. */
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -16,11 +16,11 @@ export interface PastFile {
   readonly path: string
   readonly name: string
   readonly bytes: number
-  /** Where to begin: more than 0 when only the end of a large file fits. */
+  /** Where to start: more than 0 when only the end of a large file fits. */
   readonly start: number
 }
 
-/** The newest first, as far as they fit into `maxBytes`; those that were last written before `since` are left out. */
+/** The newest first, as far as they fit into `maxBytes`; those last written before `since` are skipped. */
 export async function choosePastFiles(dir: string, stream: StreamName, since: number, maxBytes: number): Promise<PastFile[]> {
   const names: string[] = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -37,7 +37,7 @@ export async function choosePastFiles(dir: string, stream: StreamName, since: nu
   let room = maxBytes
   for (const { name, own } of candidates) {
     const path = join(dir, name)
-    // Compressed and removed since the folder was listed: its time is a hole then.
+    // Compressed and removed since the folder was listed: its time is then a gap.
     const stats = await stat(path).catch(() => null)
     if (!stats || stats.mtimeMs < since) continue
     if (stats.size > room && own.compressed) break
@@ -78,7 +78,7 @@ export async function* pacedLines(chosen: PastFile): AsyncGenerator<string> {
   }
 }
 
-/** The store compresses closed files, and may do so after they were chosen. */
+/** The store compresses closed files, perhaps after they were chosen. */
 async function whereItIsNow({ path, start }: PastFile): Promise<{ readonly path: string; readonly start: number }> {
   const isMoved = start === 0 && !path.endsWith('.gz') && (await stat(path).catch(() => null)) === null
   return { path: isMoved ? `${path}.gz` : path, start }

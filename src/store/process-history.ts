@@ -13,12 +13,11 @@ const LONGEST_COMMAND = 500
 const HOUR_MS = 3_600_000
 /** What Date can express. */
 const LARGEST_TIME = 8.64e15
-/** The start of the machine, on which that of a process is based, is known to the second. */
+/** A process start is based on the boot time, which is known to the second. */
 const START_TOLERANCE_MS = 2000
-/** A process whose start is not known and that was away for this long is taken for another one. */
+/** A process with an unknown start that was away for this long counts as another one. */
 const AWAY_MS = 60_000
 
-/** One process on one GPU. */
 interface Track {
   readonly pid: number
   startedAt: Reading
@@ -27,17 +26,16 @@ interface Track {
   command: string | null
   firstAt: number
   lastAt: number
-  /** Minute in which its names were last looked at. */
+  /** Minute in which its names were last checked. */
   namedMinute: number
   readonly fine: StepRing
   readonly minutes: StepRing
 }
 
 interface GpuTracks {
-  /** Of the latest sample. */
   lastAt: number
   readonly current: Map<number, Track>
-  /** Current ones too, in the order of their appearance. */
+  /** Current ones too, in order of appearance. */
   readonly all: Set<Track>
 }
 
@@ -53,7 +51,6 @@ export class ProcessHistory implements Sink {
     this.#hours = settings['history.hours']
   }
 
-  /** Memory held by the buffers. */
   get bytes(): number {
     let bytes = 0
     for (const { all } of this.#gpus.values()) for (const { fine, minutes } of all) bytes += fine.bytes + minutes.bytes
@@ -121,7 +118,7 @@ export class ProcessHistory implements Sink {
     track.minutes.put(minute, memoryUsedBytes)
   }
 
-  /** null: no room, and none of those remembered has ended. */
+  /** null: no room, and no known process has ended. */
   #begin(tracks: GpuTracks, pid: number, at: number): Track | null {
     tracks.current.delete(pid)
     if (tracks.all.size >= MOST_PER_GPU && !this.#forgetEnded([tracks])) return null
@@ -160,7 +157,7 @@ export class ProcessHistory implements Sink {
   }
 }
 
-/** Who it is becomes known a moment after the driver has named its PID. */
+/** Its details become known a moment after the driver has named its PID. */
 function isSame(track: Track, info: ProcessInfo | null, at: number): boolean {
   const startedAt = info?.startedAt ?? null
   if (startedAt !== null && track.startedAt !== null) return Math.abs(startedAt - track.startedAt) <= START_TOLERANCE_MS

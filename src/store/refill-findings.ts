@@ -14,11 +14,11 @@ export interface FindingsRefillable {
 export interface FindingsRefillOutcome {
   readonly files: number
   readonly findings: number
-  /** What could not be read, in plain words. */
+  /** What could not be read. */
   readonly faults: readonly string[]
 }
 
-/** Reads the oldest file first, so that every end comes after its beginning; never rejects. */
+/** Reads the oldest file first, so that every end comes after its start; never rejects. */
 export async function refillFindings(
   history: FindingsRefillable,
   dir: string,

@@ -5,7 +5,7 @@ import { choosePastFiles, type PastFile, pacedLines } from './past-files.ts'
 
 const MAX_INPUT_BYTES = 64 * 1024 * 1024
 const HOUR_MS = 3_600_000
-/** How a line of ours begins; others are parsed to learn their time. */
+/** How our lines begin; others are parsed to find their time. */
 const LINE_START = '{"timestamp":"'
 const TIME_CHARS = 24
 
@@ -14,7 +14,7 @@ export interface Refillable {
 }
 
 export interface RefillOptions {
-  /** Epoch ms: later samples are live ones, and are left out. */
+  /** Epoch ms: later samples are live and are skipped. */
   readonly now: number
   readonly hours: number
   readonly signal?: AbortSignal
@@ -24,7 +24,7 @@ export interface RefillOutcome {
   readonly files: number
   readonly bytes: number
   readonly samples: number
-  /** What could not be read, in plain words. */
+  /** What could not be read. */
   readonly faults: readonly string[]
 }
 

@@ -5,15 +5,12 @@ export type FieldIndex = number
 
 export const FIELD_INDEX: ReadonlyMap<GpuField, FieldIndex> = new Map(GPU_FIELDS.map((field, index) => [field, index]))
 
-/** Five minutes, which is the shortest span that the screens offer, and a little for clocks that differ. */
+/** Five minutes, the shortest span that the screens offer, and a little for clocks that differ. */
 const KEPT_MS = 330_000
 /** That long at ten samples a second. */
 const MOST_SAMPLES = 3300
 
-/**
- * The newest samples of one GPU as they were taken, in ascending time. A column exists once its field had a value;
- * NaN stands for null inside. It grows where its samples would be too few for five minutes.
- */
+/** The newest samples of one GPU, in ascending time. A column exists once its field had a value; NaN is null. It grows to five minutes. */
 export class SampleRing {
   #capacity: number
   #times: Float64Array
@@ -54,7 +51,7 @@ export class SampleRing {
     return this.#columns[field]?.[this.#slot(index)] ?? Number.NaN
   }
 
-  /** A clock that was set back takes the samples of the time that is yet to come with it. */
+  /** A clock that was set back drops the samples in the future. */
   push(at: number, values: Float64Array): void {
     while (this.#length > 0 && this.lastAt >= at) this.#length -= 1
     if (this.#length < this.#capacity || this.#hasGrown(at - this.firstAt)) this.#length += 1
@@ -64,7 +61,7 @@ export class SampleRing {
     for (let field = 0; field < GPU_FIELDS.length; field++) this.#put(field, slot, values[field] ?? Number.NaN)
   }
 
-  /** Puts the newest of `older` in front, as many as there is room for, and only what is before our first. */
+  /** Puts the newest of `older` in front, as many as there is room for, and only those before our first. */
   prepend(older: SampleRing): void {
     for (let index = older.length - 1; index >= 0; index--) {
       const at = older.timeAt(index)
@@ -126,7 +123,7 @@ export class SampleRing {
 /** Far beyond any reading, and small enough for sums and single precision. */
 const LARGEST_READING = 1e30
 
-/** The readings by FieldIndex, written over `values`: NaN for null, and for what no device can mean. */
+/** Writes the readings by FieldIndex into `values`: NaN for null, and for impossible values. */
 export function readValues(readings: GpuReadings, values: Float64Array): void {
   for (let field = 0; field < GPU_FIELDS.length; field++) {
     const value = readings[GPU_FIELDS[field] as GpuField]

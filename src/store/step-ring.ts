@@ -1,8 +1,8 @@
-/** No value: what no memory has (4 TiB in KiB, less one). */
+/** No value: no memory is this large (4 TiB in KiB, less one). */
 const NONE = 0xffff_ffff
 const KIBIBYTE = 1024
 
-/** The largest value in each of the newest steps of time. A step's place follows from its number. To the KiB, in four bytes. */
+/** The largest value in each of the newest steps of time, to the KiB, in four bytes. A step's place follows from its number. */
 export class StepRing {
   readonly #cells: Uint32Array
   /** Number of the newest step; NaN before the first value. */
@@ -16,7 +16,7 @@ export class StepRing {
     return this.#cells.byteLength
   }
 
-  /** A clock that was set back takes the steps that are yet to come with it. */
+  /** A clock that was set back drops the steps in the future. */
   put(step: number, bytes: number): void {
     const value = Math.min(NONE - 1, Math.max(0, Math.round(bytes / KIBIBYTE)))
     if (step > this.#last) this.#clear(this.#last + 1, step)
@@ -28,7 +28,7 @@ export class StepRing {
     if (held === null || before === NONE || value > before) this.#cells[slot] = value
   }
 
-  /** Bytes; null where nothing was put, or too long ago. */
+  /** Bytes; null where there was no value, or too long ago. */
   get(step: number): number | null {
     if (!(step <= this.#last && step > this.#last - this.#cells.length)) return null
     const value = this.#cells[this.#slot(step)] ?? NONE

@@ -33,7 +33,7 @@ const TIMING: StoreTiming = { retryFirstMs: 1000, retryMaxMs: 30_000, closeMs: 5
 export interface StoreHealth extends OutboxTotals {
   readonly state: 'ok' | 'degraded'
   readonly since: number
-  /** Plain words, with what to do; null when ok. */
+  /** What is wrong and what to do; null when ok. */
   readonly reason: string | null
   readonly currentFiles: readonly string[]
   readonly gaps: number
@@ -141,7 +141,7 @@ class JsonlStore implements Store {
     }
   }
 
-  /** Passes follow each other and one waits at most. */
+  /** Passes follow each other, and at most one waits. */
   #passSoon(): Promise<void> {
     this.#nextPass ??= (this.#pass ?? Promise.resolve()).then(() => {
       this.#nextPass = null
@@ -211,13 +211,13 @@ class JsonlStore implements Store {
   #fileRemoved(stream: LogStream, file: LogFile): void {
     const { lines, from, to } = file.content
     const reason = `${file.name} was removed while it was being written`
-    this.#options.log.warn({ file: file.name, lines }, `${reason}: a new file is begun`)
+    this.#options.log.warn({ file: file.name, lines }, `${reason}: a new file was started`)
     if (from !== null && to !== null) this.#disk.lost(from, to, lines, reason)
     this.#folder.fileRemoved()
     this.#restateDevices(stream)
   }
 
-  /** A file of samples is read with the devices written beside it, so the devices are said again for each. */
+  /** A file of samples is read with the devices written next to it, so the devices are repeated for each. */
   #restateDevices(stream: LogStream): void {
     if (stream.name !== 'gpu_metrics' && stream.name !== 'gpu_devices') return
     this.#outbox.discard('gpu_devices')
@@ -238,7 +238,7 @@ class JsonlStore implements Store {
     if (outcome === 'late' || lost > 0) {
       this.#options.log.error(
         { lost, reason },
-        `the log was closed with ${lost} lines unwritten: ${reason ?? 'the disk did not answer in time'}`,
+        `the log was closed with ${lost} lines not written: ${reason ?? 'the disk did not answer in time'}`,
       )
     }
   }
@@ -254,7 +254,7 @@ class JsonlStore implements Store {
   }
 }
 
-/** The lines that wait are lost; the caller says so. */
+/** The waiting lines are lost; the caller says so. */
 function givenUp(error: unknown): 'late' {
   if (error instanceof DiskStuck) return 'late'
   throw error

@@ -2,7 +2,7 @@ import type { StreamName } from './file-name.ts'
 import { LineQueue } from './line-queue.ts'
 import { LogFile } from './log-file.ts'
 
-/** Larger batches go in several writes, so that a retry holds little twice. */
+/** Larger batches go in several writes, so that a retry repeats little. */
 const WRITE_BYTES = 1024 * 1024
 
 export interface StreamRules {
@@ -12,18 +12,18 @@ export interface StreamRules {
   readonly now: () => number
   /** PID for the file name when the folder is shared; null when it is ours. */
   readonly namePid: () => number | null
-  /** A file was closed for good and may be compressed. */
+  /** A file was closed and may be compressed. */
   readonly closed: (stream: LogStream, name: string) => void
-  /** A file vanished under us with these lines in it. */
+  /** A file vanished with these lines in it. */
   readonly removed: (stream: LogStream, file: LogFile) => void
 }
 
-/** The same file can go on once there is room; after any other fault a new file is the safer bet. */
+/** The same file can continue once there is space; after any other error a new file is safer. */
 function isDiskFull(fault: NodeJS.ErrnoException): boolean {
   return fault.code === 'ENOSPC' || fault.code === 'EDQUOT'
 }
 
-/** One kind of line: what waits for the disk, and the file it goes to. */
+/** One kind of line: what waits for the disk, and its file. */
 export class LogStream {
   readonly name: StreamName
   readonly queue = new LineQueue()
@@ -59,7 +59,7 @@ export class LogStream {
     return this.queue.bytes + this.#inFlightBytes
   }
 
-  /** Writes all that waits. What could not be written is in the queue again; the fault says why. */
+  /** Writes all that waits. What could not be written is in the queue again; the error says why. */
   async drain(): Promise<Error | null> {
     try {
       if (this.#file && this.#rules.now() - this.#file.openedAt >= this.#rules.rotateMs) await this.rotate()

@@ -1,4 +1,4 @@
-/** A batch of lines, applied to a run: what is new, what was there already, what cannot be used. */
+/** A batch of lines, applied to a run: what is new, what is a duplicate, what cannot be used. */
 import type { TrainingStep } from '../core/model.ts'
 import type { Progress } from './progress.ts'
 import { parseReceivedStep } from './step-line.ts'
@@ -10,7 +10,7 @@ export interface BatchOutcome {
   readonly rejected: readonly { readonly line: number; readonly reason: string }[]
   /** How many lines could not be used; `rejected` names the first of them. */
   readonly rejected_count: number
-  /** Custom metrics that exceed the run's share; the rest of their steps was taken. */
+  /** Custom metrics above the run's limit; the rest of their steps was accepted. */
   readonly ignored_metrics: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** Reads a batch: plain or gzip, within a limit that also holds for what it unpacks to. */
+/** Reads a batch: plain or gzip, within a limit that also applies to the unpacked size. */
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
@@ -18,12 +18,12 @@ export async function readBatch(incoming: IncomingMessage): Promise<BatchBody> {
   if (!TYPES.has(mediaType(incoming)))
     return fault(
       'unsupported_media_type',
-      'This route takes a body of type application/x-ndjson.',
-      'One JSON object a line; Content-Type: application/x-ndjson.',
+      'This route expects a body of type application/x-ndjson.',
+      'Send one JSON object per line, with Content-Type: application/x-ndjson.',
     )
   const encoding = (incoming.headers['content-encoding'] ?? 'identity').toLowerCase()
   if (encoding !== 'identity' && encoding !== 'gzip')
-    return fault('unsupported_media_type', 'This route takes gzip or no compression.', 'Send Content-Encoding: gzip, or none.')
+    return fault('unsupported_media_type', 'This route accepts gzip or no compression.', 'Send Content-Encoding: gzip, or none.')
   const bytes = await readBounded(incoming, BATCH_LIMIT_BYTES)
   if (bytes === 'too_large') return tooLarge()
   if (bytes === 'cut_off') return fault('invalid_body', 'The body ended early.', 'Send it again.')
@@ -32,7 +32,7 @@ export async function readBatch(incoming: IncomingMessage): Promise<BatchBody> {
     return { ok: true, bytes: await unpack(bytes, { maxOutputLength: BATCH_LIMIT_BYTES }) }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return tooLarge()
-    return fault('invalid_body', 'The body says that it is gzip and cannot be unpacked.', 'Send it again, or without Content-Encoding.')
+    return fault('invalid_body', 'The body is marked as gzip but cannot be unpacked.', 'Send it again, or without Content-Encoding.')
   }
 }
 

@@ -1,4 +1,4 @@
-/** One figure along a curve. What a step did not say is told apart from every number, NaN included. */
+/** One figure along a curve. A missing value differs from every number, NaN included. */
 
 const FIRST_ROOM = 64
 
@@ -27,7 +27,7 @@ export class CurveColumn {
     this.#known[index] = 1
   }
 
-  /** Keeps the points of `kept`, in its order; each takes the first that is known from itself to the next one kept. */
+  /** Keeps the points of `kept`, in its order; each takes the first known value from itself to the next one kept. */
   keep(kept: readonly number[], length: number): void {
     const values = this.#values
     const known = this.#known
@@ -41,12 +41,12 @@ export class CurveColumn {
     known.fill(0, kept.length)
   }
 
-  /** As text: eight bytes a number, in base64. */
+  /** As text: eight bytes per number, in base64. */
   save(length: number): readonly [string, string] {
     return [base64(this.#values.subarray(0, length)), base64(this.#known.subarray(0, length))]
   }
 
-  /** null: not what `save` gave. */
+  /** null: not what `save` made. */
   static from(saved: unknown, length: number): CurveColumn | null {
     if (!Array.isArray(saved) || typeof saved[0] !== 'string' || typeof saved[1] !== 'string') return null
     const values = Buffer.from(saved[0], 'base64')
@@ -69,7 +69,7 @@ export class CurveColumn {
   }
 }
 
-/** Little-endian, as every machine is that Node runs on with a GPU. */
+/** Little-endian, like every machine with a GPU that runs Node. */
 function base64({ buffer, byteOffset, byteLength }: Float64Array | Uint8Array): string {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength).toString('base64')
 }

@@ -1,7 +1,6 @@
 /**
- * The course of one rank in bounded memory: every step at first, then every second, fourth … of them. What is not finite
- * stays, and a figure that a kept step did not have is taken from the next step that had it, so that what is told only now
- * and then (the allocator's figures, a loss every ten steps) is not thinned away.
+ * The curve of one rank in bounded memory: every step at first, then every second, fourth … of them. Values that are not finite stay,
+ * and a figure that a kept step lacks is taken from the next step that has it, so that what is reported rarely is not thinned away.
  */
 import { CURVE_FIELDS, CUSTOM, PHASE } from '../core/curve-fields.ts'
 import type { TrainingStep } from '../core/model.ts'
@@ -52,7 +51,7 @@ export class Curve {
     while (this.#length >= mostPoints) this.#thin()
   }
 
-  /** Columns: step, at, and the fields asked for, in the order of time; a field that no step had is null throughout. */
+  /** Columns: step, at, and the given fields, in order of time; a field that no step had is null throughout. */
   columns(fields: readonly string[], fromStep = 0, toStep = Number.POSITIVE_INFINITY): (number | null)[][] {
     const { step, at } = this.#head
     const points: number[] = []
@@ -63,7 +62,7 @@ export class Curve {
       isInOrder &&= points.length === 0 || (at.get(points.at(-1) ?? 0) ?? 0) <= (at.get(index) ?? 0)
       points.push(index)
     }
-    // Steps that were held up on the way came after younger ones.
+    // Delayed steps came after younger ones.
     if (!isInOrder) points.sort((a, b) => (at.get(a) ?? 0) - (at.get(b) ?? 0))
     const wanted = [step, at, ...fields.map((field) => this.#column(field))]
     return wanted.map((column) => points.map((index) => column?.get(index) ?? null))
@@ -92,7 +91,7 @@ export class Curve {
     }
   }
 
-  /** What cannot be read begins anew. */
+  /** Starts over when it cannot be read. */
   static from(saved: unknown, mostPoints: number): Curve {
     const curve = new Curve(mostPoints)
     const { stride, seen, length, head, fields, phases, custom } = (saved ?? {}) as Record<string, unknown>

@@ -1,4 +1,4 @@
-/** What makes a write outlast a power cut. */
+/** What makes a write survive a power cut. */
 import { dirname, join } from 'node:path'
 import { open, readdir, stat } from '../core/disk.ts'
 import { makeFolder } from '../core/make-folder.ts'
@@ -9,7 +9,7 @@ export async function ensureFolder(path: string): Promise<void> {
   for (let folder = path; folder.length >= firstMade.length; folder = dirname(folder)) await syncFolder(dirname(folder))
 }
 
-/** The names in a folder: a new or renamed file is only there for good after this. */
+/** The names in a folder: only this makes a new or renamed file durable. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {
@@ -22,7 +22,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** The log of steps, as far as it was written since `since`: whatever wrote it, its content is on the disk after this. */
+/** Makes the step log durable, as far as it was written since `since`, whoever wrote it. */
 export async function syncStepLog(dir: string, since: number): Promise<void> {
   const names = (await readdir(dir)).filter((name) => name.startsWith('training_metrics_'))
   for (const name of names) {

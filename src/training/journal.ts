@@ -1,7 +1,6 @@
 /**
- * The write-ahead journal of received batches. A batch is written here first, then applied, then acknowledged: what was
- * acknowledged survives the death of the process, and a power cut, because the disk is waited for. Entries are written in
- * groups (those that arrive while the disk works share its next turn) and applied one after the other, in the order of the file.
+ * The write-ahead journal of received batches. A batch is written here, applied, then acknowledged, so what was acknowledged survives
+ * a kill and a power cut. Batches that arrive while the disk works share its next write; they are applied one by one, in file order.
  */
 import { join } from 'node:path'
 import { type DiskFile, open, readdir, readFile, rm } from '../core/disk.ts'
@@ -56,12 +55,12 @@ export class Journal {
     })
   }
 
-  /** Takes back what has not been begun to be written: nobody waits for it any more. */
+  /** Removes an entry whose write has not begun: nobody waits for it any more. */
   withdraw(entry: JournalEntry): void {
     this.#queue = this.#queue.filter((waiting) => waiting.entry !== entry)
   }
 
-  /** Begins a new file between two entries; `atRest` runs when all of the old ones has been applied and nothing of the new. */
+  /** Starts a new file between two entries; `atRest` runs when all old entries have been applied and no new one. */
   rotate(atRest: () => void): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
       this.#rotation = () => {
@@ -122,7 +121,7 @@ export class Journal {
     try {
       while (written < bytes.length) {
         const { bytesWritten } = await file.write(bytes, written, bytes.length - written, this.#bytes + written)
-        if (bytesWritten === 0) throw new Error(`the system took none of ${bytes.length - written} bytes for ${this.#path}`)
+        if (bytesWritten === 0) throw new Error(`the system wrote 0 of ${bytes.length - written} bytes to ${this.#path}`)
         written += bytesWritten
       }
     } catch (error) {
@@ -157,7 +156,7 @@ export class Journal {
     return file
   }
 
-  /** After a failed sync nobody knows what the disk holds of this file beyond what was synced before: it is not written to again. */
+  /** After a failed sync nobody knows what the disk holds of this file, so it is not written again. */
   async #abandon(file: DiskFile): Promise<void> {
     this.#file = null
     await file.truncate(this.#bytes).catch(() => undefined)
@@ -173,7 +172,7 @@ export interface LeftJournal {
   readonly entries: readonly JournalEntry[]
 }
 
-/** The journals of processes that are gone, oldest first; what was torn off at the end is left out. */
+/** The journals of dead processes, oldest first; a torn entry at the end is left out. */
 export async function leftJournals(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -211,7 +210,7 @@ function parseHead(text: string): { run: string; at: number; bytes: number } | n
     const { run, at, bytes } = JSON.parse(text) as Record<string, unknown>
     return typeof run === 'string' && typeof at === 'number' && typeof bytes === 'number' && bytes >= 0 ? { run, at, bytes } : null
   } catch {
-    // A header that was being written when the process died: the journal ends here.
+    // A header torn by the death of the process: the journal ends here.
     return null
   }
 }

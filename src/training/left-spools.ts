@@ -1,4 +1,4 @@
-/** Spools whose process is gone: delivered by the next one that reaches the same agent. */
+/** Spools of dead processes: delivered by the next process that reaches the same agent. */
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentClient, Answer } from '../core/agent-client.ts'
@@ -12,11 +12,11 @@ const BATCH_BYTES = 1024 * 1024
 interface Head {
   readonly run: { readonly id: string }
   readonly url: string
-  /** Only spools of Node.js say so: those of Python are locked by their process instead, and left to it. */
+  /** Only spools of Node.js have it: those of Python are locked by their process, and left to it. */
   readonly process: { readonly pid: number; readonly start: number }
 }
 
-/** Oldest first. Returns how many steps were delivered; stops at the first that the agent cannot take now. */
+/** Oldest first. Returns how many steps were delivered; stops at the first that the agent cannot accept now. */
 export async function deliverLeftSpools(folder: string | null, link: AgentClient): Promise<number> {
   let delivered = 0
   for (const path of folder === null ? [] : spoolsIn(folder)) {
@@ -28,7 +28,7 @@ export async function deliverLeftSpools(folder: string | null, link: AgentClient
       if (head === null || head.url !== link.url || isStillRunning(head.process.pid, head.process.start || null)) continue
       const announced = await link.tryPost('/api/v1/runs', head.run)
       if (isRefused(announced)) {
-        // The agent will never take it: kept for a person, but not tried again.
+        // The agent will never accept it: kept for a person, but not tried again.
         renameSync(path, `${path}.refused`)
         continue
       }
@@ -73,7 +73,7 @@ function spoolsIn(folder: string): string[] {
       .sort((a, b) => a.at - b.at)
       .map(({ path }) => path)
   } catch {
-    // No such folder, or not ours to read: then nothing was left in it for us.
+    // No such folder, or not readable: then nothing in it is for us.
     return []
   }
 }
@@ -82,7 +82,7 @@ function opened(path: string): number | null {
   try {
     return openSync(path, 'r')
   } catch {
-    // Delivered by somebody else in the meantime, or somebody else's.
+    // Delivered by another process in the meantime, or somebody else's.
     return null
   }
 }
@@ -93,7 +93,7 @@ function headOf(line: string | undefined): Head | null {
     const isOurs = typeof head?.run?.id === 'string' && typeof head.process?.pid === 'number' && typeof head.process.start === 'number'
     return isOurs ? (head as Head) : null
   } catch {
-    // A head that was being written when the process died: nothing follows it.
+    // A head torn by the death of the process: nothing follows it.
     return null
   }
 }

@@ -1,4 +1,4 @@
-/** What a list of runs shows of each one's training, and how long a run will still take. */
+/** What a list of runs shows of each run's training, and its remaining time. */
 
 import { numberOf } from '../core/json-text.ts'
 import type { Reading } from '../core/model.ts'
@@ -21,7 +21,7 @@ export function restoredFigures(saved: unknown): ListedFigures | null {
   return { ...numbers, steps: numbers.steps ?? 0, ranks: numbers.ranks ?? 0 } as unknown as ListedFigures
 }
 
-/** null when nobody said how many steps there will be, when it is over, or when no step's time is known. */
+/** null when the number of steps or the time of a step is not known, or when it is over. */
 export function etaSeconds(run: RunRecord, figures: Pick<TrainingFigures, 'lastStep' | 'meanStepSeconds'> | null): Reading {
   const { lastStep = null, meanStepSeconds = null } = figures ?? {}
   if (run.endedAt !== null || run.totalSteps === null || lastStep === null || meanStepSeconds === null) return null

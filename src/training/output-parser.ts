@@ -11,7 +11,7 @@ export interface PrintedStep {
 }
 
 export interface FoundStep extends PrintedStep {
-  /** The line does not say which step it is: the bar does, and may be drawn anew only after the line. */
+  /** The line does not say which step it is: the bar does, and may be redrawn only after the line. */
   readonly isByBar: boolean
 }
 
@@ -28,7 +28,7 @@ const STEP = /\b(?:global[_ ]?step|train[_ ]?step|step|iter(?:ation)?|batch)\b['
 /** `Train Epoch: 1 [640/60000 (1%)]` and `Epoch: [0][100/500]`. */
 const PAIR = /\[\s*(\d+)\s*\/\s*\d+/
 const OTHER_LOSS = /\b(?:val(?:id(?:ation)?)?|eval(?:uation)?|test)\w*[_ /:-]*loss/i
-/** The Trainer's last words: its `train_loss` is a mean of the whole training, and of no step. */
+/** The Trainer's last line: its `train_loss` is a mean of the whole training, not of a step. */
 const TOTALS = /\btrain_runtime\b/
 const OUT_OF_MEMORY = /\b(?:CUDA|HIP)(?: error:)? out of memory|OutOfMemoryError|CUDNN_STATUS_ALLOC_FAILED/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what is taken out
@@ -39,7 +39,7 @@ export class OutputParser {
   #rest = ''
   #lastStep = 0
   sawOutOfMemory = false
-  /** What the progress bar that the losses go with counts up to. */
+  /** The total of the progress bar that the losses belong to. */
   totalSteps: number | null = null
 
   constructor(bar = new ProgressBar()) {
@@ -50,7 +50,7 @@ export class OutputParser {
     return [...this.read(text)]
   }
 
-  /** One after the other, so that a bar is not drawn before the lines that stand above it are taken. */
+  /** One by one, so that a bar is not drawn before the lines above it are read. */
   *read(text: string): Generator<FoundStep> {
     const lines = (this.#rest + text).split(/[\r\n]+/)
     this.#rest = (lines.pop() ?? '').slice(-LONGEST_LINE)

@@ -1,4 +1,4 @@
-/** Sends what a command printed of its steps, as long as the command does not report steps itself. */
+/** Sends the steps that a command printed, unless the command reports steps itself. */
 import type { AgentClient } from '../core/agent-client.ts'
 import { toJson } from '../core/json-text.ts'
 import { type FoundStep, OutputParser } from './output-parser.ts'
@@ -6,7 +6,7 @@ import { ProgressBar } from './progress-bar.ts'
 
 const SEND_EVERY_MS = 1000
 const MOST_WAITING = 10_000
-/** tqdm draws its bar anew right below a line that was written above it, and not again for a tenth of a second. */
+/** tqdm redraws its bar right below a line that was written above it, and not again for a tenth of a second. */
 const BAR_FOLLOWS_MS = 90
 /** Far from where SDKs count. */
 const FIRST_SEQ = 2 ** 40
@@ -26,7 +26,7 @@ export class PrintedSteps {
   #isOff = false
   #sending: Promise<void> | null = null
 
-  /** `announced`: the run as it is posted, without which its plan cannot be. */
+  /** `announced`: the run as it is posted; its plan cannot be posted without it. */
   constructor(link: AgentClient, announced: { readonly id: string; readonly name: string; readonly started_at: number }) {
     this.#link = link
     this.#run = announced.id
@@ -40,7 +40,7 @@ export class PrintedSteps {
     return [...this.#parsers.values()].some((parser) => parser.sawOutOfMemory)
   }
 
-  /** `stream`: standard output and standard error are read apart, because each may break off in the middle of a line. */
+  /** `stream`: standard output and standard error are read separately, because each may stop in the middle of a line. */
   feed(stream: string, text: string): void {
     const parser = this.#parsers.get(stream) ?? new OutputParser(this.#bar)
     this.#parsers.set(stream, parser)
@@ -103,7 +103,7 @@ export class PrintedSteps {
     const path = `/api/v1/runs/${this.#run}/steps`
     let { status, body } = await this.#link.tryPostLines(path, batch)
     if (status === 404) {
-      // A command may print before the agent has been told of it.
+      // A command may print before the agent knows of it.
       await this.#link.tryPost('/api/v1/runs', this.#announced)
       const again = await this.#link.tryPostLines(path, batch)
       status = again.status

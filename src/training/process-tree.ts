@@ -1,4 +1,4 @@
-/** A process and all that came from it, also what was orphaned since. Linux only; elsewhere the process alone. */
+/** A process and all its descendants, also orphans. Linux only; elsewhere the process alone. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { startTicksOf } from '../core/process-identity.ts'
 
@@ -7,14 +7,13 @@ const MOST_THREADS = 64
 const MOST_PROCESSES = 4096
 
 export class ProcessTree {
-  /** PID → when it began: a later user of the number is not of the tree. */
+  /** PID → start time: a later process with the same PID is not in the tree. */
   readonly #known = new Map<number, number | null>()
 
   constructor(root: number) {
     this.#known.set(root, startTicksOf(root))
   }
 
-  /** Those that are there now. */
   pids(): ReadonlySet<number> {
     const alive = new Set<number>()
     const queue = [...this.#known.keys()]
@@ -39,7 +38,7 @@ function childrenOf(pid: number): number[] {
       .slice(0, MOST_THREADS)
       .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number))
   } catch {
-    // It ended while it was looked at, or this kernel does not list children.
+    // It ended during the look, or this kernel does not list children.
     return []
   }
 }

@@ -1,7 +1,7 @@
-/** The progress bar that a command drew last. Its streams share it: tqdm draws on standard error while the losses go to standard output. */
+/** The last progress bar of a command. Its streams share it: tqdm draws on standard error while the losses go to standard output. */
 
 const BAR = /(\d+)\/(\d+) \[[\d:?]+<[^,\]]*(?:,\s*([\d.]+)\s*(it\/s|s\/it))?/
-/** A bar that was full for longer than this is over: those of loading and downloading stand above the training for ever. */
+/** A bar that was full for longer than this is over: bars of loading and downloading stay above the training forever. */
 const OVER_AFTER_MS = 1000
 
 interface Drawn {

@@ -1,4 +1,4 @@
-/** How far a run has come: what was received of each rank, the figures so far, and its curve. */
+/** How far a run has come: what was received from each rank, the figures so far, and its curve. */
 
 import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
@@ -71,10 +71,7 @@ export class Progress {
   #peakReserved: Reading = null
   #nonFinite = 0
 
-  /**
-   * The step as it counts: without custom metrics that exceed the run's share, whose names go to `ignored`.
-   * 'duplicate': this sequence number of this rank was received before. 'too_many_ranks': there is no more room.
-   */
+  /** The step without custom metrics above the run's limit (their names go to `ignored`), or why it does not count. */
   accept({ seq, step, pid, localRank }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
     let rank = this.ranks.get(step.rank)
     if (!rank) {
@@ -122,7 +119,7 @@ export class Progress {
     }
   }
 
-  /** Takes what a snapshot holds and leaves the rest as it is: an older or damaged file must not stop the start. */
+  /** Takes what a snapshot holds and leaves the rest: an older or damaged file must not stop the start. */
   restore(saved: unknown): void {
     const { ranks, figures, throughput, seconds, leader, curves } = saved as Record<string, unknown>
     for (const [rank, value] of (ranks ?? []) as [number, SavedRank][]) this.ranks.set(rank, restoredRank(value))
@@ -175,7 +172,7 @@ export class Progress {
       this.#bestLoss = loss
       this.#bestLossStep = step.step
     }
-    // Steps that were held up on the way are of the past.
+    // Delayed steps are in the past.
     if (this.#lastStepAt !== null && step.at < this.#lastStepAt) return
     this.#lastStepAt = step.at
     this.#lastStep = step.step

@@ -1,4 +1,4 @@
-/** The curves of a run's ranks, side by side: the lowest in full, its neighbours coarser, the others coarser still. */
+/** The curves of a run's ranks: the lowest in full, its neighbors coarser, the others coarser still. */
 
 import { numberOf } from '../core/json-text.ts'
 import type { TrainingStep } from '../core/model.ts'
@@ -75,7 +75,7 @@ export class RankCurves {
     return curve
   }
 
-  /** Ranks come in any order; how much a curve may hold depends on its place among them. */
+  /** Ranks come in any order; the place among them decides how much a curve may hold. */
   #share(): void {
     const { ranks } = this
     this.#highest = ranks.at(-1) ?? -1

@@ -4,13 +4,13 @@ import type { Reading, TrainingStep } from '../core/model.ts'
 import { type SeqRange, SeqRanges } from './seq-ranges.ts'
 
 const MOST_PROCESSES = 64
-/** Of a sender that does not say which process it is. */
+/** For a sender that does not say which process it is. */
 const NO_PID = 0
-/** Weight of the newest step in a rank's recent time of a step: about the last twenty count. */
+/** Weight of the newest step in a rank's recent step time: about the last twenty count. */
 const RECENT = 0.1
 
 export interface RankProgress {
-  /** By process: one that is started again under the same run counts from 1 again. */
+  /** By process: one that restarts under the same run counts from 1 again. */
   readonly received: BoundedMap<number, SeqRanges>
   lastSeq: number
   steps: number
@@ -28,7 +28,7 @@ export interface RankProgress {
 type Received = readonly (readonly [number, readonly SeqRange[]])[]
 export type SavedRank = Omit<RankProgress, 'received'> & { readonly received: Received }
 
-/** One rank as it is shown beside the others. */
+/** One rank as it is shown next to the others. */
 export interface RankRow {
   readonly rank: number
   readonly pid: Reading
@@ -38,12 +38,11 @@ export interface RankRow {
   readonly steps: number
   readonly meanStepSeconds: Reading
   readonly lastStepSeconds: Reading
-  /** Of about the last twenty steps. */
   readonly recentStepSeconds: Reading
   readonly memoryAllocatedBytes: Reading
-  /** How many steps the foremost rank is ahead. */
+  /** How many steps the leading rank is ahead. */
   readonly behindSteps: number
-  /** The others' median time of a step, as a multiple of its own: 0.5 is half as fast as they are. Of recent steps. */
+  /** The others' median step time divided by its own, of recent steps: 0.5 is half as fast as they are. */
   readonly relativeSpeed: Reading
 }
 
@@ -94,7 +93,7 @@ export function countOfRank(rank: RankProgress, step: TrainingStep, pid: Reading
     rank.secondsCount++
     rank.recentStepSeconds = (rank.recentStepSeconds ?? stepSeconds) * (1 - RECENT) + stepSeconds * RECENT
   }
-  // Steps that were held up on the way are of the past.
+  // Delayed steps are in the past.
   if (step.at < rank.lastAt) return
   rank.lastStep = step.step
   rank.lastAt = step.at
@@ -102,7 +101,6 @@ export function countOfRank(rank: RankProgress, step: TrainingStep, pid: Reading
   rank.memoryAllocatedBytes = step.memoryAllocatedBytes ?? rank.memoryAllocatedBytes
 }
 
-/** In the order of ranks. */
 export function rankRows(ranks: ReadonlyMap<number, RankProgress>): readonly RankRow[] {
   let foremost = 0
   for (const { lastStep } of ranks.values()) foremost = Math.max(foremost, lastStep)

@@ -18,7 +18,7 @@ export function readingRoutes(training: Training, now: () => number): readonly R
     route({
       method: 'GET',
       path: '/api/v1/runs',
-      summary: 'Training runs, most recently heard of first',
+      summary: 'Training runs, most recently active first',
       answer: runsAnswer,
       errors: ['unavailable'],
       handler: (context) =>
@@ -30,7 +30,7 @@ export function readingRoutes(training: Training, now: () => number): readonly R
     route({
       method: 'GET',
       path: '/api/v1/runs/:id',
-      summary: 'One training run: what it is, how far it came, how it ended',
+      summary: 'One training run: what it is, its progress and how it ended',
       answer: runAnswer,
       errors: ['unknown_run', 'unavailable'],
       handler: (context) =>
@@ -54,7 +54,7 @@ export function readingRoutes(training: Training, now: () => number): readonly R
     route({
       method: 'GET',
       path: '/api/v1/runs/:id/steps',
-      summary: 'The course of one rank of a run, in columns',
+      summary: 'The curve of one rank of a run, in columns',
       query: stepsQuery,
       answer: stepsAnswer,
       errors: ['unknown_run', 'invalid_field', 'invalid_parameter', 'invalid_range', 'unavailable'],
@@ -71,13 +71,13 @@ export function unknownRun({ refuse }: Pick<RouteContext, 'refuse'>): Reply {
   return refuse('unknown_run', 'There is no such training run here.', 'Post the run to /api/v1/runs first, then its steps again.')
 }
 
-/** What lies on a disk that does not answer cannot be told at present. */
+/** What is on a disk that does not answer cannot be read now. */
 export async function unlessStuck<T>({ refuse }: Pick<RouteContext, 'refuse'>, work: () => Promise<T>): Promise<T | Reply> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof DiskStuck)) throw error
-    return refuse('unavailable', `It cannot be read at the moment: ${error.message}.`, 'Ask again in a few seconds.', {
+    return refuse('unavailable', `The run cannot be read now: ${error.message}.`, 'Try again in a few seconds.', {
       'retry-after': '5',
     })
   }
@@ -95,8 +95,8 @@ function course({ refuse }: Pick<RouteContext, 'refuse'>, id: string, { curves }
   if (curve === null && query.rank !== undefined)
     return refuse(
       'invalid_parameter',
-      `There is no curve of rank ${query.rank}.`,
-      ranks.length === 0 ? 'This run has sent no step yet.' : `There are curves of the ranks ${ranks.join(', ')}.`,
+      `Rank ${query.rank} has no curve.`,
+      ranks.length === 0 ? 'This run has sent no step yet.' : `These ranks have curves: ${ranks.join(', ')}.`,
     )
   const data = curve?.columns(fields, from, to) ?? [[], [], ...fields.map(() => [])]
   return { id, rank, ranks, fields, available: names, stride: curve?.stride ?? 1, data }

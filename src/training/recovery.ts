@@ -1,7 +1,4 @@
-/**
- * After a crash: batches that were acknowledged but whose steps may not have reached the log of steps. A step is known by
- * run, rank, step and time; as often as it stands in the log, so often it is not published again.
- */
+/** After a crash: publishes acknowledged steps that the step log lacks. A step is known by run, rank, step and time, and counted. */
 import { join } from 'node:path'
 import { stat } from '../core/disk.ts'
 import { logLane } from '../core/disk-lane.ts'
@@ -13,14 +10,14 @@ import { leftJournals, readJournal } from './journal.ts'
 import type { Registry } from './registry.ts'
 
 export interface LeftSteps {
-  /** Journals that can go once the log holds their steps. */
+  /** Journals that can be deleted once the log holds their steps. */
   readonly paths: readonly string[]
   readonly steps: number
   /** Steps that the log does not hold. */
   readonly missing: readonly TrainingStep[]
 }
 
-/** Applies what the journals of dead processes hold to the runs; null when there are none. */
+/** Applies the journals of dead processes to the runs; null when there are none. */
 export async function recoverSteps(dir: string, registry: Registry): Promise<LeftSteps | null> {
   const paths = await leftJournals(join(dir, 'runs'))
   if (paths.length === 0) return null
@@ -65,7 +62,7 @@ function keyOf({ run, rank, step, at }: TrainingStep): string {
   return `${rank} ${step} ${Math.trunc(at)} ${run}`
 }
 
-/** How often each of `wanted` stands in the log; files that were not touched since `since` are left out. */
+/** How often each of `wanted` is in the log; files not changed since `since` are skipped. */
 async function countLogged(dir: string, wanted: readonly TrainingStep[], since: number): Promise<StepCounts> {
   const sought = new StepCounts()
   for (const step of wanted) sought.add(step)
@@ -82,7 +79,6 @@ async function countLogged(dir: string, wanted: readonly TrainingStep[], since: 
   return found
 }
 
-/** Block by block in the lane of the disk. */
 async function* blocksInTurn(path: string): AsyncGenerator<LineBlock> {
   const blocks = readLines(path, () => undefined)
   try {

@@ -1,4 +1,4 @@
-/** The runs that are remembered: the least recently heard of is forgotten first, ended ones before others. */
+/** The known runs: the one silent longest is forgotten first, ended ones before others. */
 
 import { toJson } from '../core/json-text.ts'
 import { type ListedFigures, listedFigures, restoredFigures } from './listed-figures.ts'
@@ -8,9 +8,9 @@ import type { RunRecord } from './run-record.ts'
 
 interface Entry {
   run: RunRecord
-  /** null: on disk, not needed at the moment. */
+  /** null: on disk, not needed now. */
   progress: Progress | null
-  /** Of a progress that is on disk only; null when there is none yet, or it is in memory. */
+  /** Of a progress that is only on disk; null when there is none yet, or it is in memory. */
   figures: ListedFigures | null
   dirty: boolean
   heardAt: number
@@ -19,7 +19,7 @@ interface Entry {
 export interface ListedRun {
   readonly run: RunRecord
   readonly figures: ListedFigures | null
-  /** When somebody last said something of it, or it sent a step. */
+  /** When the run last reported anything. */
   readonly heardAt: number
 }
 
@@ -29,9 +29,9 @@ interface TakenProgress {
   readonly figures: string
 }
 
-/** Runs at rest whose progress stays in memory though it is on disk as well, for whoever looks at them. */
+/** Idle runs whose progress stays in memory although it is on disk too, for people who look at them. */
 const MOST_AT_REST = 16
-/** A run that spoke within this time of the latest to speak goes on, as far as anybody knows. */
+/** A run that reported within this time of the latest one is probably still running. */
 const ACTIVE_MS = 10 * 60_000
 
 export class Registry {
@@ -70,12 +70,12 @@ export class Registry {
     return this.#entries.get(id)?.heardAt ?? 0
   }
 
-  /** Most recently heard of first. */
+  /** Most recently active first. */
   list(): readonly RunRecord[] {
     return Array.from(this.#entries.values(), ({ run }) => run).reverse()
   }
 
-  /** Most recently heard of first, with what a list shows of each. */
+  /** Most recently active first, with what a list shows of each. */
   overview(): readonly ListedRun[] {
     return Array.from(this.#entries.values(), ({ run, progress, figures, heardAt }) => ({
       run,
@@ -84,7 +84,7 @@ export class Registry {
     })).reverse()
   }
 
-  /** Remembers the run, on disk too, before it returns. */
+  /** Stores the run, on disk too, before it returns. */
   async keep(run: RunRecord): Promise<void> {
     const before = this.#entries.get(run.id)
     await this.#files?.saveRun(run)
@@ -103,7 +103,7 @@ export class Registry {
       const progress = new Progress()
       const saved = await this.#files?.progressOf(id)
       if (saved) progress.restore(saved)
-      // Somebody else may have loaded it in the meantime.
+      // Another call may have loaded it in the meantime.
       entry.progress ??= progress
       entry.figures = null
       this.#unloadSome(id)
@@ -111,7 +111,7 @@ export class Registry {
     return entry.progress
   }
 
-  /** `progress` has changed. It counts, even if it was put away between being asked for and being changed. */
+  /** `progress` has changed. It counts even if it was evicted between the request and the change. */
   touch(id: string, progress: Progress, at: number): void {
     const entry = this.#entries.get(id)
     if (!entry) return
@@ -141,7 +141,7 @@ export class Registry {
     }
   }
 
-  /** On the disk for good when it resolves. */
+  /** Durable on disk when it resolves. */
   async saveProgress(taken: readonly TakenProgress[]): Promise<void> {
     for (const { id, progress, figures } of taken) if (this.#entries.has(id)) await this.#files?.saveProgress(id, progress, figures)
     if (taken.length > 0) await this.#files?.sync()
@@ -159,7 +159,7 @@ export class Registry {
     }
   }
 
-  /** The longest silent first. What is not on disk yet stays, and what is likely to be needed again at once. */
+  /** The longest silent first. What is not on disk yet stays, and so does what is likely needed again soon. */
   #unloadSome(except: string): void {
     if (!this.#files) return
     const all = [...this.#entries.values()]

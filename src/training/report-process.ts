@@ -1,4 +1,4 @@
-/** Makes the report of a run in a process of its own: it reads a day of logs, and the agent must not wait for that. */
+/** Makes the report of a run in another process: it reads a day of logs, and the agent must not wait for that. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { setPriority, tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ export interface ReportProgram {
 const LIMIT_MS = 60_000
 const MOST_WAITING = 4
 const MOST_BYTES = 64 * 1024 * 1024
-/** Whatever else runs on the machine comes first. */
+/** Everything else on the machine comes first. */
 const NICENESS = 10
 
 export class ReportMaker {
@@ -39,9 +39,9 @@ export class ReportMaker {
     this.#logDir = absolute(logDir)
   }
 
-  /** One after the other. */
+  /** One at a time. */
   make(run: string, kind: ReportKind): Promise<ReportOutcome> {
-    if (this.#waiting > MOST_WAITING) return Promise.resolve({ ok: false, why: 'busy', message: 'Other reports are being made.' })
+    if (this.#waiting > MOST_WAITING) return Promise.resolve({ ok: false, why: 'busy', message: 'Other reports are in progress.' })
     this.#waiting++
     const made = this.#last.then(() => this.#make(run, kind))
     this.#last = made.then(
@@ -51,14 +51,14 @@ export class ReportMaker {
     return made
   }
 
-  /** Ends what is being made. */
+  /** Ends the report in progress. */
   async close(): Promise<void> {
     this.#abort.abort()
     await this.#last
   }
 
   async #make(run: string, kind: ReportKind): Promise<ReportOutcome> {
-    // An empty folder to run in: the name of a run cannot be taken for a file there.
+    // An empty folder to run in: there the name of a run cannot be taken for a file.
     const folder = await mkdtemp(join(tmpdir(), 'gpuwarden-report-'))
     try {
       const file = join(folder, '.report')
@@ -98,6 +98,6 @@ function lowerPriority(pid: number): void {
   try {
     setPriority(pid, NICENESS)
   } catch {
-    // It has ended already, or this system does not let us: it runs as any other process then.
+    // It has already ended, or this system does not allow it: then it runs like any other process.
   }
 }

@@ -1,4 +1,4 @@
-/** The report of a run, for the browser: to keep, or to look at. */
+/** The report of a run, for the browser: to download, or to view. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
@@ -6,7 +6,7 @@ import { unknownRun, unlessStuck } from './reading-routes.ts'
 import type { ReportKind, ReportMaker } from './report-process.ts'
 import type { Training } from './training-contract.ts'
 
-const reportQuery = z.strictObject({ view: z.enum(['0', '1']).default('0').describe('1: to look at, not to keep') })
+const reportQuery = z.strictObject({ view: z.enum(['0', '1']).default('0').describe('1: to view, not to download') })
 
 const TYPES: Readonly<Record<ReportKind, string>> = { html: 'text/html; charset=utf-8', json: 'application/json; charset=utf-8' }
 
@@ -38,7 +38,7 @@ async function answer(context: RouteContext, training: Training, maker: ReportMa
   if (made.ok) return context.reply({ body: made.body, type: TYPES[kind], headers: headersOf(id, kind, made.body, context.query) })
   if (made.why === 'nothing')
     return refuse('no_log', `The log holds nothing of this run: ${made.message}`, 'It may have been rotated away.')
-  if (made.why === 'busy') return refuse('too_many_requests', made.message, 'Ask again in a few seconds.', { 'retry-after': '5' })
+  if (made.why === 'busy') return refuse('too_many_requests', made.message, 'Try again in a few seconds.', { 'retry-after': '5' })
   log.warn({ run: id, why: made.why, reason: made.message }, 'the report of a run could not be made')
   const hint = `On the machine itself: gpuwarden report ${id} --log-dir ${training.logDir} --${kind}.`
   return refuse('unavailable', `The report could not be made: ${made.message}`, hint)
@@ -50,10 +50,7 @@ function headersOf(id: string, kind: ReportKind, body: Buffer, query: unknown): 
   return kind === 'json' ? {} : { 'content-security-policy': viewPolicy(body) }
 }
 
-/**
- * Only the report's own script runs, known by its hash, and as a stranger: without this site's cookie and storage.
- * The last script element is ours; whatever a run says of itself has its `<` escaped.
- */
+/** Only the report's own script runs, by its hash and sandboxed: the last script element is ours, and a run's text has its `<` escaped. */
 function viewPolicy(body: Buffer): string {
   const from = body.lastIndexOf('<script>') + '<script>'.length
   const script = body.subarray(from, body.indexOf('</script>', from))

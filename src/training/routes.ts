@@ -1,4 +1,4 @@
-/** What SDKs post. */
+/** The routes that SDKs post to. */
 import { z } from 'zod'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
@@ -10,7 +10,7 @@ import type { Training } from './training-contract.ts'
 
 const REPORT_LIMIT_BYTES = 256 * 1024
 const RUN_LIMIT_BYTES = 64 * 1024
-/** Bodies that wait for the disk; more than this and the sender is asked to wait. */
+/** Bodies that wait for the disk; above this the sender must wait. */
 const WAITING_LIMIT_BYTES = 64 * 1024 * 1024
 
 type Refuse = Pick<RouteContext, 'refuse'>
@@ -18,14 +18,14 @@ type Refuse = Pick<RouteContext, 'refuse'>
 export function trainingRoutes(training: Training, now: () => number): readonly Route[] {
   let waiting = 0
 
-  /** A fault of the disk is for the sender to wait out, not a fault of the request. */
+  /** An error of the disk is for the sender to wait out, not an error of the request. */
   async function durably<T>({ refuse, log }: Refuse & Pick<RouteContext, 'log'>, work: () => Promise<T>): Promise<T | Reply> {
     try {
       return await work()
     } catch (error) {
-      log.warn({ err: error }, 'what a training run sent could not be kept')
-      const hint = 'Send it again: what was received before is recognised.'
-      return refuse('unavailable', `It cannot be kept at the moment: ${(error as Error).message}`, hint, { 'retry-after': '2' })
+      log.warn({ err: error }, 'data of a training run could not be written')
+      const hint = 'Send it again: duplicates are recognized.'
+      return refuse('unavailable', `It cannot be written now: ${(error as Error).message}`, hint, { 'retry-after': '2' })
     }
   }
 
@@ -33,7 +33,7 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
     route({
       method: 'POST',
       path: '/api/v1/runs',
-      summary: 'Announce a training run; again for each rank, and after a restart',
+      summary: 'Announces a training run; again for each rank, and after a restart',
       body: runPost,
       bodyLimitBytes: RUN_LIMIT_BYTES,
       answer: runPosted,
@@ -47,15 +47,18 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
     route({
       method: 'POST',
       path: '/api/v1/runs/:id/steps',
-      summary: `Steps, one JSON object a line (application/x-ndjson, gzip or not, at most ${BATCH_LIMIT_BYTES} bytes)`,
+      summary: `Takes steps, one JSON object per line (application/x-ndjson, gzip or not, at most ${BATCH_LIMIT_BYTES} bytes)`,
       answer: stepsPosted,
       errors: ['unknown_run', 'invalid_body', 'body_too_large', 'unsupported_media_type', 'too_many_requests', 'unavailable'],
       handler: async (context) => {
         const { params, raw, refuse } = context
-        // What is left of a body that was not read to its end must not be taken for the next request.
+        // The rest of a body that was not read must not be taken for the next request.
         const close = { connection: 'close' }
         if (waiting > WAITING_LIMIT_BYTES)
-          return refuse('too_many_requests', 'Too much waits for the disk.', 'Send it again in a second.', { ...close, 'retry-after': '1' })
+          return refuse('too_many_requests', 'Too much data is waiting for the disk.', 'Send it again in a second.', {
+            ...close,
+            'retry-after': '1',
+          })
         const body = await readBatch(raw.incoming)
         if (!body.ok) return refuse(body.code, body.message, body.hint, close)
         waiting += body.bytes.length
@@ -69,7 +72,7 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
     route({
       method: 'POST',
       path: '/api/v1/runs/:id/end',
-      summary: 'How a run, or one rank of it, ended',
+      summary: 'Ends a run, or one rank of it',
       body: runEnd,
       bodyLimitBytes: RUN_LIMIT_BYTES,
       answer: ended,
@@ -85,7 +88,7 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
     route({
       method: 'POST',
       path: '/api/v1/runs/:id/report',
-      summary: 'The last report of a run that ran out of memory, kept with the run',
+      summary: 'Takes the out-of-memory report of a run; the last one is kept with the run',
       body: runReport as unknown as z.ZodType<unknown>,
       bodyAs: 'text',
       bodyLimitBytes: REPORT_LIMIT_BYTES,

@@ -1,7 +1,6 @@
 /**
- * The runs on disk, three files each: `ID.run.json` is what is known of it, written when that changes; `ID.progress.json`
- * is how far it came, written at checkpoints only, because it must never be ahead of what the log of steps holds;
- * `ID.figures.json` is the part of the latter that a list shows, so that a list need not read it all.
+ * The runs on disk, three files each: `ID.run.json` is the run, written when it changes; `ID.progress.json` is its progress, written at
+ * checkpoints only, because it must never be ahead of the step log; `ID.figures.json` is the part of it that a list shows.
  */
 import { join } from 'node:path'
 import { open, readdir, readFile, rename, rm } from '../core/disk.ts'
@@ -21,7 +20,7 @@ export class RunFiles {
     this.dir = dir
   }
 
-  /** Every run that can be read, least recently updated first, and what is wrong with the others. */
+  /** Every readable run, least recently updated first, and what is wrong with the others. */
   async list(): Promise<{ runs: RunRecord[]; faults: string[] }> {
     const names = await readdir(this.dir).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return []
@@ -52,7 +51,7 @@ export class RunFiles {
     await syncFolder(this.dir)
   }
 
-  /** Lasting only after `sync`. */
+  /** Durable only after `sync`. */
   async saveProgress(id: string, progress: string, figures: string): Promise<void> {
     await this.#replace(`${id}${PROGRESS}`, progress)
     await this.#replace(`${id}${FIGURES}`, figures)
@@ -79,7 +78,7 @@ export class RunFiles {
   async #replace(name: string, text: string): Promise<void> {
     await ensureFolder(this.dir)
     const temporary = join(this.dir, `${name}.${process.pid}.${this.#writes++}.tmp`)
-    // A command line may hold what is nobody else's business.
+    // A command line may be private.
     try {
       const file = await open(temporary, 'w', 0o600)
       try {
@@ -90,7 +89,7 @@ export class RunFiles {
       }
       await rename(temporary, join(this.dir, name))
     } catch (error) {
-      // On a full disk every try would leave one.
+      // On a full disk every attempt would leave one.
       await rm(temporary, { force: true })
       throw error
     }

@@ -1,4 +1,4 @@
-/** Follows a command from outside: which GPUs its processes are on, what those GPUs do, what is found. Asks the agent at intervals. */
+/** Follows a command from outside: which GPUs its processes use, what those GPUs do, what is found. Polls the agent. */
 
 import type { AgentClient } from '../core/agent-client.ts'
 import type { Finding, GpuInfo, GpuSample, ProcessView, Reading } from '../core/model.ts'
@@ -39,7 +39,7 @@ export class RunFollower {
   #timer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
   #isStopped = false
-  /** False: the driver's process list cannot be matched with ours (another PID namespace), so "not seen" means nothing. */
+  /** False: the driver's PIDs cannot be matched with ours (another PID namespace), so "not seen" means nothing. */
   processesAreKnown = false
 
   constructor(options: FollowOptions) {

@@ -1,4 +1,4 @@
-/** What is known of a run besides its steps, and how reports from several ranks come together in it. */
+/** What is known of a run apart from its steps, and how reports of several ranks are merged. */
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
 import type { RunOutcome as Outcome, Reading, Run, RunEnding } from '../core/model.ts'
 
@@ -9,15 +9,15 @@ export interface RunRecord extends Omit<Run, 'ending'> {
   readonly gitCommit: string | null
   readonly framework: string | null
   readonly correlationId: string | null
-  /** What was said at the end: the exception's message. */
+  /** The exception's message at the end. */
   readonly message: string | null
-  /** When somebody last said something of this run. */
+  /** When anything was last reported of this run. */
   readonly updatedAt: number
-  /** The last report of an out-of-memory, as the SDK sent it. */
+  /** The last out-of-memory report, as the SDK sent it. */
   readonly report: Readonly<Record<string, unknown>> | null
-  /** Its processes on this host, as far as they were seen alive. */
+  /** Its processes on this host that were seen alive. */
   readonly processes: readonly RunProcess[]
-  /** Nobody told the end: it was concluded from silence, and is taken back when the run speaks again. */
+  /** Nobody reported the end: it was concluded from silence, and is undone when the run reports again. */
   readonly endIsPresumed: boolean
 }
 
@@ -55,14 +55,14 @@ export interface RunEnd {
 const MOST_GPUS = 1024
 const MOST_PROCESSES = 64
 
-/** What an earlier version did not write down. */
+/** What an earlier version did not store. */
 export const UNKNOWN_PARTS: Pick<RunRecord, 'totalSteps' | 'processes' | 'endIsPresumed'> = {
   totalSteps: null,
   processes: [],
   endIsPresumed: false,
 }
 
-/** `process`: the one that reports, when it lives on this host. */
+/** `process`: the one that reports, when it runs on this host. */
 export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
   return { ...post, ...OPEN, startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [] }
 }
@@ -74,12 +74,12 @@ const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'>
   endIsPresumed: false,
 }
 
-/** The run goes on, after its end had been presumed. */
+/** The run continues after its end had been presumed. */
 export function reopened(known: RunRecord, now: number): RunRecord {
   return { ...known, ...OPEN, updatedAt: now }
 }
 
-/** Another rank, or the same one again. What is known stays; a run that had ended goes on when this one began after its end. */
+/** Another rank, or the same one again. Known values stay; an ended run continues when this one began after its end. */
 export function mergeRun(known: RunRecord, post: RunPost, now: number, process: RunProcess | null): RunRecord {
   const resumes = known.endedAt !== null && ((post.startedAt ?? now) > known.endedAt || (known.endIsPresumed && process !== null))
   const others = resumes ? [] : known.processes.filter(({ pid }) => pid !== process?.pid)
@@ -93,7 +93,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     framework: known.framework ?? post.framework,
     correlationId: known.correlationId ?? post.correlationId,
     worldSize: greater(known.worldSize, post.worldSize),
-    // The latest word: a plan may be made shorter as well as longer.
+    // The latest report counts: a plan may become shorter as well as longer.
     totalSteps: post.totalSteps ?? known.totalSteps,
     gpus: [...new Set([...known.gpus, ...post.gpus])].slice(0, MOST_GPUS),
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
@@ -103,15 +103,15 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
   }
 }
 
-/** The more telling outcome stays: a launcher only sees an exit code where the SDK saw the exception. */
+/** The more specific outcome stays: a launcher only sees an exit code where the SDK saw the exception. */
 const WEIGHT: Readonly<Record<Outcome, number>> = { success: 0, killed: 1, failed: 2, nan: 3, oom: 4 }
 
-/** The loss is no number any more. Hugging Face's Trainer writes 0 for it (`logging_nan_inf_filter`); the gradient norm tells. */
+/** The loss is NaN. Hugging Face's Trainer writes 0 for it (`logging_nan_inf_filter`), but the gradient norm shows it. */
 export function endsInNan({ loss, gradientNorm }: { readonly loss: Reading; readonly gradientNorm: Reading }): boolean {
   return Number.isNaN(loss) || (loss === 0 && Number.isNaN(gradientNorm))
 }
 
-/** A rank other than 0 that ended well says nothing of the others; any trouble ends the run. */
+/** Success of a rank other than 0 says nothing of the others; any failure ends the run. */
 export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
   if (end.outcome === 'success' && end.rank !== null && end.rank !== 0) return { ...known, updatedAt: now }
   const isTelling = known.outcome === null || known.endIsPresumed || WEIGHT[end.outcome] > WEIGHT[known.outcome]

@@ -1,4 +1,4 @@
-/** The shapes of what the routes of this room take and answer. */
+/** The shapes of what the training routes take and answer. */
 import { z } from 'zod'
 import { parseJson } from '../core/recording/json.ts'
 import { CURVE_FIELDS } from './curve.ts'
@@ -45,7 +45,7 @@ export const runEnd = z.object({
   rank: count,
 })
 
-/** Python writes NaN as it is, so this is not left to JSON.parse. */
+/** Python writes NaN unquoted, so this is not left to JSON.parse. */
 export const runReport = z.string().transform((text, context): Readonly<Record<string, unknown>> => {
   const value = parseJson(text)
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
@@ -56,7 +56,7 @@ export const runReport = z.string().transform((text, context): Readonly<Record<s
 const step = z.coerce.number().min(0)
 
 export const stepsQuery = z.strictObject({
-  rank: z.coerce.number().int().min(0).optional().describe('The lowest, when it is not given'),
+  rank: z.coerce.number().int().min(0).optional().describe('By default the lowest'),
   from: step.default(0).describe('First step'),
   to: step.optional().describe('Last step'),
   fields: z
@@ -64,7 +64,7 @@ export const stepsQuery = z.strictObject({
     .default('loss')
     .transform((text) => text.split(',').filter((field) => field !== ''))
     .pipe(z.array(z.string()).min(1).max(100))
-    .describe(`With commas: ${CURVE_FIELDS.join(', ')}, phase:NAME, custom:NAME`),
+    .describe(`Separated by commas: ${CURVE_FIELDS.join(', ')}, phase:NAME, custom:NAME`),
 })
 
 export const runPosted = z.object({ id: z.string(), name: z.string(), created: z.boolean() })
@@ -93,7 +93,7 @@ const runParts = {
   totalSteps: known.describe('How many steps it is planned to have'),
   outcome: z.string().nullable(),
   message: z.string().nullable(),
-  endIsPresumed: z.boolean().describe('Nobody told the end: its process is gone, or it was silent for too long'),
+  endIsPresumed: z.boolean().describe('Nobody reported the end: its process is gone, or it was silent for too long'),
   startedAt: number,
   endedAt: known,
 }
@@ -107,7 +107,7 @@ const figures = {
   bestLoss: reading,
   throughputPerSecond: reading,
   meanStepSeconds: reading,
-  etaSeconds: known.describe('(totalSteps − lastStep) × meanStepSeconds; null when one of them is not known, or it is over'),
+  etaSeconds: known.describe('(totalSteps − lastStep) × meanStepSeconds; null when one of them is not known, or the run is over'),
 }
 
 export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject(figures) })
@@ -140,7 +140,7 @@ export const ranksAnswer = z.object({
       lastStepSeconds: known,
       recentStepSeconds: known.describe('Of about the last twenty steps'),
       memoryAllocatedBytes: known,
-      behindSteps: number.describe('How many steps the foremost rank is ahead'),
+      behindSteps: number.describe('How many steps the leading rank is ahead'),
       relativeSpeed: known.describe('Median of the others’ recentStepSeconds ÷ its own: 0.5 is half as fast'),
     }),
   ),
@@ -151,7 +151,7 @@ export const stepsAnswer = z.object({
   rank: known,
   ranks: z.array(number).describe('Ranks that have a curve'),
   fields: z.array(z.string()),
-  available: z.array(z.string()).describe('Every field that can be asked for'),
+  available: z.array(z.string()).describe('Every field that can be requested'),
   stride: number.describe('1: every step; n: every n-th, and those that are not finite'),
   data: z.array(z.array(reading)).describe('Columns: step, at (epoch ms), then the fields'),
 })

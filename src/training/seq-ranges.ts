@@ -1,8 +1,8 @@
-/** Which sequence numbers have been seen: a sorted list of ranges, short because they come nearly in order. */
+/** Which sequence numbers were received: a sorted list of ranges, short because they come nearly in order. */
 
 export type SeqRange = readonly [from: number, to: number]
 
-/** Past this many gaps the oldest is taken for closed: what would fill it then counts as seen. */
+/** Above this many gaps the oldest counts as closed: its numbers then count as received. */
 const MOST_RANGES = 1024
 
 export class SeqRanges {
@@ -25,7 +25,7 @@ export class SeqRanges {
       newest[1] = seq
       return true
     }
-    // The place of the last range that begins at or before it; late numbers are rarely far from the end.
+    // The last range that begins at or before it; late numbers are rarely far from the end.
     let index = ranges.length - 1
     while (index >= 0 && (ranges[index]?.[0] ?? 0) > seq) index--
     const before = ranges[index]

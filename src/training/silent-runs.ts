@@ -1,13 +1,13 @@
-/** Runs that ended without a word: their process is gone, or nothing was heard of them for too long. */
+/** Runs that ended without a report: their process is gone, or they were silent for too long. */
 import { hostname } from 'node:os'
 import { formatDuration } from '../core/format.ts'
 import type { Reading } from '../core/model.ts'
 import { isStillRunning, startTicksOf } from '../core/process-identity.ts'
 import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
 
-/** A process may be gone while what it said last is still on its way, or waits in its spool for our return. */
+/** A process may be gone while its last report is still on its way, or waits in its spool for the agent. */
 export const SILENCE_MS = 60_000
-/** After a start: senders that waited for us try again at intervals of up to half a minute. */
+/** After a start: senders that waited for the agent retry at intervals of up to half a minute. */
 const GRACE_MS = 5 * 60_000
 
 export interface PresumedEnd {
@@ -16,17 +16,17 @@ export interface PresumedEnd {
   readonly endedAt: number
 }
 
-/** The process that posts a run, when it runs on this host; in another PID namespace its number says nothing. */
+/** The process that posts a run, when it runs on this host; in another PID namespace its PID says nothing. */
 export function seenProcess({ host, pid }: RunPost): RunProcess | null {
   const start = host === hostname() && pid !== null && pid > 0 ? startTicksOf(pid) : null
   return pid === null || start === null ? null : { pid, start }
 }
 
-/** null: it goes on, as far as anybody can tell. `listeningSince`: before it nobody could have heard anything. */
+/** null: it continues, as far as is known. `listeningSince`: before it nobody could have heard anything. */
 export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: number, now: number, staleMs: Reading): PresumedEnd | null {
   if (run.endedAt !== null || now - heardAt < SILENCE_MS) return null
   const endedAt = Math.max(run.startedAt, heardAt)
-  // When that was is told by the end: a moment within words would be in somebody else's time zone.
+  // The end holds the time: a time inside the text would be in somebody else's time zone.
   const silence = `no sign of life for ${formatDuration(now - heardAt)}`
   if (run.processes.length > 0 && run.processes.every(({ pid, start }) => !isStillRunning(pid, start))) {
     const pids = run.processes.map(({ pid }) => pid)

@@ -1,4 +1,4 @@
-/** What one line of a batch of steps says. Pure; a line that cannot be used gives the reason instead. */
+/** One line of a batch of steps. Pure; a line that cannot be used gives the reason instead. */
 import type { Mutable } from '../core/fields/field.ts'
 
 import { numberOf } from '../core/json-text.ts'
@@ -7,7 +7,7 @@ import { NO_STEP, STEP_COLUMNS } from '../core/record.ts'
 import { parseJson } from '../core/recording/json.ts'
 
 export interface ReceivedStep {
-  /** Per rank, from 1, increasing: what makes a retry harmless. */
+  /** Per rank, from 1, increasing: makes a retry harmless. */
   readonly seq: number
   readonly step: TrainingStep
   readonly pid: Reading
@@ -33,7 +33,7 @@ const FIGURES = STEP_COLUMNS.map(({ field, sent, allocator = false }) => ({
 
 class LineFault extends Error {}
 
-/** `receivedAt` stands in for a time that the line does not give. */
+/** `receivedAt` stands in for a missing time. */
 export function parseReceivedStep(text: string, run: string, receivedAt: number): ReceivedStep | string {
   const value = parseJson(text)
   if (value === undefined) return 'not JSON'
@@ -80,7 +80,7 @@ function objectOf(value: unknown, name: string): Json {
   throw new LineFault(`${name}: expected an object, got ${shown(value)}`)
 }
 
-/** NaN and ±Infinity are values: a loss can be. */
+/** NaN and ±Infinity are values: a loss can be either. */
 function reading(value: unknown, name: string): Reading {
   if (typeof value === 'number') return value
   if (value === undefined || value === null) return null
@@ -95,7 +95,7 @@ function finite(value: unknown, name: string): number {
   return number
 }
 
-/** Bytes, counts and PIDs: what is not finite or below zero is not known. */
+/** Bytes, counts and PIDs: not finite or below zero means not known. */
 function count(value: unknown, name: string): Reading {
   const number = reading(value, name)
   return number === null || !Number.isFinite(number) || number < 0 ? null : number
@@ -103,7 +103,7 @@ function count(value: unknown, name: string): Reading {
 
 function whole(value: unknown, name: string, least: number, most: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
-  throw new LineFault(`${name}: expected a whole number from ${least}, got ${shown(value)}`)
+  throw new LineFault(`${name}: expected a whole number of at least ${least}, got ${shown(value)}`)
 }
 
 function numbers(value: unknown, name: string, most: number): Readonly<Record<string, number>> | null {

@@ -1,7 +1,7 @@
 /**
- * The file that steps wait in while no agent takes them, as the Python SDK keeps it: JSON lines, first
- * `{"run": {…}, "url": …, "format": 1}`, then steps as they are posted, and `{"end": {…}}` last. `gpuwarden import FILE` reads it;
- * so does the next process that reaches the agent. Small synchronous writes: they also have to work while the process ends.
+ * The file where steps wait while no agent accepts them, as in the Python SDK: JSON lines, first `{"run": {…}, "url": …, "format": 1}`,
+ * then steps as they are posted, `{"end": {…}}` last. `gpuwarden import FILE` reads it, and so does the next process that reaches the
+ * agent. Writes are small and synchronous: they must work while the process ends.
  */
 import {
   closeSync,
@@ -27,7 +27,7 @@ const NEW_LINE = 10
 
 export interface SpoolRead {
   readonly lines: readonly string[]
-  /** What to tell `advance` once they are delivered. */
+  /** What to pass to `advance` once they are delivered. */
   readonly next: number
 }
 
@@ -81,7 +81,7 @@ export class StepSpool {
     return this.#file === null ? { lines: [], next: 0 } : readWholeLines(this.#file, this.#readFrom, mostLines, mostBytes)
   }
 
-  /** All up to `next` is delivered; a spool that is delivered as a whole is removed. */
+  /** Everything up to `next` is delivered; a spool delivered as a whole is removed. */
   advance(next: number): void {
     this.#readFrom = next
     if (!this.isEmpty || this.path === null) return
@@ -98,7 +98,7 @@ export class StepSpool {
 
   #opened(path: string): number {
     if (this.#file !== null && fstatSync(this.#file).nlink > 0) return this.#file
-    // Somebody removed it under us, after importing it perhaps: what is not delivered yet goes on in a new one.
+    // Somebody removed it, perhaps after importing it: what is not delivered yet goes into a new one.
     const rest = this.#file === null ? [] : this.read(Number.POSITIVE_INFINITY, FILE_LIMIT_BYTES).lines
     this.close()
     const file = openSpool(path)
@@ -143,7 +143,7 @@ function openSpool(path: string): number {
   return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600)
 }
 
-/** Whole lines from `offset`, and the offset behind them. What was torn off at the end is left out. */
+/** Whole lines from `offset`, and the offset behind them. A torn line at the end is left out. */
 export function readWholeLines(file: number, offset: number, mostLines: number, mostBytes: number): SpoolRead {
   const room = Math.max(0, Math.min(mostBytes, fstatSync(file).size - offset))
   const bytes = Buffer.alloc(room)

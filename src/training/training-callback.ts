@@ -10,21 +10,21 @@ import type { Outcome } from './run-record.ts'
 import { StepSpool, spoolFolder } from './step-spool.ts'
 
 export interface TrainingMonitorCallbackOptions {
-  /** What the run is called; GPUWARDEN_RUN_NAME, else the program's name. */
+  /** Name of the run; GPUWARDEN_RUN_NAME, else the program's name. */
   readonly name?: string
   readonly runId?: string
-  /** Where the agent is; GPUWARDEN_URL, else http://127.0.0.1:4780. */
+  /** Address of the agent; GPUWARDEN_URL, else http://127.0.0.1:4780. */
   readonly url?: string
   readonly token?: string
   readonly rank?: number
   readonly worldSize?: number
   readonly gpus?: readonly (number | string)[]
   readonly framework?: string
-  /** How many steps the run is planned to have: then gpuwarden can say how long it still takes. */
+  /** How many steps the run will have: then gpuwarden can show the remaining time. */
   readonly totalSteps?: number
-  /** Steps that may wait in memory; beyond it they go to the spool, and the oldest are dropped and counted when that takes no more. */
+  /** Steps that may wait in memory; more go to the spool, and when that is full the oldest are dropped and counted. */
   readonly queueSize?: number
-  /** The folder of the file that steps wait in while no agent answers; GPUWARDEN_SPOOL, else ~/.cache/gpuwarden/spool. null: none. */
+  /** Folder of the file where steps wait while no agent answers; GPUWARDEN_SPOOL, else ~/.cache/gpuwarden/spool. null: none. */
   readonly spool?: string | null
 }
 
@@ -59,7 +59,6 @@ export class TrainingMonitorCallback {
   readonly #spool: StepSpool
   readonly #atExit = () => this.#keepAll()
   #queue: string[] = []
-  /** What is on its way to the agent. */
   #sent: readonly string[] = []
   #spoolIsFull = false
   #leftSpoolsAt = 0
@@ -165,7 +164,7 @@ export class TrainingMonitorCallback {
     if (this.#spool.isEmpty) this.#stop()
   }
 
-  /** Sends what waits; resolves when it was tried. */
+  /** Sends what waits; resolves after the attempt. */
   flush(): Promise<void> {
     this.#sending ??= this.#send().finally(() => {
       this.#sending = null
@@ -173,7 +172,7 @@ export class TrainingMonitorCallback {
     return this.#sending
   }
 
-  /** Whether the agent knows all. */
+  /** Whether the agent has everything. */
   async #finish(end: object): Promise<boolean> {
     await this.#sending
     await this.flush()
@@ -206,7 +205,7 @@ export class TrainingMonitorCallback {
     await deliverLeftSpools(this.#spoolFolder, this.#link)
   }
 
-  /** False: not all of it was taken. */
+  /** False: not all of it was accepted. */
   async #sendSpool(): Promise<boolean> {
     while (!this.#spool.isEmpty) {
       const { lines, next } = this.#spool.read(BATCH_LINES)
@@ -226,7 +225,7 @@ export class TrainingMonitorCallback {
     return true
   }
 
-  /** False: later. What the agent refuses for good is over. */
+  /** False: later. A permanent refusal is final. */
   async #deliver(batch: readonly string[]): Promise<boolean> {
     const path = `/api/v1/runs/${this.runId}/steps`
     let answer = await this.#link.tryPostLines(path, batch)
@@ -248,14 +247,14 @@ export class TrainingMonitorCallback {
     return true
   }
 
-  /** Also what is on its way, of which nobody knows whether it arrived: sent twice it does no harm. */
+  /** Also what is on its way, which may not have arrived: sending it twice does no harm. */
   #keepAll(): void {
     this.#queue.unshift(...this.#sent)
     this.#sent = []
     this.#keep()
   }
 
-  /** To the disk, as far as it takes them; the rest stays in memory. */
+  /** To the disk, as far as there is room; the rest stays in memory. */
   #keep(): void {
     if (this.#queue.length === 0) return
     const { kept, reason } = this.#spool.append(this.#queue)

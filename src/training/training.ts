@@ -1,11 +1,11 @@
-/** The training room: takes runs and steps from SDKs, keeps them safe, and hands them to the hub. */
+/** The training room: takes runs and steps from SDKs, stores them safely, and passes them to the hub. */
 import { join } from 'node:path'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
-import { syncStepLog } from './durable.ts'
+import { Checkpoints } from './checkpoints.ts'
 import { Journal, type JournalEntry } from './journal.ts'
 import type { Progress } from './progress.ts'
 import { recoverSteps } from './recovery.ts'
@@ -19,13 +19,11 @@ import { TRAINING_DEFAULTS } from './settings.ts'
 import { presumedEnd, seenProcess } from './silent-runs.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
 
-/** What may wait for the log: well below its buffer, so that it never has to drop a step. */
+/** What may wait for the log: well below its buffer, so that it never drops a step. */
 const FLUSH_STEPS = 4096
 const CHUNK_STEPS = 2048
 const JOURNAL_BYTES = 16 * 1024 * 1024
 const LOOK_FOR_SILENT_MS = 15_000
-/** File systems keep times coarsely. */
-const CLOCK_SLACK_MS = 5000
 
 export type { StepReceiver, Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
 
@@ -41,14 +39,13 @@ class TrainingRoom implements Training {
   readonly #log: Log
   readonly #registry: Registry
   readonly #journal: Journal
+  readonly #checkpoints: Checkpoints
   readonly #outcomes = new WeakMap<JournalEntry, BatchOutcome>()
   readonly #reports: ReportMaker | null
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #staleMs: number | null
   readonly #since: number
-  #syncedAt: number
   #opened: Promise<void> | null = null
-  #checkpointing: Promise<void> | null = null
   #lastChange: Promise<unknown> = Promise.resolve()
   #isClosingSilent = false
   #unflushed = 0
@@ -65,11 +62,15 @@ class TrainingRoom implements Training {
     this.logDir = options.dir
     this.#now = options.now ?? Date.now
     this.#since = this.#now()
-    this.#syncedAt = Date.now()
     this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
     this.#log = options.log.child({ room: 'training' })
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
     this.#journal = new Journal(runsDir, (entry) => this.#apply(entry))
+    this.#checkpoints = new Checkpoints({
+      ...{ logDir: this.logDir, log: this.#log, journal: this.#journal, registry: this.#registry },
+      opened: () => this.#opened,
+      flush: () => this.flush(),
+    })
     const { report, dir } = options
     this.#reports = report && dir !== null ? new ReportMaker(report, dir) : null
     this.routes = [...trainingRoutes(this, this.#now), ...reportRoutes(this, this.#reports)]
@@ -127,7 +128,7 @@ class TrainingRoom implements Training {
       await this.#patiently(() => this.#journal.append(entry))
     } catch (error) {
       this.#journal.withdraw(entry)
-      if (this.#reason === null) this.#log.error({ err: error }, 'steps cannot be kept and are refused; those who send them try again')
+      if (this.#reason === null) this.#log.error({ err: error }, 'steps cannot be written and are refused; the senders will try again')
       this.#reason = (error as Error).message
       throw error
     }
@@ -140,7 +141,7 @@ class TrainingRoom implements Training {
     await this.open()
     const isOfAll = told.outcome === 'success' && (told.rank === null || told.rank === 0)
     const progress = isOfAll ? await this.#patiently(() => this.#registry.progressOf(id)) : null
-    // A program that trained NaN to its last step ended without an error, and not well.
+    // A program that trained with NaN to its last step ended without an error, but did not succeed.
     const end: RunEnd = progress && endsInNan(progress.figures()) ? { ...told, outcome: 'nan' } : told
     const run = await this.#change(id, (known) => (known ? endRun(known, end, this.#now()) : null))
     // Whoever ends a run looks at its log next.
@@ -158,7 +159,7 @@ class TrainingRoom implements Training {
   }
 
   async closeSilentRuns(): Promise<number> {
-    // Before the first reading of what is on disk there is nothing to close; a failed one is tried again by the next request.
+    // Until the runs are read from disk there is nothing to close; the next request retries a failed read.
     if (!this.#opened || this.#isClosingSilent) return 0
     this.#isClosingSilent = true
     try {
@@ -175,11 +176,11 @@ class TrainingRoom implements Training {
     for (const run of this.#registry.list()) {
       if (run.endedAt !== null || !endOf(run)) continue
       await this.#change(run.id, (known) => {
-        // It may have spoken while it waited for its turn.
+        // It may have reported while it waited for its turn.
         const end = known ? endOf(known) : null
         if (!known || !end) return null
         closed++
-        this.#log.info({ run: run.id, ...end }, 'a run that ended without a word was closed')
+        this.#log.info({ run: run.id, ...end }, 'a run that ended without a report was closed')
         return { ...known, ...end, endIsPresumed: true }
       })
     }
@@ -204,34 +205,29 @@ class TrainingRoom implements Training {
       await logLane.patiently(() => this.#finish(), STUCK_AT_END_MS)
     } catch (error) {
       if (!(error instanceof DiskStuck)) throw error
-      const message = 'how far runs have come could not be written down; their steps that were acknowledged are in the journal'
-      this.#log.error({ err: error }, message)
+      this.#log.error({ err: error }, 'the progress of runs could not be written; acknowledged steps are in the journal')
     }
   }
 
   async #finish(): Promise<void> {
-    // What could not be read at the start has been logged, and stays as it is for the next start.
-    const isOpen = await (this.#opened ?? Promise.reject(new Error('never opened'))).then(
-      () => true,
-      () => false,
-    )
+    // What could not be read at the start was logged, and stays for the next start.
+    const isOpen = await this.#opened?.then(() => true).catch(() => false)
     if (!isOpen) return
     await this.#lastChange
-    await this.#checkpointing
-    await this.checkpoint()
+    await this.#checkpoints.writeLast()
     await this.#journal.close()
   }
 
-  /** Rejects with DiskStuck while the disk does not answer; the work goes on when it does. */
+  /** Rejects with DiskStuck while the disk does not answer; the work continues when it does. */
   #patiently<T>(work: () => Promise<T>): Promise<T> {
     return this.logDir === null ? work() : logLane.patiently(work)
   }
 
-  /** One change after the other: the ranks of a run report at the same moment. */
+  /** One change at a time: the ranks of a run report at the same moment. */
   #change(id: string, make: (known: RunRecord | undefined) => RunRecord | null): Promise<RunRecord | null> {
     let isGivenUp = false
     const turn = this.#lastChange.then(async () => {
-      // Whoever asked was told that it cannot be kept, and asks again.
+      // The sender was refused, and will ask again.
       const run = isGivenUp ? null : make(this.#registry.get(id))
       if (!run) return null
       await this.#registry.keep(run)
@@ -245,7 +241,7 @@ class TrainingRoom implements Training {
     })
   }
 
-  /** One journaled batch: dedupe, publish. Called in the order of the journal, one at a time. */
+  /** Applies and publishes one journaled batch. Called in the order of the journal, one at a time. */
   async #apply(entry: JournalEntry): Promise<void> {
     const progress = await this.#registry.progressOf(entry.run)
     // Forgotten between its request and now: the answer is that there is no such run.
@@ -262,7 +258,7 @@ class TrainingRoom implements Training {
     await this.#publish(steps)
   }
 
-  /** Not waited for: the steps are safe whether or not this can be written down. */
+  /** Not waited for: the steps are safe whether or not this can be written. */
   #reopen(id: string): void {
     this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch((error: unknown) =>
       this.#couldNotKeep(error),
@@ -270,7 +266,7 @@ class TrainingRoom implements Training {
   }
 
   #couldNotKeep(error: unknown): void {
-    this.#log.warn({ err: error }, 'the state of a run could not be written down; it is tried again')
+    this.#log.warn({ err: error }, 'the state of a run could not be written; it will be tried again')
   }
 
   async #publish(steps: readonly TrainingStep[]): Promise<void> {
@@ -284,35 +280,8 @@ class TrainingRoom implements Training {
     }
   }
 
-  /** Steps that are in the log for good need not be in the journal. */
   checkpoint(): Promise<void> {
-    this.#checkpointing ??= this.#writeProgress()
-      .catch((error: unknown) => this.#log.error({ err: error }, 'the progress of runs could not be written; it is tried again'))
-      .finally(() => {
-        this.#checkpointing = null
-      })
-    return this.#checkpointing
-  }
-
-  async #writeProgress(): Promise<void> {
-    if (!this.#opened) return
-    await this.#opened
-    let taken: ReturnType<Registry['takeDirty']> = []
-    const journals = await this.#journal.rotate(() => {
-      taken = this.#registry.takeDirty()
-    })
-    if (taken.length === 0 && journals.length === 0) return
-    try {
-      const startedAt = Date.now()
-      if (!(await this.flush())) throw new Error('the log of steps cannot be written at the moment')
-      if (this.logDir !== null) await syncStepLog(this.logDir, this.#syncedAt - CLOCK_SLACK_MS)
-      this.#syncedAt = startedAt
-      await this.#registry.saveProgress(taken)
-      await this.#journal.discard(journals)
-    } catch (error) {
-      this.#registry.markDirty(taken.map(({ id }) => id))
-      throw error
-    }
+    return this.#checkpoints.write()
   }
 
   async #open(): Promise<void> {
@@ -324,8 +293,8 @@ class TrainingRoom implements Training {
     if (left === null) return
     this.#recovered = left.missing.length
     await this.#publish(left.missing)
-    // They go with the next checkpoint, when the log is known to hold these steps.
+    // They are deleted at the next checkpoint, when the log is known to hold these steps.
     this.#journal.adopt(left.paths)
-    this.#log.info({ steps: left.steps, missing: left.missing.length }, 'took over steps that an earlier process had received')
+    this.#log.info({ steps: left.steps, missing: left.missing.length }, 'recovered steps that an earlier process had received')
   }
 }
