@@ -3,6 +3,7 @@
  * work and for looking up names, and each such call keeps one of them. So what the agent does in its folders goes through lanes, with one
  * call under way in each: a dead disk holds one thread per lane, and mail and web hooks still find their servers.
  */
+import { formatAge } from './format.ts'
 
 /** A call that takes this long is a fault of its own. Senders of training steps wait 5 s for an answer. */
 export const STUCK_MS = 3000
@@ -11,7 +12,7 @@ export const STUCK_AT_END_MS = 1500
 
 export class DiskStuck extends Error {
   constructor(waitedMs: number, path: string) {
-    super(`the disk has not answered for ${Math.round(waitedMs / 1000)} s (${path})`)
+    super(`the disk has not answered for ${formatAge(waitedMs)} (${path})`)
     this.name = 'DiskStuck'
   }
 }

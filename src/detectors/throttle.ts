@@ -1,5 +1,6 @@
 /** Clocks held down by heat or by the card's own protection; a software power cap is normal under load and only information. */
 
+import { formatMegahertz } from '../core/format.ts'
 import { CLOCK_REASON } from '../core/gpu-words.ts'
 import type { DetectorKind } from '../core/kinds.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
@@ -79,5 +80,5 @@ function causes(reasons: number, severity: Severity): string {
 }
 
 function clock(sample: GpuSample): string {
-  return sample.smClockHertz === null ? 'unknown' : `${Math.round(sample.smClockHertz / 1e6)} MHz`
+  return sample.smClockHertz === null ? 'unknown' : formatMegahertz(sample.smClockHertz)
 }
