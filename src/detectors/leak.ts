@@ -235,9 +235,7 @@ class LeakDetector implements Detector {
 
   #dropRun(key: string, at: number, why: string): readonly Finding[] {
     this.#forget(key)
-    const rank = Number.parseInt(key.slice(4), 10)
-    const run = key.slice(key.indexOf('@') + 1)
-    return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
+    return this.#book.resolveRank(key.slice(4), at, why)
   }
 
   #forget(key: string): void {

@@ -204,9 +204,7 @@ class OomDetector implements Detector {
 
   #drop(key: string, at: number, why: string): readonly Finding[] {
     this.#watches.delete(key)
-    const rank = Number.parseInt(key.slice(4), 10)
-    const run = key.slice(key.indexOf('@') + 1)
-    return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
+    return this.#book.resolveRank(key.slice(4), at, why)
   }
 
   /** True when nobody is left of those who were there, be it that nobody was: what comes next is another story. */
