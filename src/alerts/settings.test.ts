@@ -31,7 +31,7 @@ describe('settings of the alerts', () => {
     expect(check('alerts.routes', [{ channels: ['a'], colour: 1 }])).toMatch(/^\[0\]: .*colour/)
     expect(check('alerts.routes', [{ channels: ['a'], severity: ['bad'] }])).toMatch(/^\[0\]\.severity\[0\]: .*critical/)
     expect(check('alerts.quiet_hours', [{ from: '25:00', to: '07:00' }])).toMatch(/^\[0\]\.from: expected a time of day/)
-    expect(check('alerts.maintenance', [{ from: '01:00' }])).toMatch(/^\[0\]: expected from and to/)
+    expect(check('alerts.maintenance', [{ from: '01:00' }])).toMatch(/^\[0\]: expected either from and to/)
     expect(check('alerts.maintenance', [{ start: 'tomorrow', end: '2030-01-01' }])).toMatch(/^\[0\]\.start: expected a time/)
     expect(check('alerts.owners', { ada: 'two words' })).toBe('ada: expected an address')
     expect(check('alerts.rules.memory', { threshold: 0.5, clear: 0.8 })).toBe('clear: must be at or below threshold')

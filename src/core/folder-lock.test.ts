@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { AT_ONCE, IN_TURN } from './file-calls.ts'
 import { FolderLock, type LockNote } from './folder-lock.ts'
 import { ownIdentity } from './process-identity.ts'
 
@@ -121,6 +122,24 @@ it('waits for a lock that is just being written', async () => {
   writeFileSync(path, '')
   setTimeout(() => leave(path, { pid: DEAD_PID, run: 'slow' }), 100)
   expect(await lockAt(path).acquire()).toMatchObject({ held: true, left: { run: 'slow' } })
+})
+
+it('does without hard links where the file system has none', async () => {
+  const link = [AT_ONCE.link, IN_TURN.link] as const
+  const refuse = () => {
+    throw Object.assign(new Error('EPERM'), { code: 'EPERM' })
+  }
+  onTestFinished(() => {
+    ;[AT_ONCE.link, IN_TURN.link] = link
+  })
+  AT_ONCE.link = IN_TURN.link = refuse
+  const path = lockPath()
+  const [first, second] = [lockAt(path), lockAt(path)]
+  expect([(await first.acquire()).held, second.acquireNow().held]).toEqual([true, false])
+  await first.release()
+  leave(path, { pid: DEAD_PID })
+  expect([second.acquireNow().held, (await first.acquire()).held]).toEqual([true, false])
+  expect(filesBeside(path)).toEqual([])
 })
 
 describe('the owner of a lock', () => {

@@ -1,5 +1,5 @@
 /** The readings of a GPU that are watched for sudden changes, and the finding about one. */
-import { formatDuration, formatPercent } from '../core/format.ts'
+import { formatDuration, formatPercent, formatWatts, formatWhole } from '../core/format.ts'
 import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { evidenceNumber } from './words.ts'
@@ -27,9 +27,9 @@ export const CHANGE_FIELDS: readonly ChangeField[] = [
     title: 'temperature',
     least: 6,
     read: (sample) => sample.temperatureCelsius,
-    words: (value) => `${Math.round(value)} °C`,
+    words: (value) => formatWhole(value, '°C'),
   },
-  { name: 'power', title: 'power draw', least: 60, read: (sample) => sample.powerWatts, words: (value) => `${Math.round(value)} W` },
+  { name: 'power', title: 'power draw', least: 60, read: (sample) => sample.powerWatts, words: formatWatts },
 ]
 
 /** A reading that left its level. */

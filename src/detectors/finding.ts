@@ -145,6 +145,13 @@ export class FindingBook {
     return ended ?? NO_FINDINGS
   }
 
+  /** Of one rank of a run, by its rankKey. */
+  resolveRank(key: string, at: number, message: string): readonly Finding[] {
+    const rank = Number.parseInt(key, 10)
+    const run = key.slice(key.indexOf('@') + 1)
+    return this.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, message)
+  }
+
   snapshot(): unknown {
     return this.#active.saved()
   }

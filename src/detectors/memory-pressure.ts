@@ -190,9 +190,7 @@ class MemoryPressureDetector implements Detector {
 
   #drop(key: string, at: number, why: string): readonly Finding[] {
     this.#runs.delete(key)
-    const rank = Number.parseInt(key, 10)
-    const run = key.slice(key.indexOf('@') + 1)
-    return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
+    return this.#book.resolveRank(key, at, why)
   }
 }
 

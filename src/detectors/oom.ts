@@ -217,9 +217,7 @@ class OomDetector implements Detector {
 
   #drop(key: string, at: number, why: string): readonly Finding[] {
     this.#watches.delete(key)
-    const rank = Number.parseInt(key.slice(4), 10)
-    const run = key.slice(key.indexOf('@') + 1)
-    return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
+    return this.#book.resolveRank(key.slice(4), at, why)
   }
 
   /** True when none of the earlier processes is left: what comes next is another program. */

@@ -1,6 +1,7 @@
 /** Clocks held down by heat or by the card's own protection; a software power cap is normal under load and only information. */
 
 import type { DetectorKind } from '../core/detector-contract.ts'
+import { formatMegahertz } from '../core/format.ts'
 import { CLOCK_REASON } from '../core/gpu-words.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import { CLOCK_CHART } from './charts.ts'
@@ -86,5 +87,5 @@ function causes(reasons: number, severity: Severity): string {
 }
 
 function clock(sample: GpuSample): string {
-  return sample.smClockHertz === null ? 'unknown' : `${Math.round(sample.smClockHertz / 1e6)} MHz`
+  return sample.smClockHertz === null ? 'unknown' : formatMegahertz(sample.smClockHertz)
 }

@@ -1,3 +1,4 @@
+import { formatAge, formatDuration } from '../core/format.ts'
 import type { SourceHealth } from '../core/model.ts'
 
 export interface Readiness {
@@ -28,5 +29,5 @@ export function reasonOf(
   if (lastSampleAt === null) return `${source} has not delivered a sample yet`
   const ageMs = now - lastSampleAt
   if (ageMs <= intervalMs + deadlineMs) return null
-  return `the last sample of ${source} is ${Math.round(ageMs / 1000)} s old, expected at most ${(intervalMs + deadlineMs) / 1000} s`
+  return `the last sample of ${source} is ${formatAge(ageMs)} old, expected at most ${formatDuration(intervalMs + deadlineMs)}`
 }

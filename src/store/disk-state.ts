@@ -1,3 +1,4 @@
+import { formatAge } from '../core/format.ts'
 import type { Log } from '../core/kinds.ts'
 import type { Gap } from './lines.ts'
 
@@ -60,8 +61,11 @@ export class DiskState {
 
   succeeded(): void {
     if (this.#reason === null) return
-    const seconds = Math.round((this.#now() - this.#since) / 1000)
-    this.#log.info({ dir: this.#dir, seconds, dropped: this.#gap?.dropped ?? 0 }, `the log is being written again after ${seconds} s`)
+    const lastedMs = this.#now() - this.#since
+    this.#log.info(
+      { dir: this.#dir, seconds: Math.round(lastedMs / 1000), dropped: this.#gap?.dropped ?? 0 },
+      `the log is being written again after ${formatAge(lastedMs)}`,
+    )
     this.#reason = null
     this.#since = this.#now()
   }

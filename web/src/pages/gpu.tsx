@@ -1,6 +1,6 @@
 import { isAboutGpu } from '../../../src/core/known/about-gpu.ts'
 import '../style/gpu.css'
-import type { GpuInfo, GpuSample, Reading } from '../../../src/core/model.ts'
+import type { GpuInfo, GpuSample } from '../../../src/core/model.ts'
 import { now } from '../live/agent-clock.ts'
 import type { GpuCell } from '../live/gpu-cell.ts'
 import { events, findings, gpuCell, gpus, runs } from '../live/store.ts'
@@ -14,9 +14,12 @@ import {
   clockReasons,
   clockTime,
   formatBytes,
+  formatMegahertz,
   formatPercent,
   formatRate,
   formatUsed,
+  formatWatts,
+  formatWhole,
   memoryTone,
   NOT_AVAILABLE,
   placeOf,
@@ -86,15 +89,15 @@ function Now({ cell }: { readonly cell: GpuCell }) {
           {formatUsed(sample.memoryUsedBytes, info.memoryTotalBytes)}
         </Fact>
         <Fact label="Temperature" tone={temperatureTone(sample.temperatureCelsius, info)}>
-          {sample.temperatureCelsius === null ? NOT_AVAILABLE : `${Math.round(sample.temperatureCelsius)} °C`}
+          {formatWhole(sample.temperatureCelsius, '°C')}
           {info.temperatureSlowdownCelsius !== null && <small class="faint"> of {info.temperatureSlowdownCelsius}</small>}
         </Fact>
         <Fact label="Power" tone={powerTone(sample.powerWatts, info)}>
-          {sample.powerWatts === null ? NOT_AVAILABLE : `${Math.round(sample.powerWatts)} W`}
+          {formatWatts(sample.powerWatts)}
           {info.powerLimitWatts !== null && <small class="faint"> of {Math.round(info.powerLimitWatts)}</small>}
         </Fact>
-        <Fact label="SM clock">{clock(sample.smClockHertz)}</Fact>
-        <Fact label="Memory clock">{clock(sample.memoryClockHertz)}</Fact>
+        <Fact label="SM clock">{formatMegahertz(sample.smClockHertz)}</Fact>
+        <Fact label="Memory clock">{formatMegahertz(sample.memoryClockHertz)}</Fact>
         <Fact label="Performance state">{sample.performanceState === null ? NOT_AVAILABLE : `P${sample.performanceState}`}</Fact>
         <Fact label="Fan">{formatPercent(sample.fanRatio)}</Fact>
         <Fact label="PCIe">{link(sample, info)}</Fact>
@@ -117,10 +120,6 @@ function Now({ cell }: { readonly cell: GpuCell }) {
       </div>
     </Panel>
   )
-}
-
-function clock(hertz: Reading): string {
-  return hertz === null ? NOT_AVAILABLE : `${Math.round(hertz / 1e6)} MHz`
 }
 
 function link({ pcieGeneration, pcieWidth }: GpuSample, { pcieGenerationMax, pcieWidthMax }: GpuInfo): string {

@@ -2,7 +2,7 @@
 import { Sparkline } from '../../chart/sparkline.tsx'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { placeHash } from '../../place.ts'
-import { formatPercent, formatUsed, memoryTone, NOT_AVAILABLE, powerCap, powerTone, temperatureTone } from '../../words.ts'
+import { formatPercent, formatUsed, formatWatts, memoryTone, NOT_AVAILABLE, powerCap, powerTone, temperatureTone } from '../../words.ts'
 import { Clocks, cardName, FindingCount, Owners } from './gpu-card.tsx'
 import { Forecast, MemoryMeter } from './memory-bar.tsx'
 import { holdingOf } from './memory-holders.ts'
@@ -75,7 +75,7 @@ function GpuRow({ cell }: { readonly cell: GpuCell }) {
         {temperature === null ? NOT_AVAILABLE : Math.round(temperature)}
         {limit !== null && <span class="faint">/{Math.round(limit)}</span>}
       </td>
-      <td class={`number tone-${powerTone(power, info)}`} title={cap === null ? undefined : `power cap ${Math.round(cap)} W`}>
+      <td class={`number tone-${powerTone(power, info)}`} title={cap === null ? undefined : `power cap ${formatWatts(cap)}`}>
         {power === null ? NOT_AVAILABLE : Math.round(power)}
         {cap !== null && <span class="faint">/{Math.round(cap)}</span>}
       </td>

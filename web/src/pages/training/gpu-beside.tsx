@@ -1,11 +1,11 @@
-import type { GpuField, Reading } from '../../../../src/core/model.ts'
+import type { GpuField } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf, useHistory } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { setQuery } from '../../location.ts'
 import { Fault, Panel } from '../../parts/parts.tsx'
 import type { TimeRange } from '../../time-range.ts'
-import { formatBytes, formatPercent, NOT_AVAILABLE, shortModel } from '../../words.ts'
+import { formatBytes, formatPercent, formatWatts, powerCap, shortModel } from '../../words.ts'
 import { SYNC } from './run-charts.tsx'
 import type { RunAxis } from './run-marks.ts'
 
@@ -23,7 +23,6 @@ interface BesideProps {
 }
 
 const FIELDS: readonly GpuField[] = ['memoryUsedBytes', 'utilizationRatio', 'powerWatts']
-const watts = (value: Reading) => (value === null ? NOT_AVAILABLE : `${Math.round(value)} W`)
 
 export function GpuBeside(props: BesideProps) {
   const { cell, choices, isGuess, axis } = props
@@ -70,7 +69,7 @@ function Charts({ cell, from, to, isMoving, onZoom, onReset }: BesideProps) {
     { label, values: track.columns[field] ?? [], area: true, min: track.min?.[field], max: track.max?.[field] },
   ]
   const total = info.memoryTotalBytes
-  const cap = info.powerLimitWatts
+  const cap = powerCap(info)
   return (
     <>
       <Fault text={track.fault} />
@@ -94,7 +93,7 @@ function Charts({ cell, from, to, isMoving, onZoom, onReset }: BesideProps) {
             {...shared}
             title="GPU power"
             series={line('powerWatts', 'draw')}
-            format={watts}
+            format={formatWatts}
             least={0}
             limits={cap === null ? [] : [{ value: cap, label: 'cap', tone: 'warning' }]}
           />
