@@ -1,0 +1,48 @@
+/** The story of an out-of-memory, in words. */
+import { causeWords, ledgerLabel, sizeText } from '../../core/memory/oom-report.ts'
+import type { OutOfMemory } from '../verdict/out-of-memory.ts'
+import { fitted, momentText, percent, shareRows, WIDTH } from './words.ts'
+
+/** For the summary. */
+export function oomLines(found: OutOfMemory): string[] {
+  const { requestBytes, deviceFreeBytes, cause, waysOut, line } = found
+  const left = deviceFreeBytes === null ? '' : `, ${sizeText(deviceFreeBytes)} free`
+  return [
+    `${sizeText(requestBytes)} asked for${left}, at ${fitted(line, 45)}`,
+    `  cause: ${causeWords(cause)}`,
+    ...waysOut.map((way, i) => `  ${i + 1}. ${wayText(way, WIDTH - 21)}`),
+  ]
+}
+
+export function oomDetails(found: OutOfMemory, firstUs: number | null): string[] {
+  const { eventIndex, timeUs, ledger, heldByLine, heldByCategory, requestBytes, deviceFreeBytes, missingBytes, line, cause, waysOut } =
+    found
+  const total = ledger.reduce((sum, { bytes }) => sum + bytes, 0)
+  const held = ledger.filter(({ bytes }) => bytes > 0)
+  const missing = missingBytes === null ? '' : `, ${sizeText(missingBytes)} too little`
+  return [
+    `Out of memory at ${momentText(eventIndex, timeUs, firstUs)}`,
+    `  asked for   ${sizeText(requestBytes)} at ${fitted(line, WIDTH - 30)}`,
+    `  free        ${deviceFreeBytes === null ? 'not known' : `${sizeText(deviceFreeBytes)} on the GPU${missing}`}`,
+    `  cause       ${causeWords(cause)}`,
+    '',
+    'Where the memory was',
+    ...held.map(({ name, bytes }) => `  ${sizeText(bytes).padStart(9)} ${percent(bytes / total).padStart(4)}  ${ledgerLabel(name)}`),
+    '',
+    'Who held it',
+    ...shareRows(heldByLine, 8, 0),
+    '',
+    `By category: ${heldByCategory
+      .filter(({ bytes }) => bytes > 0)
+      .map(({ name, ratio }) => `${name.replace('_', ' ')} ${percent(ratio)}`)
+      .join(', ')}`,
+    '',
+    'Cheapest ways out',
+    ...waysOut.map((way, i) => `  ${i + 1}. ${wayText(way, WIDTH - 5)}`),
+  ]
+}
+
+function wayText({ what, line, bytes, isBound, isEnough }: OutOfMemory['waysOut'][number], width: number): string {
+  const text = `${isBound ? 'up to ' : ''}${sizeText(bytes)}${isEnough ? '' : ', not enough alone'}: ${what}`
+  return line === null ? text : `${text} ${fitted(line, Math.max(30, width - text.length))}`
+}

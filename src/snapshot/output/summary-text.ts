@@ -1,0 +1,94 @@
+/** A snapshot on one screen. */
+import { sizeText } from '../../core/memory/oom-report.ts'
+import type { DeviceAnalysis } from '../verdict/device-analysis.ts'
+import { byCategory, byLine, byModule } from '../verdict/live-set.ts'
+import { fragmentationLines } from './fragmentation-text.ts'
+import { leakLines } from './leak-text.ts'
+import { oomLines } from './oom-text.ts'
+import { count, counted, labelled, momentText, percent, secondsText, shareRows } from './words.ts'
+
+const MOST_LINES = 7
+const MOST_MODULES = 4
+
+export interface SummaryInput {
+  readonly analysis: DeviceAnalysis
+  /** Index and what it is called: `peak`. */
+  readonly moment: { readonly index: number; readonly name: string }
+  readonly minBytes: number
+  readonly limitBytes: number | null
+}
+
+export function summaryText({ analysis, moment, minBytes, limitBytes }: SummaryInput): string {
+  const { device, curve, identity, words } = analysis
+  const { trace } = device
+  const first = trace.time(0)
+  const holdings = analysis.liveAt(moment.index)
+  const level = analysis.levelAt(moment.index)
+  const blocks = holdings.reduce((sum, holding) => sum + holding.blocks, 0)
+  const [lastOom] = analysis.outOfMemoryEvents.slice(-1)
+  const lines = [
+    headLine(analysis),
+    '',
+    ...labelled('Peak', [
+      `${sizeText(curve.peak.allocatedBytes)} allocated, ${sizeText(curve.peak.reservedBytes)} reserved${mostReserved(curve)}`,
+      `  at ${momentText(curve.peak.index, trace.time(curve.peak.index), first)}`,
+    ]),
+    ...labelled('At the end', [`${sizeText(curve.end.allocatedBytes)} allocated, ${sizeText(curve.end.reservedBytes)} reserved`]),
+    ...labelled('Check', identityLines(analysis)),
+    ...labelled('Retries', [retriesText(analysis)]),
+    '',
+    `In use at ${moment.name}${moment.name === 'the peak' ? '' : ` (${momentText(moment.index, trace.time(moment.index), first)})`}: ${sizeText(level.allocatedBytes)} in ${counted(blocks, 'block')}${level.pendingBytes > 0 ? `, ${sizeText(level.pendingBytes)} of it freed and still awaited by a stream` : ''}`,
+    ...shareRows(byLine(holdings, words), MOST_LINES, minBytes),
+    `  ${byCategory(holdings)
+      .filter(({ bytes, name }) => bytes > 0 || name === 'unknown')
+      .map(({ name, ratio }) => `${name.replace('_', ' ')} ${percent(ratio)}`)
+      .join(', ')}`,
+  ]
+  const modules = byModule(holdings, words)
+  if (modules.length > 0) lines.push('By module', ...shareRows(modules, MOST_MODULES, minBytes))
+  lines.push(
+    '',
+    ...labelled('Leak', leakLines(analysis, limitBytes, false)),
+    ...labelled('Fragmentation', fragmentationLines(analysis.fragmentation)),
+  )
+  if (lastOom !== undefined) lines.push(...labelled('Out of memory', oomLines(analysis.outOfMemory(lastOom))))
+  if (identity.differenceBytes !== 0) lines.push('', 'Levels before the lost events may be off by what was lost.')
+  return lines.join('\n')
+}
+
+function headLine({ device, steps, isFiltered }: DeviceAnalysis): string {
+  const { trace } = device
+  const [begun, ended] = [trace.time(0), trace.time(trace.count - 1)]
+  const span = begun === null || ended === null ? '' : ` in ${secondsText((ended - begun) / 1e6)}`
+  const marked = steps.source === 'equal parts' ? '' : `, ${counted(steps.ends.length, 'step')}`
+  const events = trace.count === 0 ? 'no events: only the state at the end is known' : `${counted(trace.count, 'event')}${span}${marked}`
+  return `GPU ${device.index}: ${events}${isFiltered ? ' (filtered)' : ''}`
+}
+
+function mostReserved({ peak, reservedPeak }: DeviceAnalysis['curve']): string {
+  const most = sizeText(reservedPeak.reservedBytes)
+  return most === sizeText(peak.reservedBytes) ? '' : ` (at most ${most})`
+}
+
+function identityLines({ identity, device }: DeviceAnalysis): string[] {
+  const { differenceBytes, freedInWindowBytes, neverFreedBytes, lostFrees, hasFrees } = identity
+  if (device.trace.count === 0) return ['no events to check the blocks against']
+  const before = freedInWindowBytes + neverFreedBytes
+  const early = before > 0 ? `; ${sizeText(before)} was made before the first event` : ''
+  const lines =
+    differenceBytes === 0
+      ? [`events and blocks agree${early}`]
+      : [
+          `events and blocks differ by ${sizeText(Math.abs(differenceBytes))}: events are missing${early}`,
+          `  ${sizeText(identity.byEventsBytes)} by events, ${sizeText(identity.byBlocksBytes)} by blocks`,
+        ]
+  if (lostFrees > 0) lines.push(`${count(lostFrees)} frees were lost`)
+  if (!hasFrees) lines.push('frees were not recorded: only growth is known')
+  return lines
+}
+
+function retriesText({ retries }: DeviceAnalysis): string {
+  if (retries.count === 0) return 'none: the allocator never had to give its cache back'
+  const often = retries.isThrashing ? `, in ${counted(retries.steps, 'step')}: thrashing` : ''
+  return `the cache was given back ${counted(retries.count, 'time')}, ${sizeText(retries.bytes)} in all${often}`
+}
