@@ -51,7 +51,7 @@ function isOwnCode(file: string): boolean {
 /** `mul` of `at::_ops::mul_Tensor::call(…)`; null: the frame is no operator's. */
 export function operatorOf(name: string): string | null {
   const found = /(?:^|\s)at::_ops::(\w+?)::/.exec(name)
-  return found?.[1]?.replace(/_(?:Tensor|Scalar|memory_format|dim|int|default)$/, '') ?? null
+  return found?.[1]?.replace(/(?:_(?:Tensor|Scalar|memory_format|dim|int|default))+$/, '') ?? null
 }
 
 /** `MulBackward0` of `torch::autograd::generated::MulBackward0::apply(…)`; null: the frame is no node's. */

@@ -2,7 +2,7 @@
  * When each allocation began and ended. The ring of events may have lost its start, so that some are freed without having been
  * made; what the dump says is in use at the end tells the rest.
  */
-import { ACTION } from '../read/keys.ts'
+import { ACTION, PENDING } from '../read/keys.ts'
 import { type Device, eachActiveBlock } from './device.ts'
 import type { Trace } from './trace.ts'
 
@@ -46,7 +46,7 @@ export class Lifetimes {
     const { count } = trace
     this.partners = new Int32Array(count).fill(NONE)
     this.early = { addresses: [], sizes: [], stacks: [], streams: [], freedAt: [] }
-    this.endAction = endActionOf(trace)
+    this.endAction = endActionOf(device)
     const open = new Int32Array(tables.addresses.count).fill(NONE)
     let [current, base, sameStacks, otherStacks] = [0, 0, 0, 0]
     for (let i = 0; i < count; i++) {
@@ -80,7 +80,9 @@ export class Lifetimes {
     this.freesRepeatStacks = sameStacks > 20 * otherStacks
     let active = 0
     eachActiveBlock(device, (block, segment) => {
-      const { addresses, requested, stacks } = tables.blocks
+      const { addresses, requested, stacks, states } = tables.blocks
+      // Where a requested free counts as one, it does so here too.
+      if (states[block] === PENDING && this.endAction === ACTION.free_requested) return
       const size = requested[block] as number
       active += size
       const address = tables.addresses.find(addresses[block] as number)
@@ -108,8 +110,18 @@ export class Lifetimes {
   }
 }
 
-function endActionOf(trace: Trace): number {
+/** Where completed frees were not recorded, requested ones have to do; unless there were none because all requested ones still wait. */
+function endActionOf(device: Device): number {
+  const { trace, tables } = device
   const counts = trace.counts()
   if ((counts[ACTION.free_completed] as number) > 0) return ACTION.free_completed
-  return (counts[ACTION.free_requested] as number) > 0 ? ACTION.free_requested : NONE
+  if ((counts[ACTION.free_requested] as number) === 0) return NONE
+  const waiting = new Set<number>()
+  eachActiveBlock(device, (block) => {
+    if (tables.blocks.states[block] === PENDING) waiting.add(tables.blocks.addresses[block] as number)
+  })
+  const areWaiting = trace
+    .find(ACTION.free_requested)
+    .every((i) => trace.address(i) >= 0 && waiting.has(tables.addresses.value(trace.address(i))))
+  return areWaiting ? ACTION.free_completed : ACTION.free_requested
 }
