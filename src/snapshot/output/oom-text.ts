@@ -1,16 +1,17 @@
 /** The story of an out-of-memory, in words. */
 import { causeWords, ledgerLabel, sizeText } from '../../core/memory/oom-report.ts'
 import type { OutOfMemory } from '../verdict/out-of-memory.ts'
-import { fitted, momentText, percent, shareRows, WIDTH } from './words.ts'
+import { fitted, LABEL_WIDTH, momentText, percent, shareRows, WIDTH } from './words.ts'
 
 /** For the summary. */
 export function oomLines(found: OutOfMemory): string[] {
   const { requestBytes, deviceFreeBytes, cause, waysOut, line } = found
   const left = deviceFreeBytes === null ? '' : `, ${sizeText(deviceFreeBytes)} free`
+  const asked = `${sizeText(requestBytes)} asked for${left}, at `
   return [
-    `${sizeText(requestBytes)} asked for${left}, at ${fitted(line, 45)}`,
+    `${asked}${fitted(line, WIDTH - LABEL_WIDTH - asked.length)}`,
     `  cause: ${causeWords(cause)}`,
-    ...waysOut.map((way, i) => `  ${i + 1}. ${wayText(way, WIDTH - 21)}`),
+    ...waysOut.map((way, i) => `  ${i + 1}. ${wayText(way, WIDTH - LABEL_WIDTH - 6)}`),
   ]
 }
 

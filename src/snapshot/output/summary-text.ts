@@ -5,7 +5,7 @@ import { byCategory, byLine, byModule } from '../verdict/live-set.ts'
 import { fragmentationLines } from './fragmentation-text.ts'
 import { leakLines } from './leak-text.ts'
 import { oomLines } from './oom-text.ts'
-import { count, counted, labelled, momentText, percent, secondsText, shareRows } from './words.ts'
+import { count, counted, LEAST_RATIO, labelled, momentText, percent, secondsText, shareRows } from './words.ts'
 
 const MOST_LINES = 7
 const MOST_MODULES = 4
@@ -45,7 +45,7 @@ export function summaryText({ analysis, moment, minBytes, limitBytes }: SummaryI
       .join(', ')}`,
   ]
   const modules = byModule(holdings, words)
-  if (modules.length > 0) lines.push('By module', ...shareRows(modules, MOST_MODULES, minBytes))
+  if (modules.some(({ ratio }) => ratio >= LEAST_RATIO)) lines.push('By module', ...shareRows(modules, MOST_MODULES, minBytes))
   lines.push(
     '',
     ...labelled('Leak', leakLines(analysis, limitBytes, false)),

@@ -4,6 +4,7 @@ import { sizeText } from '../../core/memory/oom-report.ts'
 import type { Share } from '../verdict/live-set.ts'
 
 export const WIDTH = 100
+export const LABEL_WIDTH = 15
 
 /** `65,775` */
 export function count(value: number): string {
@@ -48,7 +49,7 @@ export function fitted(text: string, width: number): string {
 }
 
 /** Less is not worth a row. */
-const LEAST_RATIO = 0.001
+export const LEAST_RATIO = 0.001
 
 /** Rows of `bytes  share  name`; what is smaller than `minBytes`, or one too many, is summed up in the last row. */
 export function shareRows(shares: readonly Share[], most: number, minBytes: number, indent = '  '): string[] {
@@ -82,5 +83,3 @@ function row({ name, bytes, blocks, ratio }: Share, indent: string): string {
 export function labelled(label: string, lines: readonly string[]): string[] {
   return lines.map((line, i) => `${(i === 0 ? label : '').padEnd(LABEL_WIDTH)}${line}`)
 }
-
-const LABEL_WIDTH = 15

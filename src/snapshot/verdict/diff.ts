@@ -1,4 +1,7 @@
-/** Two snapshots side by side, by folded stack and category: addresses mean nothing from one process to the next. */
+/**
+ * Two snapshots side by side, by folded stack: addresses mean nothing from one process to the next. The category is shown and not
+ * compared: a file that lost its start knows less about the same memory.
+ */
 import type { Category } from './categories.ts'
 import type { DeviceAnalysis } from './device-analysis.ts'
 import { byCategory, type Holding, lineOf } from './live-set.ts'
@@ -87,14 +90,14 @@ function entriesOf(holdings: readonly Holding[], words: StackWordsTable): Map<st
     const { category, bytes, blocks } = holding
     const line = lineOf(holding, words)
     const stack = holding.origin === 'freed' ? [line] : words.of(holding.stack).folded
-    const key = `${category}\n${stack.join('\n')}`
+    const key = stack.join('\n')
     const known = entries.get(key)
     entries.set(key, {
       key,
       looseKey: key.replace(/:\d+\)/g, ')'),
       lines: [...key.matchAll(/:(\d+)\)/g)].map((found) => Number(found[1])),
       line,
-      category,
+      category: known?.category ?? category,
       stack,
       bytes: bytes + (known?.bytes ?? 0),
       blocks: blocks + (known?.blocks ?? 0),
