@@ -24,6 +24,12 @@ export class Memo {
     this.count++
   }
 
+  clear(): void {
+    this.#chunks.length = 0
+    this.#numbers.clear()
+    this.count = 0
+  }
+
   /** The index has to be below `count`. */
   get(index: number): number {
     return (this.#chunks[index >>> CHUNK_BITS] as Int32Array)[index & (CHUNK - 1)] as number

@@ -25,8 +25,9 @@ export class PickleMachine {
   readonly #stack: ValueStack
   readonly #memo = new Memo()
   readonly #lists: KnownLists
-  /** What came and is not read yet. */
-  #rest: Uint8Array = new Uint8Array(0)
+  /** What came; the first `#held` bytes of it are not read yet. It is used again, so that a large file leaves no garbage. */
+  #buffer = new Uint8Array(0)
+  #held = 0
 
   constructor(stack: ValueStack, builder: SnapshotBuilder) {
     this.#stack = stack
@@ -36,31 +37,32 @@ export class PickleMachine {
 
   write(chunk: Uint8Array): void {
     if (this.isWhole) return
-    const { length } = this.#rest
-    let buffer = chunk
-    if (length > 0) {
-      buffer = new Uint8Array(length + chunk.length)
-      buffer.set(this.#rest)
-      buffer.set(chunk, length)
+    const length = this.#held + chunk.length
+    if (length > this.#buffer.length) {
+      const grown = new Uint8Array(Math.max(length, Math.min(2 * this.#buffer.length, length + MOST_TEXT_BYTES)))
+      grown.set(this.#buffer.subarray(0, this.#held))
+      this.#buffer = grown
     }
-    const used = this.#run(buffer, false)
+    this.#buffer.set(chunk, this.#held)
+    const used = this.#run(this.#buffer, length, false)
     this.offset += used
-    this.#rest = buffer.slice(used)
+    this.#buffer.copyWithin(0, used, length)
+    this.#held = length - used
   }
 
   /** After the last piece. Where the file ends too early, what was whole is in the tables. */
   end(): void {
-    if (this.isWhole) return
-    this.offset += this.#run(this.#rest, true)
-    this.#rest = new Uint8Array(0)
+    if (!this.isWhole) this.offset += this.#run(this.#buffer, this.#held, true)
     if (!this.isWhole) closeOpen(this.#stack, this.#builder)
+    this.#held = 0
+    this.#buffer = new Uint8Array(0)
+    this.#memo.clear()
   }
 
   /** Gives how many bytes it took: whole opcodes only. One function with its state in variables, because it runs a hundred million times. */
-  #run(buffer: Uint8Array, isLast: boolean): number {
+  #run(buffer: Uint8Array, end: number, isLast: boolean): number {
     const [stack, memo, lists, builder] = [this.#stack, this.#memo, this.#lists, this.#builder]
     let { tokens, numbers, slots, top } = stack
-    const end = buffer.length
     const safe = isLast ? end : end - SLACK
     let pos = 0
     let at = 0

@@ -1,6 +1,6 @@
 /** A snapshot file, plain or gzip, to tables: in pieces, so that the file is never in memory as a whole. */
-import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
+import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { EXIT, Failure } from '../../core/failure.ts'
 import { PickleFault } from './opcodes.ts'
@@ -74,40 +74,66 @@ export async function readSnapshot(path: string, onProgress: (share: number) => 
 }
 
 async function readFile(path: string, onProgress: (share: number) => void): Promise<Snapshot> {
-  const { size, isGzip } = await lookAt(path)
-  const file = createReadStream(path, { highWaterMark: CHUNK_BYTES })
-  let read = 0
-  file.on('data', (chunk) => {
-    read += chunk.length
-    onProgress(size === 0 ? 1 : read / size)
-  })
-  const reader = new SnapshotReader()
-  const bytes = isGzip ? file.pipe(createGunzip({ chunkSize: CHUNK_BYTES })) : file
-  // pipe() does not pass on the errors of what it reads from.
-  if (bytes !== file) file.on('error', (error) => bytes.destroy(error))
-  let damage: string | null = null
-  try {
-    for await (const chunk of bytes) reader.write(chunk as Uint8Array)
-  } catch (error) {
-    if (!isDamagedGzip(error)) throw error
-    damage = 'the gzip data is damaged or cut'
-  } finally {
-    file.destroy()
-  }
-  return reader.end(damage)
-}
-
-async function lookAt(path: string): Promise<{ size: number; isGzip: boolean }> {
   const handle = await open(path)
   try {
     const stat = await handle.stat()
     if (stat.isDirectory()) throw new Failure(`${path} is a folder: give a snapshot file`, { exitCode: EXIT.usage })
     const magic = new Uint8Array(2)
     await handle.read(magic, 0, 2, 0)
-    return { size: stat.size, isGzip: magic[0] === 0x1f && magic[1] === 0x8b }
+    const pieces = piecesOf(handle, (read) => onProgress(stat.size === 0 ? 1 : read / stat.size))
+    return await readPieces(magic[0] === 0x1f && magic[1] === 0x8b ? gunzipped(pieces) : pieces)
   } finally {
     await handle.close()
   }
+}
+
+async function readPieces(pieces: AsyncIterable<Uint8Array>): Promise<Snapshot> {
+  const reader = new SnapshotReader()
+  let damage: string | null = null
+  try {
+    for await (const piece of pieces) reader.write(piece)
+  } catch (error) {
+    if (!isDamagedGzip(error)) throw error
+    damage = 'the gzip data is damaged or cut'
+  }
+  return reader.end(damage)
+}
+
+/** Two buffers take turns: one is filled while the other is read. What comes is valid until the next is asked for. */
+async function* piecesOf(handle: FileHandle, onRead: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  let [buffer, other] = [new Uint8Array(CHUNK_BYTES), new Uint8Array(CHUNK_BYTES)]
+  let position = 0
+  let coming = handle.read(buffer, 0, CHUNK_BYTES, position)
+  try {
+    for (;;) {
+      const { bytesRead } = await coming
+      if (bytesRead === 0) return
+      position += bytesRead
+      onRead(position)
+      const piece = buffer.subarray(0, bytesRead)
+      ;[buffer, other] = [other, buffer]
+      coming = handle.read(buffer, 0, CHUNK_BYTES, position)
+      yield piece
+    }
+  } finally {
+    await coming
+  }
+}
+
+function gunzipped(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  // A stream keeps what it is given for a while: copies, not the buffers that take turns.
+  const copies = Readable.from(
+    mapped(pieces, (piece) => Buffer.from(piece)),
+    { objectMode: false, highWaterMark: CHUNK_BYTES },
+  )
+  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
+  // Errors come out of the iteration.
+  pipeline(copies, gunzip, () => undefined)
+  return gunzip
+}
+
+async function* mapped<From, To>(items: AsyncIterable<From>, change: (item: From) => To): AsyncGenerator<To> {
+  for await (const item of items) yield change(item)
 }
 
 function isDamagedGzip(error: unknown): boolean {
