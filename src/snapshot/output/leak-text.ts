@@ -10,6 +10,8 @@ const INNER_FRAMES = 4
 /** `limitBytes`: how much memory there is for PyTorch; null where nobody said. */
 export function leakLines(analysis: DeviceAnalysis, limitBytes: number | null, isDetailed: boolean): string[] {
   const { leak } = analysis
+  if (leak.answer === 'not known')
+    return [analysis.device.trace.count === 0 ? 'not known without events: compare two files' : 'not known: frees were not recorded']
   if (leak.answer === 'window too short for a verdict')
     return [`window too short for a verdict: ${counted(leak.marks, 'step')}, 6 are needed`]
   if (leak.answer === 'no leak') return [`none: no line grew in every window after warm-up (${counted(leak.marks, 'mark')})`]

@@ -1,5 +1,6 @@
 /** A snapshot on one screen. */
 import { sizeText } from '../../core/memory/oom-report.ts'
+import type { Level } from '../verdict/curve.ts'
 import type { DeviceAnalysis } from '../verdict/device-analysis.ts'
 import { byCategory, byLine, byModule } from '../verdict/live-set.ts'
 import { fragmentationLines } from './fragmentation-text.ts'
@@ -21,7 +22,7 @@ export interface SummaryInput {
 export function summaryText({ analysis, moment, minBytes, limitBytes }: SummaryInput): string {
   const { device, curve, identity, words } = analysis
   const { trace } = device
-  const first = trace.time(0)
+  const hasEvents = trace.count > 0
   const holdings = analysis.liveAt(moment.index)
   const level = analysis.levelAt(moment.index)
   const blocks = holdings.reduce((sum, holding) => sum + holding.blocks, 0)
@@ -29,15 +30,12 @@ export function summaryText({ analysis, moment, minBytes, limitBytes }: SummaryI
   const lines = [
     headLine(analysis),
     '',
-    ...labelled('Peak', [
-      `${sizeText(curve.peak.allocatedBytes)} allocated, ${sizeText(curve.peak.reservedBytes)} reserved${mostReserved(curve)}`,
-      `  at ${momentText(curve.peak.index, trace.time(curve.peak.index), first)}`,
-    ]),
+    ...(hasEvents ? peakLines(analysis) : []),
     ...labelled('At the end', [`${sizeText(curve.end.allocatedBytes)} allocated, ${sizeText(curve.end.reservedBytes)} reserved`]),
     ...labelled('Check', identityLines(analysis)),
-    ...labelled('Retries', [retriesText(analysis)]),
+    ...(hasEvents ? labelled('Retries', [retriesText(analysis)]) : []),
     '',
-    `In use at ${moment.name}${moment.name === 'the peak' ? '' : ` (${momentText(moment.index, trace.time(moment.index), first)})`}: ${sizeText(level.allocatedBytes)} in ${counted(blocks, 'block')}${level.pendingBytes > 0 ? `, ${sizeText(level.pendingBytes)} of it freed and still awaited by a stream` : ''}`,
+    usageLine(analysis, moment, level, blocks),
     ...shareRows(byLine(holdings, words), MOST_LINES, minBytes),
     `  ${byCategory(holdings)
       .filter(({ bytes, name }) => bytes > 0 || name === 'unknown')
@@ -63,6 +61,21 @@ function headLine({ device, steps, isFiltered }: DeviceAnalysis): string {
   const marked = steps.source === 'equal parts' ? '' : `, ${counted(steps.ends.length, 'step')}`
   const events = trace.count === 0 ? 'no events: only the state at the end is known' : `${counted(trace.count, 'event')}${span}${marked}`
   return `GPU ${device.index}: ${events}${isFiltered ? ' (filtered)' : ''}`
+}
+
+function peakLines({ curve, device: { trace } }: DeviceAnalysis): string[] {
+  const { peak } = curve
+  return labelled('Peak', [
+    `${sizeText(peak.allocatedBytes)} allocated, ${sizeText(peak.reservedBytes)} reserved${mostReserved(curve)}`,
+    `  at ${momentText(peak.index, trace.time(peak.index), trace.time(0))}`,
+  ])
+}
+
+/** `In use at the peak: 4.2 GiB in 425 blocks` */
+function usageLine({ device: { trace } }: DeviceAnalysis, { index, name }: SummaryInput['moment'], level: Level, blocks: number): string {
+  const when = name === 'the peak' || trace.count === 0 ? '' : ` (${momentText(index, trace.time(index), trace.time(0), false)})`
+  const pending = level.pendingBytes > 0 ? `, ${sizeText(level.pendingBytes)} of it freed and still awaited by a stream` : ''
+  return `In use at ${trace.count === 0 ? 'the end' : name}${when}: ${sizeText(level.allocatedBytes)} in ${counted(blocks, 'block')}${pending}`
 }
 
 function mostReserved({ peak, reservedPeak }: DeviceAnalysis['curve']): string {

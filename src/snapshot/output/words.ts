@@ -36,10 +36,10 @@ export function secondsText(seconds: number): string {
 }
 
 /** `event 39,504, 0.614 s after the first, 2026-09-21 14:13:20.614 +00:00` */
-export function momentText(index: number, timeUs: number | null, firstUs: number | null): string {
+export function momentText(index: number, timeUs: number | null, firstUs: number | null, hasClock = true): string {
   if (index < 0) return 'before the first event'
   const after = timeUs === null || firstUs === null ? '' : `, ${((timeUs - firstUs) / 1e6).toFixed(3)} s after the first`
-  return `event ${count(index)}${after}${timeUs === null ? '' : `, ${formatMoment(timeUs / 1000, true)}`}`
+  return `event ${count(index)}${after}${timeUs === null || !hasClock ? '' : `, ${formatMoment(timeUs / 1000, true)}`}`
 }
 
 /** From the left, where a path is too long: its end tells more. */

@@ -8,12 +8,14 @@ export interface Device {
   readonly index: number
   readonly tables: SnapshotTables
   readonly trace: Trace
+  /** The file ends before its last event: segments and blocks are of a later moment than the events. */
+  readonly isCut: boolean
   /** By address, as they were when the file was written. */
   readonly segments: readonly Segment[]
 }
 
 /** Those that have segments or events, in their order. */
-export function devicesOf({ tables, layout }: Snapshot): readonly Device[] {
+export function devicesOf({ tables, layout, cut }: Snapshot): readonly Device[] {
   const all = tables.segments.slice(layout.segments.first, layout.segments.first + layout.segments.count)
   const indexes = new Set(all.map(({ device }) => device))
   for (const [index, { count }] of layout.traces.entries()) if (count > 0) indexes.add(index)
@@ -22,6 +24,7 @@ export function devicesOf({ tables, layout }: Snapshot): readonly Device[] {
     .map((index) => ({
       index,
       tables,
+      isCut: cut !== null,
       trace: new Trace(tables, layout.traces[index] ?? { first: 0, count: 0 }),
       segments: all.filter(({ device }) => device === index).sort((a, b) => a.address - b.address),
     }))

@@ -1,6 +1,6 @@
 /** Which lines keep what every step makes. A cache that fills once, a buffer that comes and goes and the outputs of the last step are not leaks. */
 import { ACTION } from '../read/keys.ts'
-import type { Lifetimes } from './lifetimes.ts'
+import { type Lifetimes, NONE } from './lifetimes.ts'
 import type { StackWordsTable } from './stack-words.ts'
 import { countUpTo, type Steps } from './steps.ts'
 
@@ -28,7 +28,8 @@ export interface LeakCandidate {
 }
 
 export interface LeakVerdict {
-  readonly answer: 'leak' | 'no leak' | 'window too short for a verdict'
+  /** Not known: there are no events, or frees were not recorded. */
+  readonly answer: 'leak' | 'no leak' | 'window too short for a verdict' | 'not known'
   /** Steps, or parts of the window, that were compared. */
   readonly marks: number
   readonly steps: Steps
@@ -50,7 +51,8 @@ interface Growth {
 export function leakVerdict(lifetimes: Lifetimes, steps: Steps, words: StackWordsTable): LeakVerdict {
   const { ends } = steps
   const judged = { marks: ends.length, steps }
-  if (ends.length < LEAST_MARKS || lifetimes.endAction < 0) return { ...judged, answer: 'window too short for a verdict', candidates: [] }
+  if (lifetimes.endAction === NONE) return { ...judged, answer: 'not known', candidates: [] }
+  if (ends.length < LEAST_MARKS) return { ...judged, answer: 'window too short for a verdict', candidates: [] }
   const borders = bordersOf(ends)
   const growths = growthsByStack(lifetimes, ends, borders)
   const byLine = new Map<string, Growth>()

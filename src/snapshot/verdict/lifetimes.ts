@@ -87,6 +87,8 @@ export class Lifetimes {
       active += size
       const address = tables.addresses.find(addresses[block] as number)
       if (address >= 0 && open[address] !== NONE) return
+      // It was freed in the window, and made again after the cut.
+      if (device.isCut && address >= 0) return
       this.#addEarly(addresses[block] as number, size, stacks[block] as number, segment.stream, count)
       base += size
     })
