@@ -123,6 +123,28 @@ describe('floods', () => {
     expect(heldBytes).toBeLessThan(mebibytes * MIB)
   })
 
+  it('events and frames that are hardly any bytes are refused, too', () => {
+    const key = (name: string) => bytesOf(0x8c, name.length, name, 0x94)
+    const events = flood(bytesOf(0x80, 4, key('action'), key('alloc'), ']('), bytesOf('}(h', 0, 'h', 1, 'u'), 2)
+    expect(events.fault.message).toMatch(/events and blocks in \d+ bytes: more than a memory snapshot has/)
+    expect(events.heldBytes).toBeLessThan(128 * MIB)
+    const ooms = flood(bytesOf(0x80, 4, key('action'), key('oom'), ']('), bytesOf('}(h', 0, 'h', 1, 'u'), 2)
+    expect(ooms.heldBytes).toBeLessThan(256 * MIB)
+    const reader = new SnapshotReader()
+    reader.write(bytesOf(0x80, 4, key('filename'), key('line'), key('total_size')))
+    // Each frame is taken away again, so that only the table of frames grows.
+    const record = bytesOf('}(h', 0, 'h', 0, 'h', 1, 'J', new Uint8Array(4), 'u0')
+    const line = record.indexOf('J') + 1
+    const chunk = Buffer.concat(Array.from({ length: 65_536 }, () => record))
+    const different = () => {
+      for (let i = 0; ; i++) {
+        for (let j = 0; j < 65_536; j++) chunk.writeInt32LE(i * 65_536 + j, j * record.length + line)
+        reader.write(chunk)
+      }
+    }
+    expect(different).toThrow(/more than 1048576 frames at byte/)
+  })
+
   it('different texts are kept up to a bound, and the rest counted', () => {
     const reader = new SnapshotReader()
     reader.write(bytesOf(0x80, 4))

@@ -46,6 +46,7 @@ export class PickleMachine {
     this.#buffer.set(chunk, this.#held)
     const used = this.#run(this.#buffer, length, false)
     this.offset += used
+    this.#builder.tables.check(this.offset)
     this.#buffer.copyWithin(0, used, length)
     this.#held = length - used
   }

@@ -3,7 +3,7 @@ import { DictFields } from './dict-fields.ts'
 import type { EventRow } from './event-columns.ts'
 import { ACTION, actionCode, KEY, stateCode, TEXT_EMPTY, TEXT_SMALL, TEXT_START } from './keys.ts'
 import { PickleFault } from './opcodes.ts'
-import { type Run, type SettingValue, type SnapshotLayout, SnapshotTables } from './snapshot-tables.ts'
+import { MOST_POOLS, type Run, type SettingValue, type SnapshotLayout, SnapshotTables } from './snapshot-tables.ts'
 import {
   ANNOTATIONS,
   BLOCKS,
@@ -30,8 +30,11 @@ import {
 } from './tokens.ts'
 import type { ValueStack } from './value-stack.ts'
 
-const MOST_RECORDS = 10_000
-const MOST_POOLS = 65_535
+/** Of dicts of settings, lists of traces and what is in them, each. */
+const MOST_RECORDS = 100_000
+const MOST_OOMS = 100_000
+/** Blocks with a history, as old files have them. */
+const MOST_HISTORY = 1 << 22
 const NONE: Run = { first: 0, count: 0 }
 
 export class SnapshotBuilder {
@@ -42,7 +45,9 @@ export class SnapshotBuilder {
   readonly #fields = new DictFields()
   readonly #row: EventRow = { action: 0, address: 0, size: 0, time: 0, stack: 0, stream: 0, pool: 0, metadata: 0 }
   readonly #records: Map<string, SettingValue>[] = []
+  #settings = 0
   readonly #traceLists: Run[][] = []
+  #traceCount = 0
   readonly #history: { size: number; stack: number }[] = []
 
   constructor(stack: ValueStack) {
@@ -89,8 +94,7 @@ export class SnapshotBuilder {
     const { tokens, numbers } = this.#stack
     const areNumbers =
       to - from === 2 && ((tokens[from] as number) & KIND_MASK) === NUMBER && ((tokens[from + 1] as number) & KIND_MASK) === NUMBER
-    const isRoom = this.tables.pools.length < MOST_POOLS
-    tokens[at] = areNumbers && isRoom ? token(PAIR, this.tables.pool(numbers[from] as number, numbers[from + 1] as number)) : OTHER
+    tokens[at] = areNumbers ? token(PAIR, this.tables.pool(numbers[from] as number, numbers[from + 1] as number)) : OTHER
   }
 
   #put(at: number, kind: number, id: number, count: number): void {
@@ -115,7 +119,8 @@ export class SnapshotBuilder {
     row.pool = Math.max(0, fields.id(KEY.pool_id, PAIR))
     const metadata = fields.id(KEY.user_metadata, TEXT)
     row.metadata = metadata < 0 || metadata === TEXT_EMPTY ? 0 : metadata
-    if (row.action === ACTION.oom) tables.deviceFree.set(tables.events.count, fields.number(KEY.device_free))
+    if (row.action === ACTION.oom && tables.deviceFree.size < MOST_OOMS)
+      tables.deviceFree.set(tables.events.count, fields.number(KEY.device_free))
     tables.events.push(row)
     return tables.events.count - 1
   }
@@ -148,6 +153,7 @@ export class SnapshotBuilder {
   }
 
   #past(): number {
+    if (this.#history.length >= MOST_HISTORY) throw new PickleFault(`more than ${MOST_HISTORY} blocks with a history`, 0)
     return this.#history.push({ size: orZero(this.#fields.number(KEY.real_size)), stack: this.#fields.stack() }) - 1
   }
 
@@ -199,7 +205,7 @@ export class SnapshotBuilder {
     const { tokens, numbers } = this.#stack
     const target = tokens[at] as number
     const isOpen = (target & KIND_MASK) === DICT
-    if (isOpen && this.#records.length >= MOST_RECORDS) {
+    if (isOpen && (this.#records.length >= MOST_RECORDS || this.#settings >= MOST_RECORDS)) {
       tokens[at] = OTHER
       return
     }
@@ -207,7 +213,7 @@ export class SnapshotBuilder {
     if (record === undefined) return
     for (let i = from; i + 1 < to; i += 2) {
       const key = tokens[i] as number
-      if ((key & KIND_MASK) === TEXT && record.size < MOST_RECORDS)
+      if ((key & KIND_MASK) === TEXT && this.#settings++ < MOST_RECORDS)
         record.set(this.tables.texts.text(key >>> KIND_BITS), this.#plain(tokens[i + 1] as number, numbers[i + 1] as number))
     }
     if (isOpen) this.#put(at, RECORD, this.#records.push(record) - 1, 0)
@@ -252,11 +258,11 @@ export class SnapshotBuilder {
     const list = tokens[at] as number
     const isEmpty = (list & KIND_MASK) === LIST
     const traces = isEmpty ? [] : (this.#traceLists[list >>> KIND_BITS] ?? [])
-    for (let i = from; i < to && traces.length < MOST_RECORDS; i++) {
+    for (let i = from; i < to && this.#traceCount < MOST_RECORDS; i++, this.#traceCount++) {
       const item = tokens[i] as number
       traces.push((item & KIND_MASK) === TRACE ? { first: item >>> KIND_BITS, count: numbers[i] as number } : NONE)
     }
-    if (isEmpty && this.#traceLists.length >= MOST_RECORDS) tokens[at] = OTHER
+    if (isEmpty && this.#traceCount >= MOST_RECORDS) tokens[at] = OTHER
     else if (isEmpty) this.#put(at, TRACES, this.#traceLists.push(traces) - 1, 0)
   }
 }

@@ -2,8 +2,15 @@
 import { EventColumns } from './event-columns.ts'
 import { FIRST_TEXTS } from './keys.ts'
 import { NumberTable } from './number-table.ts'
+import { PickleFault } from './opcodes.ts'
 import { FrameTable, StackTable } from './stack-table.ts'
 import { TextTable } from './text-table.ts'
+
+/** Ids of pools and streams are kept in 16 bits. */
+export const MOST_POOLS = 65_535
+/** Real events take 55 bytes and more. */
+const LEAST_BYTES_PER_RECORD = 32
+const FREE_RECORDS = 1 << 20
 
 /** Records made one after the other. */
 export interface Run {
@@ -63,14 +70,35 @@ export class SnapshotTables {
   /** Actions of another version: the text's id → how many. */
   readonly unknownActions = new Map<number, number>()
 
+  readonly #poolIds = new Map<string, number>()
+
   constructor() {
     this.streams.intern(0)
   }
 
+  /** 0, as if the file did not say, once there are too many. */
   pool(major: number, minor: number): number {
     const name = `${major}.${minor}`
-    const known = this.pools.indexOf(name)
-    return known >= 0 ? known : this.pools.push(name) - 1
+    const known = this.#poolIds.get(name)
+    if (known !== undefined || this.pools.length >= MOST_POOLS) return known ?? 0
+    const id = this.pools.push(name) - 1
+    this.#poolIds.set(name, id)
+    return id
+  }
+
+  /** What is kept has to be in proportion to the bytes that were read, and no table may outgrow what a training can make. */
+  check(offset: number): void {
+    const records = this.events.count + this.blocks.sizes.length
+    if (records > FREE_RECORDS && records * LEAST_BYTES_PER_RECORD > offset)
+      throw new PickleFault(`${records} events and blocks in ${offset} bytes: more than a memory snapshot has`, offset)
+    for (const [what, count, most] of [
+      ['segments', this.segments.length, 1 << 20],
+      ['annotations', this.annotations.length, 1 << 22],
+      ['frames', this.frames.count, 1 << 20],
+      ['stacks', this.stacks.count, 1 << 20],
+      ['frames of stacks', this.stacks.size, 1 << 26],
+    ] as const)
+      if (count > most) throw new PickleFault(`more than ${most} ${what} at byte ${offset}`, offset)
   }
 }
 
