@@ -101,7 +101,7 @@ function identityLines({ identity, device }: DeviceAnalysis): string[] {
 }
 
 function retriesText({ retries }: DeviceAnalysis): string {
-  if (retries.count === 0) return 'none: the allocator never had to give its cache back'
+  if (retries.count === 0) return 'none: the driver always had the memory that was asked for'
   const often = retries.isThrashing ? `, in ${counted(retries.steps, 'step')}: thrashing` : ''
-  return `the cache was given back ${counted(retries.count, 'time')}, ${sizeText(retries.bytes)} in all${often}`
+  return `${count(retries.count)}, giving back ${sizeText(retries.bytes)} of cache${often}`
 }

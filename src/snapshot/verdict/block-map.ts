@@ -43,6 +43,12 @@ export interface BlockMap {
 
 type Place = Omit<MappedSegment, 'blocks' | 'free'>
 
+/** What the allocator asks the driver for where it has no piece that is large enough. */
+export function segmentBytesFor(request: number): number {
+  if (request <= SMALL_BYTES) return SMALL_SEGMENT_BYTES
+  return request < 10 * MEBIBYTE ? 20 * MEBIBYTE : Math.ceil(request / SMALL_SEGMENT_BYTES) * SMALL_SEGMENT_BYTES
+}
+
 export function blockMapAt(device: Device, lifetimes: Lifetimes, index: number): BlockMap {
   const { trace } = lifetimes
   // Events that change nothing may follow, such as the oom itself.

@@ -1,5 +1,5 @@
 /** How much of the free memory a request cannot use, and why. One number says little: it depends on the size that is asked for. */
-import { type BlockMap, type MappedSegment, MEBIBYTE, SMALL_BYTES, SMALL_SEGMENT_BYTES } from './block-map.ts'
+import { type BlockMap, type MappedSegment, MEBIBYTE, SMALL_BYTES, SMALL_SEGMENT_BYTES, segmentBytesFor } from './block-map.ts'
 import type { StackWordsTable } from './stack-words.ts'
 
 /** What was asked for. */
@@ -72,7 +72,9 @@ export function fragmentationOf(map: BlockMap, request: FragmentRequest, words: 
   const serving = map.segments.filter(isServing)
   const pieces = serving.flatMap(({ free }) => free)
   const freeBytes = sum(pieces)
-  const device = request.deviceFreeBytes
+  // Where the driver had enough and the request failed all the same, a limit keeps PyTorch from it.
+  const isLimited = request.deviceFreeBytes !== null && request.deviceFreeBytes >= segmentBytesFor(request.bytes)
+  const device = isLimited ? 0 : request.deviceFreeBytes
   const pinned = serving.filter((segment) => isPinned(segment, request.bytes))
   const fixed = serving.filter(({ isExpandable }) => !isExpandable)
   const page = isSmall ? SMALL_SEGMENT_BYTES : LARGE_PAGE_BYTES

@@ -40,6 +40,8 @@ export interface LeakVerdict {
 const LEAST_MARKS = 6
 const WINDOWS = 3
 const MOST_CANDIDATES = 20
+/** A number kept each step is not worth a word. */
+const LEAST_BYTES_PER_STEP = 512
 
 /** Live bytes at the borders of the windows, and what of each window is still alive at the end. */
 interface Growth {
@@ -66,6 +68,7 @@ export function leakVerdict(lifetimes: Lifetimes, steps: Steps, words: StackWord
   }
   const candidates = [...leaking]
     .map(([line, growth]) => describe(line, growth, lifetimes, steps, words, borders))
+    .filter(({ bytesPerStep }) => bytesPerStep >= LEAST_BYTES_PER_STEP)
     .sort((a, b) => b.bytesPerStep - a.bytesPerStep)
     .slice(0, MOST_CANDIDATES)
   return { ...judged, answer: candidates.length > 0 ? 'leak' : 'no leak', candidates }
@@ -101,7 +104,8 @@ function growthsByStack(lifetimes: Lifetimes, ends: readonly number[], borders: 
   const [first, last] = [places[0] as number, places[WINDOWS] as number]
   for (let i = 0; i < trace.count; i++) {
     if (trace.action(i) !== ACTION.alloc || trace.address(i) < 0) continue
-    const end = lifetimes.endOf(i)
+    // What waits for a stream is let go of.
+    const end = lifetimes.waiting.get(i) ?? lifetimes.endOf(i)
     if (end < first) continue
     const size = trace.size(i)
     live(of(trace.stack(i)), i, end, size)
@@ -154,7 +158,7 @@ function describe(
     if (early.freedAt[i] === trace.count && stacks.has(early.stacks[i] as number)) earlyBytes += size
   for (let i = 0; i < trace.count; i++) {
     if (trace.action(i) !== ACTION.alloc || !stacks.has(trace.stack(i))) continue
-    const end = lifetimes.endOf(i)
+    const end = lifetimes.waiting.get(i) ?? lifetimes.endOf(i)
     const age = countUpTo(ends, end) - countUpTo(ends, i)
     if (end === trace.count) {
       ages.push(age)

@@ -35,6 +35,8 @@ export class Lifetimes {
   readonly activeBytes: number
   /** Allocs at an address that was in use already, and the alloc whose end was lost. */
   readonly replaced = new Map<number, number>()
+  /** Allocs whose free was requested and is not complete at the end, and the event that requested it. */
+  readonly waiting = new Map<number, number>()
   /** The stack of a free is that of the allocation (recorded with context other than "all"). */
   readonly freesRepeatStacks: boolean
   /** Which event ends an allocation; NONE: frees were not recorded. */
@@ -51,10 +53,15 @@ export class Lifetimes {
     let [current, base, sameStacks, otherStacks] = [0, 0, 0, 0]
     for (let i = 0; i < count; i++) {
       const action = trace.action(i)
-      if (action !== ACTION.alloc && action !== this.endAction) continue
+      if (action !== ACTION.alloc && action !== ACTION.free_requested && action !== this.endAction) continue
       const address = trace.address(i)
       if (address < 0) continue
       const before = open[address] as number
+      if (action === ACTION.free_requested && action !== this.endAction) {
+        if (before >= 0) this.waiting.set(before, i)
+        continue
+      }
+      if (before >= 0 && this.waiting.size > 0) this.waiting.delete(before)
       if (action === ACTION.alloc) {
         if (before >= 0) {
           this.replaced.set(i, before)

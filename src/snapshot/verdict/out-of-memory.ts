@@ -1,6 +1,6 @@
 /** What happened at an oom event: what was asked for, who held what, why it did not fit, and what would help soonest. */
 import type { CodePlace, OomCauseKind } from '../../core/memory/oom-report.ts'
-import { MEBIBYTE, SMALL_BYTES, SMALL_SEGMENT_BYTES } from './block-map.ts'
+import { segmentBytesFor } from './block-map.ts'
 import type { Level } from './curve.ts'
 import type { Fragmentation } from './fragmentation.ts'
 import type { LeakVerdict } from './leak.ts'
@@ -73,7 +73,8 @@ export function outOfMemoryOf(input: OomInput): OutOfMemory {
   const { eventIndex, timeUs, line, place, level, fragmentation, byLine, byCategory } = input
   const { bytes: requestBytes, deviceFreeBytes } = fragmentation.request
   const needed = segmentBytesFor(requestBytes)
-  const missingBytes = deviceFreeBytes === null ? null : Math.max(0, needed - deviceFreeBytes)
+  const cause = causeOf(input, needed)
+  const missingBytes = deviceFreeBytes === null ? null : cause === 'limit' ? needed : needed - deviceFreeBytes
   return {
     eventIndex,
     timeUs,
@@ -84,18 +85,12 @@ export function outOfMemoryOf(input: OomInput): OutOfMemory {
     place,
     level,
     ledger: ledgerOf(input),
-    cause: causeOf(input, needed),
+    cause,
     heldByLine: byLine.slice(0, MOST_HOLDERS),
     heldByCategory: byCategory,
     fragmentation,
-    waysOut: waysOut(input, missingBytes ?? needed),
+    waysOut: waysOut(input, missingBytes ?? needed, cause),
   }
-}
-
-/** What the allocator asks the driver for. */
-function segmentBytesFor(request: number): number {
-  if (request <= SMALL_BYTES) return SMALL_SEGMENT_BYTES
-  return request < 10 * MEBIBYTE ? 20 * MEBIBYTE : Math.ceil(request / SMALL_SEGMENT_BYTES) * SMALL_SEGMENT_BYTES
 }
 
 function ledgerOf({ level, fragmentation, deviceBytes }: OomInput): LedgerPart[] {
@@ -135,13 +130,14 @@ function causeOf(input: OomInput, needed: number): OomCauseKind {
 }
 
 /** In the order of what they cost the person; those that are enough come first. */
-function waysOut({ fragmentation, byLine, byCategory, byModule, leak, level }: OomInput, missing: number): WayOut[] {
+function waysOut({ fragmentation, byLine, byCategory, byModule, leak, level }: OomInput, missing: number, cause: OomCauseKind): WayOut[] {
   const ways: Omit<WayOut, 'isEnough'>[] = []
   const { parts, expandable, pins } = fragmentation
   const add = (what: string, bytes: number, line: string | null = null, isBound = false) => {
     if (bytes > 0) ways.push({ what, line, bytes, isBound })
   }
   const of = (category: string) => byCategory.find(({ name }) => name === category)?.bytes ?? 0
+  if (cause === 'limit') add('raise the limit: torch.cuda.set_per_process_memory_fraction()', fragmentation.request.deviceFreeBytes ?? 0)
   if (expandable && fragmentation.fitsIfCompacted === true)
     add('set expandable_segments:True in PYTORCH_ALLOC_CONF', expandable.atMostBytes, null, true)
   for (const { line, heldBytes } of leak.candidates) add('stop keeping what each step makes at', heldBytes, line)

@@ -1,6 +1,7 @@
 /** The recorded snapshots against figures of an independent replay (fixtures/snapshots/expected.json) and what is known of the runs. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { ACTION } from '../read/keys.ts'
 import { RECORDED, readBytes, recordedBytes } from '../read/snapshot.fixture.ts'
 import { blockMapAt } from './block-map.ts'
 import { devicesOf } from './device.ts'
@@ -75,6 +76,56 @@ describe.each(Object.keys(EXPECTED))('%s', (name) => {
   })
 })
 
+describe('what PyTorch itself said', () => {
+  const STATS = JSON.parse(readFileSync(`${RECORDED}/allocator-stats.json`, 'utf8')) as Record<string, AllocatorStats>
+  interface AllocatorStats {
+    readonly requested_bytes: { readonly current: number; readonly peak: number }
+    readonly reserved_bytes: { readonly current: number; readonly peak: number }
+    readonly retries: number
+    readonly ooms: number
+  }
+
+  it.each(Object.entries(STATS))('of %s is what is read from it', (name, stats) => {
+    const { curve, identity, retries, outOfMemoryEvents } = recorded(name)
+    expect({
+      requested_bytes: { current: curve.end.allocatedBytes, peak: curve.peak.allocatedBytes },
+      reserved_bytes: { current: curve.end.reservedBytes, peak: curve.reservedPeak.reservedBytes },
+      retries: retries.count,
+      ooms: outOfMemoryEvents.length,
+    }).toEqual(stats)
+    expect(identity.differenceBytes).toBe(0)
+  })
+
+  it("finds the leak in a file of PyTorch's C++ pickler", () => {
+    const { leak, device } = recorded('cpp_writer')
+    expect(leak.candidates.map(({ line, bytesPerStep }) => [line, bytesPerStep])).toEqual([['/app/s.py:59 in train', 1024 ** 2]])
+    expect(device.trace.find(ACTION.snapshot)).toHaveLength(1)
+  })
+
+  it('does not take for a leak what a stream still waits for', () => {
+    const { leak, curve } = recorded('streams')
+    expect(curve.end.pendingBytes).toBe(7 * 4096 * 4096 * 4)
+    expect(leak.candidates).toEqual([])
+  })
+
+  it('sees that a limit was set where the driver had memory left', () => {
+    const analysis = recorded('oom_in_the_middle')
+    const [event = -1] = analysis.outOfMemoryEvents
+    const { cause, waysOut, fragmentation } = analysis.outOfMemory(event)
+    expect(cause).toBe('limit')
+    expect(waysOut[0]?.what).toMatch(/set_per_process_memory_fraction/)
+    expect(fragmentation).toMatchObject({ isExact: false, fitsIfCompacted: false })
+  })
+
+  it('takes the stack of a free for that of the allocation where it is', () => {
+    const analysis = recorded('alloc_context')
+    expect(analysis.lifetimes.freesRepeatStacks).toBe(true)
+    const shares = new Map(byCategory(analysis.liveAt(analysis.curve.peak.index)).map(({ name, ratio }) => [name, ratio]))
+    expect(shares.get('activations')).toBeGreaterThan(0.6)
+    expect(shares.get('unknown')).toBeLessThan(0.1)
+  })
+})
+
 describe('verdicts on recorded runs', () => {
   it('finds the line that keeps 24 MiB each step, and nothing else', () => {
     const { leak } = recorded('leak')
@@ -123,7 +174,13 @@ describe('verdicts on recorded runs', () => {
     expect(sum(held)).toBe(oom.level.reservedBytes)
     expect(oom.waysOut).toHaveLength(3)
     expect(oom.waysOut.every(({ isEnough }) => isEnough)).toBe(true)
-    expect(analysis.retries).toMatchObject({ count: 1, list: [{ eventIndex: 5564, segments: 16 }] })
+    expect(analysis.retries).toMatchObject({
+      count: 2,
+      list: [
+        { eventIndex: 5564, segments: 16, isOutOfMemory: false },
+        { eventIndex: 5581, segments: 0, isOutOfMemory: true },
+      ],
+    })
   })
 
   it('knows what the memory of a language model is for', () => {

@@ -1,4 +1,4 @@
-/** How often the allocator had to give its cache back before it got a segment, or got none. */
+/** How often the driver refused a segment, so that the allocator gave its cache back and tried again. */
 import { ACTION } from '../read/keys.ts'
 import type { StackWordsTable } from './stack-words.ts'
 import { countUpTo, type Steps } from './steps.ts'
@@ -35,7 +35,8 @@ export function retriesOf(trace: Trace, steps: Steps, words: StackWordsTable): R
       freed += trace.size(i)
       continue
     }
-    if (segments > 0 && (action === ACTION.segment_alloc || action === ACTION.oom)) {
+    // Before an oom it has always tried, even where nothing was left to give back.
+    if (action === ACTION.oom || (segments > 0 && action === ACTION.segment_alloc)) {
       count++
       bytes += freed
       inSteps.add(countUpTo(steps.ends, i))
