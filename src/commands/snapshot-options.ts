@@ -19,7 +19,8 @@ export function readRequest(config: Config, options: Readonly<Record<string, unk
   return {
     moment: readMoment(String(options.at ?? 'peak')),
     minBytes: options.min === undefined ? 0 : readSize(options.min, '--min'),
-    devices: devicesOf(config),
+    // What the agent is configured to watch says nothing about a file.
+    devices: config.origins.devices.from === 'flag' ? devicesOf(config) : null,
     analysis: {
       stream: options.stream === undefined ? undefined : readStream(options.stream),
       pool: options.pool === undefined ? undefined : readPool(options.pool),

@@ -6,7 +6,7 @@ import { byCategory, byLine, byModule } from '../verdict/live-set.ts'
 import { fragmentationLines } from './fragmentation-text.ts'
 import { leakLines } from './leak-text.ts'
 import { oomLines } from './oom-text.ts'
-import { count, counted, LEAST_RATIO, labelled, momentText, percent, secondsText, shareRows } from './words.ts'
+import { count, counted, LEAST_RATIO, labeled, momentText, percent, secondsText, shareRows } from './words.ts'
 
 const MOST_LINES = 7
 const MOST_MODULES = 4
@@ -31,9 +31,9 @@ export function summaryText({ analysis, moment, minBytes, limitBytes }: SummaryI
     headLine(analysis),
     '',
     ...(hasEvents ? peakLines(analysis) : []),
-    ...labelled('At the end', [`${sizeText(curve.end.allocatedBytes)} allocated, ${sizeText(curve.end.reservedBytes)} reserved`]),
-    ...labelled('Check', identityLines(analysis)),
-    ...(hasEvents ? labelled('Retries', [retriesText(analysis)]) : []),
+    ...labeled('At the end', [`${sizeText(curve.end.allocatedBytes)} allocated, ${sizeText(curve.end.reservedBytes)} reserved`]),
+    ...labeled('Check', identityLines(analysis)),
+    ...(hasEvents ? labeled('Retries', [retriesText(analysis)]) : []),
     '',
     usageLine(analysis, moment, level, blocks),
     ...shareRows(byLine(holdings, words), MOST_LINES, minBytes),
@@ -46,10 +46,10 @@ export function summaryText({ analysis, moment, minBytes, limitBytes }: SummaryI
   if (modules.some(({ ratio }) => ratio >= LEAST_RATIO)) lines.push('By module', ...shareRows(modules, MOST_MODULES, minBytes))
   lines.push(
     '',
-    ...labelled('Leak', leakLines(analysis, limitBytes, false)),
-    ...labelled('Fragmentation', fragmentationLines(analysis.fragmentation)),
+    ...labeled('Leak', leakLines(analysis, limitBytes, false)),
+    ...labeled('Fragmentation', fragmentationLines(analysis.fragmentation)),
   )
-  if (lastOom !== undefined) lines.push(...labelled('Out of memory', oomLines(analysis.outOfMemory(lastOom))))
+  if (lastOom !== undefined) lines.push(...labeled('Out of memory', oomLines(analysis.outOfMemory(lastOom))))
   if (identity.differenceBytes !== 0) lines.push('', 'Levels before the lost events may be off by what was lost.')
   return lines.join('\n')
 }
@@ -65,7 +65,7 @@ function headLine({ device, steps, isFiltered }: DeviceAnalysis): string {
 
 function peakLines({ curve, device: { trace } }: DeviceAnalysis): string[] {
   const { peak } = curve
-  return labelled('Peak', [
+  return labeled('Peak', [
     `${sizeText(peak.allocatedBytes)} allocated, ${sizeText(peak.reservedBytes)} reserved${mostReserved(curve)}`,
     `  at ${momentText(peak.index, trace.time(peak.index), trace.time(0))}`,
   ])

@@ -80,6 +80,6 @@ function row({ name, bytes, blocks, ratio }: Share, indent: string): string {
 }
 
 /** `label     text`, with further lines under the first. */
-export function labelled(label: string, lines: readonly string[]): string[] {
+export function labeled(label: string, lines: readonly string[]): string[] {
   return lines.map((line, i) => `${(i === 0 ? label : '').padEnd(LABEL_WIDTH)}${line}`)
 }

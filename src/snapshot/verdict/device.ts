@@ -1,4 +1,5 @@
 /** One device of a snapshot: its events, and what the dump says is there at the end. */
+import { EXIT, Failure } from '../../core/failure.ts'
 import { INACTIVE } from '../read/keys.ts'
 import type { Snapshot } from '../read/read-snapshot.ts'
 import type { Segment, SnapshotTables } from '../read/snapshot-tables.ts'
@@ -14,11 +15,15 @@ export interface Device {
   readonly segments: readonly Segment[]
 }
 
+const MOST_DEVICES = 256
+
 /** Those that have segments or events, in their order. */
 export function devicesOf({ tables, layout, cut }: Snapshot): readonly Device[] {
   const all = tables.segments.slice(layout.segments.first, layout.segments.first + layout.segments.count)
   const indexes = new Set(all.map(({ device }) => device))
   for (const [index, { count }] of layout.traces.entries()) if (count > 0) indexes.add(index)
+  if (indexes.size > MOST_DEVICES)
+    throw new Failure(`${indexes.size} devices in one snapshot; expected ${MOST_DEVICES} at most`, { exitCode: EXIT.noSource })
   return [...indexes]
     .sort((a, b) => a - b)
     .map((index) => ({

@@ -50,18 +50,20 @@ export class Lifetimes {
     this.early = { addresses: [], sizes: [], stacks: [], streams: [], freedAt: [] }
     this.endAction = endActionOf(device)
     const open = new Int32Array(tables.addresses.count).fill(NONE)
+    const requestedAt = new Int32Array(tables.addresses.count).fill(NONE)
+    const isSeen = new Uint8Array(tables.addresses.count)
     let [current, base, sameStacks, otherStacks] = [0, 0, 0, 0]
     for (let i = 0; i < count; i++) {
       const action = trace.action(i)
       if (action !== ACTION.alloc && action !== ACTION.free_requested && action !== this.endAction) continue
       const address = trace.address(i)
       if (address < 0) continue
+      isSeen[address] = 1
       const before = open[address] as number
       if (action === ACTION.free_requested && action !== this.endAction) {
-        if (before >= 0) this.waiting.set(before, i)
+        requestedAt[address] = i
         continue
       }
-      if (before >= 0 && this.waiting.size > 0) this.waiting.delete(before)
       if (action === ACTION.alloc) {
         if (before >= 0) {
           this.replaced.set(i, before)
@@ -84,6 +86,8 @@ export class Lifetimes {
         current -= trace.size(i)
       }
     }
+    for (const [address, alloc] of open.entries())
+      if (alloc !== NONE && (requestedAt[address] as number) > alloc) this.waiting.set(alloc, requestedAt[address] as number)
     this.freesRepeatStacks = sameStacks > 20 * otherStacks
     let active = 0
     eachActiveBlock(device, (block, segment) => {
@@ -95,7 +99,7 @@ export class Lifetimes {
       const address = tables.addresses.find(addresses[block] as number)
       if (address >= 0 && open[address] !== NONE) return
       // It was freed in the window, and made again after the cut.
-      if (device.isCut && address >= 0) return
+      if (device.isCut && address >= 0 && isSeen[address] === 1) return
       this.#addEarly(addresses[block] as number, size, stacks[block] as number, segment.stream, count)
       base += size
     })

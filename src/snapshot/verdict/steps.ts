@@ -30,21 +30,22 @@ function annotatedSteps({ tables, layout }: Snapshot, { trace, index }: Device):
   const { first, count } = layout.annotations
   const [begun, ended] = [trace.time(0), trace.time(trace.count - 1)]
   if (begun === null || ended === null) return null
-  const steps = tables.annotations
+  const inWindow = tables.annotations
     .slice(first, first + count)
-    .filter(({ device, time, name }) => device === index && time >= begun && time <= ended && /step/i.test(tables.texts.text(name)))
-  // Several marks may say "step": the profiler's own is the whole step, the optimizer's its end.
-  const names = [...new Set(steps.map(({ name }) => tables.texts.text(name).replace(/#\d+$/, '')))]
-  const chosen = names.find((name) => /^Optimizer\.step/.test(name)) ?? names.find((name) => /^ProfilerStep/.test(name)) ?? names[0]
+    .filter(({ device, time }) => device === index && time >= begun && time <= ended)
+  // `ProfilerStep#12` has a name of its own in every step.
+  const names = new Map([...new Set(inWindow.map(({ name }) => name))].map((id) => [id, tables.texts.text(id).replace(/#\d+$/, '')]))
+  const kinds = [...new Set(names.values())].filter((name) => /step/i.test(name))
+  // Several marks may say "step": the optimizer's is at the end of one, the profiler's is all of it.
+  const chosen = kinds.find((name) => /^Optimizer\.step/.test(name)) ?? kinds.find((name) => /^ProfilerStep/.test(name)) ?? kinds[0]
   if (chosen === undefined) return null
-  const marks = steps.filter(({ name }) => tables.texts.text(name).startsWith(chosen))
+  const marks = inWindow.filter(({ name }) => names.get(name) === chosen)
   const times = marks.filter(({ isStart }) => !isStart).map(({ time }) => time)
-  const isOptimizer = /optim/i.test(chosen)
   return {
     source: 'annotations',
     name: chosen,
     ends: times.map((time) => trace.indexAfter(time)),
-    starts: isOptimizer ? marks.filter(({ isStart }) => isStart).map(({ time }) => trace.indexAfter(time)) : [],
+    starts: /optim/i.test(chosen) ? marks.filter(({ isStart }) => isStart).map(({ time }) => trace.indexAfter(time)) : [],
     medianSeconds: medianGap(times),
   }
 }
