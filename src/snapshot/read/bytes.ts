@@ -1,7 +1,7 @@
 /** Numbers as they stand in a buffer, little-endian unless said otherwise. The caller has made sure that the bytes are there. */
 
 export function uint32(buffer: Uint8Array, at: number): number {
-  return (int32(buffer, at) as number) >>> 0
+  return int32(buffer, at) >>> 0
 }
 
 export function int32(buffer: Uint8Array, at: number): number {

@@ -8,7 +8,6 @@ const KEY_NAMES = [
   'time_us',
   'frames',
   'user_metadata',
-  'compile_context',
   'pool_id',
   'device_free',
   'name',
