@@ -17,6 +17,8 @@ const WATCH_FLAGS = [
 const WATCH_DEFAULTS = { interval: String(FAST_INTERVAL_SECONDS), 'replay.speed': 'max' } as const
 const JSON_OPTION = { flag: '--json', help: 'as JSON' }
 const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
+const SNAPSHOT_FILE = { notation: '[snapshot]', help: 'a memory snapshot of PyTorch, plain or gzip: its verdict instead of live GPUs' }
+const GPU_MEMORY = { flag: '--memory <size>', help: 'of a snapshot file: the memory of the GPU, such as 80GiB' }
 const duration = (seconds: number, otherwise = '') => ({
   flag: '--duration <seconds>',
   help: `how long to watch (default: ${seconds}${otherwise}; 0: until Ctrl-C; a recording: all of it)`,
@@ -53,10 +55,20 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
       { flag: '--threshold <percent>', help: 'percentage of memory in use at which a warning is given (default: 85)' },
       { flag: '--monitor', help: 'keep running and print each warning as it comes (exit code 0)' },
       duration(10, ', with --monitor 0'),
+      GPU_MEMORY,
       JSON_OPTION,
     ],
-    examples: ['gpuwarden oom --threshold 85 --monitor', 'gpuwarden oom --devices 0 --threshold 90', 'gpuwarden oom --json --duration 30'],
-    run: async (config, options) => (await import('./oom.ts')).oom(config, options),
+    arguments: [SNAPSHOT_FILE],
+    examples: [
+      'gpuwarden oom --threshold 85 --monitor',
+      'gpuwarden oom --devices 0 --threshold 90',
+      'gpuwarden oom --json --duration 30',
+      'gpuwarden oom snapshot.pickle',
+    ],
+    run: async (config, options, args) =>
+      args.length > 0
+        ? (await import('./snapshot-verdicts.ts')).oomOfSnapshot(config, options, args)
+        : (await import('./oom.ts')).oom(config, options),
   },
   {
     name: 'leak',
@@ -69,14 +81,20 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
       { flag: '--monitor', help: 'keep running and print each leak as it is found' },
       { flag: '--threshold <megabytes>', help: 'growth below this many MB does not count as a leak (default: 100)' },
       duration(60, ', with --monitor 0'),
+      GPU_MEMORY,
       JSON_OPTION,
     ],
+    arguments: [SNAPSHOT_FILE],
     examples: [
       'gpuwarden leak --check --threshold 100',
       'gpuwarden leak --duration 600 --json',
       'gpuwarden leak --source replay:./gpu_logs',
+      'gpuwarden leak snapshot.pickle --memory 80GiB',
     ],
-    run: async (config, options) => (await import('./leak.ts')).leak(config, options),
+    run: async (config, options, args) =>
+      args.length > 0
+        ? (await import('./snapshot-verdicts.ts')).leakOfSnapshot(config, options, args)
+        : (await import('./leak.ts')).leak(config, options),
   },
   {
     name: 'frag',
@@ -84,8 +102,42 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
     options: [ONE_GPU, { flag: '--run <id>', help: 'only this run' }, duration(10), JSON_OPTION],
-    examples: ['gpuwarden frag', 'gpuwarden frag --source replay:./gpu_logs --run my-run --json'],
-    run: async (config, options) => (await import('./frag.ts')).frag(config, options),
+    arguments: [SNAPSHOT_FILE],
+    examples: ['gpuwarden frag', 'gpuwarden frag --source replay:./gpu_logs --run my-run --json', 'gpuwarden frag snapshot.pickle'],
+    run: async (config, options, args) =>
+      args.length > 0
+        ? (await import('./snapshot-verdicts.ts')).fragOfSnapshot(config, options, args)
+        : (await import('./frag.ts')).frag(config, options),
+  },
+  {
+    name: 'snapshot',
+    summary: 'what a memory snapshot of PyTorch says: peak, lines, categories, leak, fragmentation; or how two differ',
+    settings: [],
+    arguments: [
+      { notation: '<file>', help: 'written by torch.cuda.memory._dump_snapshot(); plain or gzip' },
+      { notation: '[file2]', help: 'compare with this one' },
+    ],
+    options: [
+      ONE_GPU,
+      { flag: '--at <moment>', help: 'peak (default), end, oom, seconds after the first event, a time, or #INDEX of an event' },
+      { flag: '--text', help: 'as text (default)' },
+      JSON_OPTION,
+      { flag: '--folded', help: 'stacks in use with their bytes, one a line, for flame graph tools' },
+      { flag: '--min <size>', help: 'leave out rows of less, such as 1MiB' },
+      { flag: '--match <regex>', help: 'only allocations with a frame ("file:line name") or metadata that matches' },
+      { flag: '--stream <number>', help: 'only allocations of this stream' },
+      { flag: '--pool <id>', help: 'only allocations of this pool, such as 0.1' },
+      { flag: '--category <name=regex...>', help: 'stacks that match are of this category' },
+      { flag: '--memory <size>', help: 'memory of the GPU, such as 80GiB: when a leak fills it, and what lies outside PyTorch' },
+    ],
+    examples: [
+      'gpuwarden snapshot snapshot.pickle',
+      'gpuwarden snapshot snapshot.pickle.gz --at oom --json',
+      'gpuwarden snapshot before.pickle after.pickle --at end --min 1MiB',
+      'gpuwarden snapshot snapshot.pickle --folded | flamegraph.pl --countname bytes > memory.svg',
+      "gpuwarden snapshot snapshot.pickle --match 'model.py' --category 'weights=build_model'",
+    ],
+    run: async (config, options, args) => (await import('./snapshot.ts')).snapshot(config, options, args),
   },
   {
     name: 'detect',

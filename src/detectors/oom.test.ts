@@ -72,6 +72,17 @@ describe('oom', () => {
       expect(Math.abs(Number(end?.evidence.error_seconds))).toBeLessThan(10)
     })
 
+    it('holds a forecast that comes true while memory is full and rises no more', () => {
+      const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
+      const allocated = (index: number) => Math.min(78.5, 10 + 0.7 * Math.max(0, index - 60)) * GIB
+      for (let i = 0; i < 175; i++) {
+        const bytes = allocated(i)
+        inputs.push(step(START + i * 400, i, { memoryAllocatedBytes: bytes, memoryReservedBytes: bytes, memoryPeakAllocatedBytes: bytes }))
+      }
+      const end = feed(oom.create(oom.defaults), [...inputs, run({ pid: 1001, endedAt: START + 175 * 400, outcome: 'oom' })]).at(-1)
+      expect(end).toMatchObject({ state: 'resolved', evidence: { outcome: 'came_true' } })
+    })
+
     it('claims nothing when the run ended for another reason', async () => {
       const end = (await told({ outcome: 'failed' })).at(-1)
       expect(end).toMatchObject({ state: 'resolved', message: 'The run ended before it could happen.', evidence: { outcome: 'unknown' } })

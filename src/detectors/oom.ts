@@ -29,6 +29,8 @@ const FLUSHED_MS = 600_000
 /** The end of a peak is a smaller fall; a flushed cache is a larger one. */
 const FLUSH_RATIO = 0.3
 const SILENT_MS = 600_000
+const FULL_RATIO = 0.95
+const FULL_MS = 60_000
 
 interface FlushMemory {
   top: number
@@ -251,7 +253,7 @@ class OomDetector implements Detector {
     const key = this.#book.key(subject)
     const before = this.#book.get(key)
     if (forecast === null || forecast.fullAt * 1000 - at > this.#horizonMs)
-      return before === undefined
+      return before === undefined || isFull(watch, before, at)
         ? NO_FINDINGS
         : this.#book.resolveWhere(
             (finding) => finding.fingerprint === key,
@@ -267,6 +269,11 @@ class OomDetector implements Detector {
     if (before !== undefined) this.#book.resolve(key, at)
     return this.#book.raise(subject, at, { ...text, since: before?.since ?? text.since ?? at })
   }
+}
+
+/** Memory that is full no longer rises: what was forecast is happening, and the run has a moment to end. */
+function isFull(watch: OomWatch, before: Finding, at: number): boolean {
+  return watch.level >= FULL_RATIO && at < (before.predictedLatestAt ?? at) + FULL_MS
 }
 
 function moved(before: Finding, forecast: Forecast, at: number): boolean {

@@ -147,7 +147,12 @@ const NOT_OWN = /[\\/](?:site|dist)-packages[\\/]|[\\/]lib(?:64)?[\\/]python[\d.
 
 /** The innermost call in the user's own code; else the innermost call. */
 export function ownPlace({ stack }: OomReport): CodePlace | null {
-  return stack.findLast(({ file }) => !NOT_OWN.test(file)) ?? stack.at(-1) ?? null
+  return stack.findLast(({ file }) => isOwnFile(file)) ?? stack.at(-1) ?? null
+}
+
+/** Not of an installed package, nor of Python itself. */
+export function isOwnFile(file: string): boolean {
+  return !NOT_OWN.test(file)
 }
 
 /** `/home/user/train.py:33 in leak` */

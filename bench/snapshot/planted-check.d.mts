@@ -1,0 +1,2 @@
+import type { PlantedTruth } from './planted.mjs'
+export function plantedFaults(device: unknown, truth: PlantedTruth): string[]
