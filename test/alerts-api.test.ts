@@ -147,7 +147,7 @@ describe('silences', () => {
   it.each([
     [{ matchers: [] }, /matchers/],
     [{ matchers: ['gpu'] }, /is not a matcher/],
-    [{ matchers: ['colour=red'] }, /"colour" cannot be matched/],
+    [{ matchers: ['color=red'] }, /"color" cannot be matched/],
     [{ matchers: ['user=~(a+)+'] }, /too long/],
     [{ matchers: ['gpu=0'], seconds: -1 }, /seconds/],
     [{ matchers: ['gpu=0'], until: 1 }, /future/],

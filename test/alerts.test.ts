@@ -328,7 +328,7 @@ describe('a wrong configuration', () => {
     expect(shown.code).toBe(0)
     expect(shown.stdout).toContain('channels: {"team":{"type":"slack","url":"https://hooks.example.org/********"}}')
     for (const hidden of ['XyZsEcReT', '5f0c-secret', PASSWORD]) expect(shown.stdout).not.toContain(hidden)
-    const wrong = await run(['config', '--config', yaml('channels:\n  team: { type: slack, colour: red }\n')])
+    const wrong = await run(['config', '--config', yaml('channels:\n  team: { type: slack, color: red }\n')])
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('channels.team')])
   })
 })

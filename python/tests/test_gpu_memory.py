@@ -149,7 +149,7 @@ class DeferredTest(unittest.TestCase):
 
 
 class OomReportTest(unittest.TestCase):
-    def test_recognised_behind_other_exceptions(self) -> None:
+    def test_recognized_behind_other_exceptions(self) -> None:
         cause = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
         try:
             try:

@@ -1,5 +1,4 @@
 /** Sources, supervised, flowing into a hub: what every command that looks at GPUs stands on. */
-
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Log, SelfUsage } from '../core/kinds.ts'
 import type { SourceOptions } from '../core/source-contract.ts'

@@ -1,5 +1,4 @@
 /** The alert engine as the agent uses it: takes findings, keeps what must not be lost, and lets the couriers deliver. */
-
 import type { AlertView, Delivery, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Dropped, HubEvent } from '../core/kinds.ts'

@@ -1,5 +1,4 @@
 /** Decides who has to be told of which trouble, and hands it to the queue of each channel. Sends nothing itself. */
-
 import type { Alert, AlertStatus } from '../core/alert-contract.ts'
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { AgentState } from '../core/kinds.ts'

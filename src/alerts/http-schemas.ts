@@ -1,5 +1,4 @@
 /** The shapes of what the routes of the alerts take and give. Strict, so that a test sees a field that nobody described. */
-
 import { z } from 'zod'
 import type { PastAlert } from '../core/alert-contract.ts'
 import { alertViewSchema } from '../core/alert-schema.ts'

@@ -50,7 +50,7 @@ describe('matchers', () => {
 
   it.each([
     ['gpu', 'is not a matcher'],
-    ['colour=red', '"colour" cannot be matched'],
+    ['color=red', '"color" cannot be matched'],
     ['gpu=~(', 'is not a regular expression'],
     ['user=~(a+)+b', 'may take too long'],
     ['user=~.*.*.*.*x', 'may take too long'],

@@ -28,7 +28,7 @@ describe('settings of the alerts', () => {
 
   it('name the place of what is wrong inside a list or an object', () => {
     expect(check('alerts.routes', [{ channels: ['a'] }, { channels: [] }])).toBe('[1].channels: names no channel')
-    expect(check('alerts.routes', [{ channels: ['a'], colour: 1 }])).toMatch(/^\[0\]: .*colour/)
+    expect(check('alerts.routes', [{ channels: ['a'], color: 1 }])).toMatch(/^\[0\]: .*color/)
     expect(check('alerts.routes', [{ channels: ['a'], severity: ['bad'] }])).toMatch(/^\[0\]\.severity\[0\]: .*critical/)
     expect(check('alerts.quiet_hours', [{ from: '25:00', to: '07:00' }])).toMatch(/^\[0\]\.from: expected a time of day/)
     expect(check('alerts.maintenance', [{ from: '01:00' }])).toMatch(/^\[0\]: expected either from and to/)

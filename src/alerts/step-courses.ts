@@ -1,5 +1,4 @@
 /** How the last steps of training runs went: loss, gradient and step time, for the charts of alerts. Bounded, in memory only. */
-
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { StepField } from '../core/detector-contract.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { AlertMessage, Channel, Delivery } from '../core/alert-contract.ts'
 import { group, heartbeat, hostile, late, message, resolved, test } from './alert-message.fixture.ts'
 
-export type Behaviour =
+export type Behavior =
   /** Takes it. */
   | 'ok'
   /** Says no, for good. */
@@ -30,12 +30,12 @@ export interface Stand {
   close(): Promise<void>
 }
 
-export function channelContract(name: string, build: (behaviour: Behaviour) => Promise<Stand>): void {
+export function channelContract(name: string, build: (behavior: Behavior) => Promise<Stand>): void {
   describe(`${name} keeps the contract`, () => {
     let stand: Stand | null = null
     const stop = new AbortController()
-    const deliver = async (behaviour: Behaviour, what: AlertMessage = message): Promise<Delivery> => {
-      stand = await build(behaviour)
+    const deliver = async (behavior: Behavior, what: AlertMessage = message): Promise<Delivery> => {
+      stand = await build(behavior)
       return stand.channel.deliver(what, stop.signal)
     }
     afterEach(async () => {
@@ -55,8 +55,8 @@ export function channelContract(name: string, build: (behaviour: Behaviour) => P
       ['drop', true],
       ['down', true],
       ['hang', true],
-    ] as const)('judges "%s": another try can help is %s', async (behaviour, retry) => {
-      const delivery = await deliver(behaviour)
+    ] as const)('judges "%s": another try can help is %s', async (behavior, retry) => {
+      const delivery = await deliver(behavior)
       expect(delivery).toMatchObject({ ok: false, retry })
       expect(delivery.ok || delivery.reason.length).toBeGreaterThan(8)
     })
@@ -74,9 +74,9 @@ export function channelContract(name: string, build: (behaviour: Behaviour) => P
       expect(await stand.channel.deliver(message, AbortSignal.abort())).toMatchObject({ ok: false, retry: true })
     })
 
-    it.each(['ok', 'echo', 'down'] as const)('shows no secret (%s)', async (behaviour) => {
+    it.each(['ok', 'echo', 'down'] as const)('shows no secret (%s)', async (behavior) => {
       for (const what of [message, test]) {
-        const delivery = await deliver(behaviour, what)
+        const delivery = await deliver(behavior, what)
         const shown = delivery.ok ? delivery.answer : delivery.reason
         for (const secret of stand?.secrets ?? []) {
           expect(shown).not.toContain(secret)

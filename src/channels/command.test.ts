@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { HOSTILE, hostile, message } from './alert-message.fixture.ts'
-import { type Behaviour, channelContract } from './channel.contract.ts'
+import { type Behavior, channelContract } from './channel.contract.ts'
 import { command } from './command.ts'
 import { oneLine } from './plain-text.ts'
 
@@ -14,7 +14,7 @@ const SECRET = 'T0pSecret-a1b2c3d4e5'
 const stop = new AbortController().signal
 const env = { env: { PATH: process.env.PATH, SMTP_PASSWORD: 'x', GPUWARDEN_SERVER_TOKEN: 'x' }, stateDir: dir }
 
-const SCRIPTS: Readonly<Record<Behaviour, string>> = {
+const SCRIPTS: Readonly<Record<Behavior, string>> = {
   ok: 'echo thanks',
   refuse: 'exit 64',
   later: 'exit 75',
@@ -32,12 +32,12 @@ function script(body: string): string {
   return path
 }
 
-channelContract('command', async (behaviour) => {
+channelContract('command', async (behavior) => {
   const input = join(dir, `input-${count}`)
   writeFileSync(input, '')
-  const path = script(`cat > ${input}\n${SCRIPTS[behaviour]}`)
+  const path = script(`cat > ${input}\n${SCRIPTS[behavior]}`)
   return {
-    channel: command.open('c', { command: [path, '--token', SECRET] }, { ...env, timeoutMs: behaviour === 'hang' ? 400 : 20_000 }),
+    channel: command.open('c', { command: [path, '--token', SECRET] }, { ...env, timeoutMs: behavior === 'hang' ? 400 : 20_000 }),
     secrets: [SECRET],
     says: 'thanks',
     received: () => readFileSync(input, 'utf8'),

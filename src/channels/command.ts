@@ -57,7 +57,7 @@ function outcomeOf(child: ChildProcess, { program, input, signal, limitMs, redac
       stopped ??= reason
       killGroup(child)
     }
-    const onAbort = () => stop('cancelled')
+    const onAbort = () => stop('canceled')
     const timer = setTimeout(() => stop(`it did not finish within ${limitMs / 1000} s`), limitMs)
     const finish = (delivery: Delivery) => {
       clearTimeout(timer)

@@ -1,5 +1,4 @@
 /** The message as HTML that mail programs show: tables and inline styles only, no scripts, nothing loaded from elsewhere. */
-
 import { escapeHtml } from '../core/escape-html.ts'
 import type { AlertContent, MessageContent } from './content.ts'
 import type { Fact } from './evidence.ts'

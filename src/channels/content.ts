@@ -1,5 +1,4 @@
 /** What a message says, before it is put into any form: what, where, since when, evidence, how sure, what to do. All of it harmless single lines. */
-
 import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import { formatAge, formatDuration, formatPercent } from '../core/format.ts'
 import type { Severity } from '../core/model.ts'

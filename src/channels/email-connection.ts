@@ -33,7 +33,7 @@ export function lineOptions({ server, port, tls, tls_verify, user, password }: M
 export function openSocket(server: string, port: number, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: server, port })
-    const onAbort = () => socket.destroy(new Error('cancelled'))
+    const onAbort = () => socket.destroy(new Error('canceled'))
     signal.addEventListener('abort', onAbort)
     socket.once('close', () => signal.removeEventListener('abort', onAbort))
     socket.once('error', reject)

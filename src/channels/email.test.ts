@@ -3,7 +3,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { describe, expect, it } from 'vitest'
 import type { AlertMessage } from '../core/alert-contract.ts'
 import { group, hostile, message, resolved, test } from './alert-message.fixture.ts'
-import { type Behaviour, channelContract } from './channel.contract.ts'
+import { type Behavior, channelContract } from './channel.contract.ts'
 import { email, recipients } from './email.ts'
 import { lineOptions } from './email-connection.ts'
 
@@ -20,7 +20,7 @@ interface Mailbox {
 
 const refusal = (text: string) => Object.assign(new Error(text.slice(4)), { responseCode: Number(text.slice(0, 3)) })
 
-async function openMailbox(behaviour: Behaviour = 'ok', options: SMTPServerOptions = {}): Promise<Mailbox> {
+async function openMailbox(behavior: Behavior = 'ok', options: SMTPServerOptions = {}): Promise<Mailbox> {
   const mails: Mailbox['mails'] = []
   const refusals = new Map<string, string>()
   const sockets = new Set<Socket>()
@@ -32,11 +32,11 @@ async function openMailbox(behaviour: Behaviour = 'ok', options: SMTPServerOptio
     onAuth: (auth, _session, callback) =>
       auth.password === PASSWORD ? callback(null, { user: auth.username }) : callback(refusal('535 5.7.8 wrong password')),
     onMailFrom: (_address, _session, callback) => {
-      if (behaviour === 'hang') return
-      if (behaviour === 'drop') for (const socket of sockets) socket.destroy()
-      else if (behaviour === 'refuse') callback(refusal('550 5.7.1 not you'))
-      else if (behaviour === 'later') callback(refusal('451 4.7.1 come back later'))
-      else if (behaviour === 'echo')
+      if (behavior === 'hang') return
+      if (behavior === 'drop') for (const socket of sockets) socket.destroy()
+      else if (behavior === 'refuse') callback(refusal('550 5.7.1 not you'))
+      else if (behavior === 'later') callback(refusal('451 4.7.1 come back later'))
+      else if (behavior === 'echo')
         callback(refusal(`550 you said ${PASSWORD} ${Buffer.from(`\0gpu@example.org\0${PASSWORD}`).toString('base64')}`))
       else callback()
     },
@@ -85,11 +85,11 @@ async function mailed(options: object = {}, what: AlertMessage = message, server
   return { delivery, box, text, head: head.replace(/\r\n[ \t]+/g, ' ') }
 }
 
-channelContract('email', async (behaviour) => {
-  const box = await openMailbox(behaviour)
-  if (behaviour === 'down') await box.close()
+channelContract('email', async (behavior) => {
+  const box = await openMailbox(behavior)
+  if (behavior === 'down') await box.close()
   return {
-    channel: open(box.port, { password: PASSWORD, tls: 'starttls' }, behaviour === 'hang' ? 2500 : 20_000),
+    channel: open(box.port, { password: PASSWORD, tls: 'starttls' }, behavior === 'hang' ? 2500 : 20_000),
     secrets: [PASSWORD],
     says: 'queued as 4711',
     // Lines that were only broken to be short are made whole again.

@@ -1,7 +1,7 @@
 /** A real HTTP server that behaves as told, for the channels that speak HTTP. */
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Behaviour, Stand } from './channel.contract.ts'
+import type { Behavior, Stand } from './channel.contract.ts'
 import type { ChannelKind } from './channel-kind.ts'
 
 export interface Received {
@@ -14,11 +14,11 @@ export interface HttpServer {
   readonly url: string
   readonly requests: Received[]
   answer: { status: number; body: string; headers?: Record<string, string> }
-  behaviour: Behaviour
+  behavior: Behavior
   close(): Promise<void>
 }
 
-export async function openHttpServer(behaviour: Behaviour = 'ok'): Promise<HttpServer> {
+export async function openHttpServer(behavior: Behavior = 'ok'): Promise<HttpServer> {
   const requests: Received[] = []
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -26,8 +26,8 @@ export async function openHttpServer(behaviour: Behaviour = 'ok'): Promise<HttpS
     request.on('end', () => {
       const body = Buffer.concat(chunks)
       requests.push({ url: request.url ?? '', headers: request.headers, body })
-      if (stand.behaviour === 'hang') return
-      if (stand.behaviour === 'drop') return void request.socket.destroy()
+      if (stand.behavior === 'hang') return
+      if (stand.behavior === 'drop') return void request.socket.destroy()
       const echo = `${request.url} ${JSON.stringify(request.headers)} ${body.toString()}`
       const {
         status,
@@ -39,7 +39,7 @@ export async function openHttpServer(behaviour: Behaviour = 'ok'): Promise<HttpS
         later: { status: 503, body: 'busy' },
         echo: { status: 400, body: echo },
         down: stand.answer,
-      }[stand.behaviour] as HttpServer['answer']
+      }[stand.behavior] as HttpServer['answer']
       response.writeHead(status, headers).end(text)
     })
   })
@@ -48,7 +48,7 @@ export async function openHttpServer(behaviour: Behaviour = 'ok'): Promise<HttpS
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     answer: { status: 200, body: 'thanks' },
-    behaviour,
+    behavior,
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()
@@ -60,10 +60,10 @@ export async function openHttpServer(behaviour: Behaviour = 'ok'): Promise<HttpS
 
 /** `options` get the address of the server; `secrets` are what they hold. */
 export function httpStand(kind: ChannelKind, options: (url: string) => object, secrets: readonly string[]) {
-  return async (behaviour: Behaviour): Promise<Stand> => {
-    const server = await openHttpServer(behaviour)
-    if (behaviour === 'down') await server.close()
-    const timeoutMs = behaviour === 'hang' ? 400 : 20_000
+  return async (behavior: Behavior): Promise<Stand> => {
+    const server = await openHttpServer(behavior)
+    if (behavior === 'down') await server.close()
+    const timeoutMs = behavior === 'hang' ? 400 : 20_000
     return {
       channel: kind.open('it', options(server.url), { env: {}, stateDir: '/nonexistent', timeoutMs }),
       secrets,

@@ -1,5 +1,4 @@
 /** Every kind of channel, and how the configured ones are opened. A new kind is one file and one row here. */
-
 import type { Channel } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { alertmanager } from './alertmanager.ts'

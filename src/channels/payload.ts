@@ -1,5 +1,4 @@
 /** The message as JSON, for programs: what webhooks post and commands read. Documented in docs/channels.md; `version` changes when it breaks. */
-
 import type { Alert, AlertMessage } from '../core/alert-contract.ts'
 import { isoTime } from '../core/format.ts'
 import { contentOf } from './content.ts'

@@ -43,14 +43,14 @@ function browser() {
   }
 }
 
-channelContract('webpush', async (behaviour) => {
-  const server = await openHttpServer(behaviour)
-  if (behaviour === 'down') await server.close()
+channelContract('webpush', async (behavior) => {
+  const server = await openHttpServer(behavior)
+  if (behavior === 'down') await server.close()
   const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
   const client = browser()
   await subscriptions.add(client.subscription(`${server.url}/push/${SECRET}`))
   return {
-    channel: openWebPush('webpush', OPTIONS, subscriptions, behaviour === 'hang' ? 400 : 20_000),
+    channel: openWebPush('webpush', OPTIONS, subscriptions, behavior === 'hang' ? 400 : 20_000),
     secrets: [SECRET],
     says: 'sent to 1 browsers',
     received: () => server.requests.map(({ body }) => client.read(body)).join('\n'),
@@ -155,7 +155,7 @@ describe('webpush', () => {
     for (const server of [gone, busy, fine]) await subscriptions.add(browser().subscription(`${server.url}/x`))
     const channel = openWebPush('w', OPTIONS, subscriptions)
     expect(await channel.deliver(message, stop)).toMatchObject({ ok: false, retry: true })
-    busy.behaviour = 'ok'
+    busy.behavior = 'ok'
     expect(await channel.deliver(message, stop)).toMatchObject({ ok: true })
     expect([gone, busy, fine].map((server) => server.requests.length)).toEqual([1, 2, 1])
     expect(new PushSubscriptions(dir, { allowsInside: true }).list()).toHaveLength(2)

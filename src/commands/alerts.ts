@@ -1,5 +1,4 @@
 /** `gpuwarden alerts`: what the running agent alerts of, and what people do about it. */
-
 import type { Config } from '../agent/config.ts'
 import type { Silence } from '../alerts/silences.ts'
 import type { AgentClient } from '../core/agent-client.ts'

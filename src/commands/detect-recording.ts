@@ -1,5 +1,4 @@
 /** Shows a recording to the detectors, as fast as it can be read; in this process, because no hardware is touched. */
-
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Tick } from '../core/kinds.ts'
 import type {

@@ -1,5 +1,4 @@
 /** What `gpuwarden run` knows of its command: reports the run to the agent, follows it, and sums it up. */
-
 import { numberOf } from '../core/json-text.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, GpuSample } from '../core/model.ts'

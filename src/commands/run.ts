@@ -1,5 +1,4 @@
 /** `gpuwarden run -- CMD`: the command as it is, watched; a summary when it ends, and its exit code. */
-
 import { randomBytes } from 'node:crypto'
 import { constants, hostname } from 'node:os'
 import { basename } from 'node:path'

@@ -1,5 +1,4 @@
 /** `gpuwarden status`: one look at memory and use. */
-
 import type { Config } from '../agent/config.ts'
 import { oneLook } from '../agent/one-look.ts'
 import { EXIT } from '../core/failure.ts'

@@ -6,7 +6,7 @@ import { EXIT, Failure } from '../core/failure.ts'
 import type { Feed } from '../tui/feed.ts'
 import { LiveState, type LiveStateOptions } from '../tui/live-state.ts'
 import { preferencesPath, readPreferences } from '../tui/preferences.ts'
-import { colourDepth, speaksUtf8 } from '../tui/theme.ts'
+import { colorDepth, speaksUtf8 } from '../tui/theme.ts'
 import { TopScreen } from '../tui/top-screen.ts'
 import { readTopOptions, type TopOptions } from './top-options.ts'
 
@@ -50,7 +50,7 @@ export async function top(config: Config, options: Record<string, unknown>): Pro
     preferences,
     preferencesPath: path,
     theme: given.theme ?? preferences.theme ?? 'dark',
-    depth: colourDepth(process.env),
+    depth: colorDepth(process.env),
     ascii: given.ascii || !speaksUtf8(process.env),
     folder: process.cwd(),
   })

@@ -55,7 +55,7 @@ describe('the shapes of findings and alerts', () => {
   it('do not take a field that nobody described, nor one that is missing', () => {
     const { message, ...silent } = finding
     expect(message).not.toBe('')
-    const wrong = [{ ...finding, colour: 'red' }, silent, { ...finding, subject: { ...finding.subject, rack: 7 } }]
+    const wrong = [{ ...finding, color: 'red' }, silent, { ...finding, subject: { ...finding.subject, rack: 7 } }]
     for (const one of wrong) {
       expect(accepts(findingSchema, one)).toBe(false)
       expect(accepts(alertViewSchema, { ...alert, finding: one })).toBe(false)

@@ -1,5 +1,4 @@
 /** Memory, utilization, temperature or power of one GPU changed more than ever before. */
-
 import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration } from '../core/format.ts'
 import { RecordRatio, type RecordRatioOptions, type RecordRatioState } from '../core/memory/record-ratio.ts'

@@ -93,7 +93,7 @@ const DELIVERIES: Readonly<Record<string, () => DetectorInput[]>> = {
     }
     return late
   },
-  'neighbours swapped': () => {
+  'neighbors swapped': () => {
     const inputs = constantSeries()
     for (let index = 3; index + 1 < inputs.length; index += 2) {
       const [first, second] = [inputs[index], inputs[index + 1]]

@@ -1,5 +1,4 @@
 /** The disk of the log folder is nearly full: soon nothing can be stored. */
-
 import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatPercent } from '../core/format.ts'
 import type { Finding, HostSample, Severity } from '../core/model.ts'

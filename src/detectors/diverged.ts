@@ -1,5 +1,4 @@
 /** Training has diverged: one finding from the first bad step until the loss is back near its old level, or the run ends. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import { LOSS_CHART } from './charts.ts'

@@ -1,5 +1,4 @@
 /** Memory errors: any new uncorrected one, or very many corrected ones. Errors from before the agent started are not new. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatCount } from '../core/format.ts'
 import type { GpuSample, Reading, Severity } from '../core/model.ts'

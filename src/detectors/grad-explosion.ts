@@ -1,5 +1,4 @@
 /** Exploding gradients: far above their usual norm (on a log scale), or above a level that is too much for most models. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import { evidenceLevel } from './charts.ts'

@@ -1,5 +1,4 @@
 /** Memory that is held and not used: 1 GiB or more, and no work at all for half an hour. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Finding, GpuSample, ProcessView, Reading } from '../core/model.ts'

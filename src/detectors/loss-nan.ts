@@ -1,5 +1,4 @@
 /** Loss or gradient norm is not finite: reported at that very step. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import type { Severity, TrainingStep } from '../core/model.ts'

@@ -1,5 +1,4 @@
 /** The loss has stopped falling: medians of long windows, compared with their noise. Information only. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import { LOSS_CHART } from './charts.ts'

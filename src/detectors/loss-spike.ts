@@ -1,5 +1,4 @@
 /** The loss rises out of its usual range: a spike, or the start of a divergence. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'

@@ -1,5 +1,4 @@
 /** The board's power brake: something outside the card (power supply, rack) told it to halve its clocks. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { CLOCK_REASON } from '../core/gpu-words.ts'
 import { CLOCK_CHART } from './charts.ts'

@@ -1,5 +1,4 @@
 /** The GPU waits for data: the share of each step spent on it, where the run reports it. Information only. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
 import type { TrainingStep } from '../core/model.ts'

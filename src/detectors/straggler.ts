@@ -1,5 +1,4 @@
 /** A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared, where reported. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'

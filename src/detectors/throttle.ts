@@ -1,5 +1,4 @@
 /** Clocks held down by heat or by the card's own protection; a software power cap is normal under load and only information. */
-
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatMegahertz } from '../core/format.ts'
 import { CLOCK_REASON } from '../core/gpu-words.ts'

@@ -1,5 +1,4 @@
 /** Memory held by a process that is gone, or that hangs in the kernel and cannot be killed. */
-
 import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Finding, GpuSample, ProcessView } from '../core/model.ts'

@@ -1,5 +1,4 @@
 /** MLflow's REST API: system metrics of the GPUs and the host under the names that MLflow itself uses. */
-
 import { outcomeOf, splitCredentials } from './http-post.ts'
 import type { Outcome } from './outbox.ts'
 

@@ -1,5 +1,4 @@
 /** What the agent and its sampler processes say to each other. Plain JSON over the child's channel. */
-
 import type { GpuInfo, Provenance, Sample } from '../core/model.ts'
 import type { SourceOptions } from '../core/source-contract.ts'
 

@@ -150,7 +150,7 @@ describe('the process of a sampler', () => {
     })
   }
 
-  it('does without the optimising compilers unless it has much to do', async () => {
+  it('does without the optimizing compilers unless it has much to do', async () => {
     expect(await flagsAt(1000, {})).toContain('--no-opt')
     expect(await flagsAt(100, {})).not.toContain('--no-opt')
     expect(await flagsAt(1000, { replayPath: '/logs' })).not.toContain('--no-opt')

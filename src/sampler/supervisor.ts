@@ -1,5 +1,4 @@
 /** Keeps sources alive. All share one sampler process; one that hangs or crashes gets its own, restarted with growing pauses. */
-
 import { revivedStep } from '../core/known/revive.ts'
 import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
 import type { SourceOptions } from '../core/source-contract.ts'

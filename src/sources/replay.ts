@@ -1,5 +1,4 @@
 /** Plays a recording as if it happened now, with the times that were recorded. */
-
 import type { GpuInfo, Sample } from '../core/model.ts'
 import { describeSkipped, openRecording, type Recording, type RecordingItem } from '../core/recording/recording.ts'
 import type { Source, SourceEnv, SourceKind } from '../core/source-contract.ts'

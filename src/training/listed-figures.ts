@@ -1,5 +1,4 @@
 /** What a list of runs shows of each run's training, and its remaining time. */
-
 import { numberOf } from '../core/json-text.ts'
 import type { Reading } from '../core/model.ts'
 import type { Progress, TrainingFigures } from './progress.ts'

@@ -1,5 +1,4 @@
 /** How far a run has come: what was received from each rank, the figures so far, and its curve. */
-
 import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { MOST_CUSTOM } from './curve.ts'

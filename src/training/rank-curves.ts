@@ -1,5 +1,4 @@
 /** The curves of a run's ranks: the lowest in full, its neighbors coarser, the others coarser still. */
-
 import { numberOf } from '../core/json-text.ts'
 import type { TrainingStep } from '../core/model.ts'
 import { CURVE_FIELDS, CUSTOM, Curve, MOST_PHASES, PHASE } from './curve.ts'

@@ -1,5 +1,4 @@
 /** The known runs: the one silent longest is forgotten first, ended ones before others. */
-
 import { toJson } from '../core/json-text.ts'
 import { type ListedFigures, listedFigures, restoredFigures } from './listed-figures.ts'
 import { Progress } from './progress.ts'

@@ -1,5 +1,4 @@
 /** Follows a command from outside: which GPUs its processes use, what those GPUs do, what is found. Polls the agent. */
-
 import type { AgentClient } from '../core/agent-client.ts'
 import type { Finding, GpuInfo, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { ProcessTree } from './process-tree.ts'

@@ -90,12 +90,12 @@ describe('difference', () => {
 })
 
 describe('theme', () => {
-  it('has no colour without colours', () => {
+  it('has no color without colors', () => {
     const mono = createTheme('dark', 'none', false)
     for (let style = 0; style < 128; style++) expect(mono.sgr(style)).not.toMatch(/[;[](3\d|4\d|38|48|9\d)[;m]/)
   })
 
-  it('tells normal, warning and critical apart without colour too', () => {
+  it('tells normal, warning and critical apart without color too', () => {
     const mono = createTheme('mono', 'many', false)
     expect(new Set([TONE.text, TONE.warning, TONE.critical].map((tone) => mono.sgr(tone))).size).toBe(3)
   })

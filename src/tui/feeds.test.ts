@@ -6,7 +6,7 @@ import { ReplayPlayer } from './replay-player.ts'
 import type { ReplayData } from './screen-data.ts'
 import { EventReader } from './sse.ts'
 import { terminalSize } from './terminal.ts'
-import { colourDepth, speaksUtf8 } from './theme.ts'
+import { colorDepth, speaksUtf8 } from './theme.ts'
 
 const TRACE = fileURLToPath(new URL('../../fixtures/traces/healthy', import.meta.url))
 
@@ -99,11 +99,11 @@ describe('the terminal', () => {
     expect(terminalSize({}, { COLUMNS: 'x', LINES: '-3' })).toEqual({ columns: 80, rows: 24 })
   })
 
-  it('has the colours and characters that it says', () => {
-    expect(colourDepth({ TERM: 'xterm-256color', NO_COLOR: '1' })).toBe('none')
-    expect(colourDepth({ TERM: 'xterm-256color' })).toBe('many')
-    expect(colourDepth({ TERM: 'xterm' })).toBe('few')
-    expect(colourDepth({ TERM: 'dumb' })).toBe('none')
+  it('has the colors and characters that it says', () => {
+    expect(colorDepth({ TERM: 'xterm-256color', NO_COLOR: '1' })).toBe('none')
+    expect(colorDepth({ TERM: 'xterm-256color' })).toBe('many')
+    expect(colorDepth({ TERM: 'xterm' })).toBe('few')
+    expect(colorDepth({ TERM: 'dumb' })).toBe('none')
     expect(speaksUtf8({ LANG: 'de_DE.UTF-8' })).toBe(true)
     expect(speaksUtf8({ LANG: 'C' })).toBe(false)
     expect(speaksUtf8({})).toBe(true)

@@ -33,7 +33,7 @@ ${parts.join('\n')}
 }
 
 function run(text: string, style: number, x: number, y: number, cells: number, theme: Theme): string[] {
-  const { front, back } = theme.colour(style)
+  const { front, back } = theme.color(style)
   const width = (cells * CELL_WIDTH).toFixed(1)
   const parts = back === null ? [] : [`<rect x="${x.toFixed(1)}" y="${y}" width="${width}" height="${CELL_HEIGHT}" fill="${back}"/>`]
   if (text.trim() === '') return parts

@@ -1,5 +1,4 @@
 /** One GPU as a card: figures at the left, its recent past at the right. */
-
 import {
   formatAge,
   formatClock,

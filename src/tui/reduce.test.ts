@@ -149,7 +149,7 @@ describe('processes of this machine', () => {
   const uptime = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0])
   const own = Date.now() - uptime * 1000 + (Number(readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ')[19]) * 1000) / 100
 
-  it('are recognised by their start', () => {
+  it('are recognized by their start', () => {
     expect(identify(processView(process.pid, 'GPU-0', { startedAt: own }))).toMatchObject({ ok: true })
     expect(identify(processView(process.pid, 'GPU-0', { startedAt: own - 60_000 }))).toMatchObject({ ok: false })
     expect(identify(processView(process.pid, 'GPU-0', null))).toMatchObject({ ok: false })

@@ -1,5 +1,4 @@
 /** Screens to draw in tests: from recordings, and made up where no recording has the case. */
-
 import { Hub } from '../agent/hub.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
 import { State } from '../agent/state.ts'

@@ -9,10 +9,10 @@ export interface Theme {
   /** Braille, blocks and lines, or ASCII alone. */
   readonly ascii: boolean
   sgr(style: Style): string
-  colour(style: Style): { readonly front: string; readonly back: string | null; readonly bold: boolean }
+  color(style: Style): { readonly front: string; readonly back: string | null; readonly bold: boolean }
 }
 
-export type ColourDepth = 'none' | 'few' | 'many'
+export type ColorDepth = 'none' | 'few' | 'many'
 
 interface Paint {
   /** Index of the 256 colors; null: the terminal's own. */
@@ -69,12 +69,12 @@ function monoSgr(style: Style): string {
   return `\u001b[${codes}m`
 }
 
-export function createTheme(name: ThemeName, depth: ColourDepth, ascii: boolean): Theme {
+export function createTheme(name: ThemeName, depth: ColorDepth, ascii: boolean): Theme {
   const isMono = name === 'mono' || depth === 'none'
   const base = name === 'light' ? LIGHT : DARK
   const back = SELECTED_BACK[name === 'light' ? 'light' : 'dark']
   const known = new Map<Style, string>()
-  const colourSgr = (style: Style): string => {
+  const colorSgr = (style: Style): string => {
     const { many, few } = base[style & TONE_MASK] ?? paint(null, '39', '')
     let codes = '0'
     if (style & BOLD) codes += ';1'
@@ -89,12 +89,12 @@ export function createTheme(name: ThemeName, depth: ColourDepth, ascii: boolean)
     sgr(style) {
       let codes = known.get(style)
       if (codes === undefined) {
-        codes = isMono ? monoSgr(style) : colourSgr(style)
+        codes = isMono ? monoSgr(style) : colorSgr(style)
         known.set(style, codes)
       }
       return codes
     },
-    colour: (style) => ({
+    color: (style) => ({
       front: isMono ? (name === 'light' ? '#24292f' : '#d0d4da') : (base[style & TONE_MASK]?.hex ?? '#d0d4da'),
       back: style & SELECTED ? back.hex : null,
       bold: (style & BOLD) !== 0,
@@ -103,7 +103,7 @@ export function createTheme(name: ThemeName, depth: ColourDepth, ascii: boolean)
 }
 
 /** NO_COLOR (no-color.org) wins over everything; then what TERM promises. */
-export function colourDepth(env: NodeJS.ProcessEnv): ColourDepth {
+export function colorDepth(env: NodeJS.ProcessEnv): ColorDepth {
   if (env.NO_COLOR) return 'none'
   const term = env.TERM ?? ''
   if (term === 'dumb' || term === 'vt100' || term === 'vt220') return 'none'

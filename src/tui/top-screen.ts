@@ -9,7 +9,7 @@ import { reduce } from './reduce.ts'
 import { type Frame, render } from './render.ts'
 import { FIRST_VIEW, type ScreenData, type View } from './screen-data.ts'
 import { Terminal } from './terminal.ts'
-import { type ColourDepth, createTheme, THEME_NAMES, type Theme, type ThemeName } from './theme.ts'
+import { type ColorDepth, createTheme, THEME_NAMES, type Theme, type ThemeName } from './theme.ts'
 
 export interface TopScreenOptions {
   readonly state: LiveState
@@ -18,7 +18,7 @@ export interface TopScreenOptions {
   readonly preferences: Preferences
   readonly preferencesPath: string
   readonly theme: ThemeName
-  readonly depth: ColourDepth
+  readonly depth: ColorDepth
   readonly ascii: boolean
   readonly folder: string
 }

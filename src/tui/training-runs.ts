@@ -1,5 +1,4 @@
 /** The course of training runs while this screen looks: the loss over time, and how long it will take. */
-
 import { namesGpu } from '../core/known/about-gpu.ts'
 import { compareRuns, isRunning, type KnownRun, type KnownRuns, runName } from '../core/known/runs.ts'
 import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'

@@ -55,7 +55,7 @@ export class Pane {
     return tmux('capture-pane', '-p', '-t', this.name)
   }
 
-  coloured(): string {
+  colored(): string {
     return tmux('capture-pane', '-e', '-p', '-t', this.name)
   }
 
@@ -74,9 +74,9 @@ export class Pane {
     })
   }
 
-  /** The line that is marked as selected, without its colours; '' when none is. */
+  /** The line that is marked as selected, without its colors; '' when none is. */
   selected(): string {
-    const line = this.coloured()
+    const line = this.colored()
       .split('\n')
       .find((one) => one.includes(SELECTED))
     // biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what is taken out

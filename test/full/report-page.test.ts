@@ -113,7 +113,7 @@ describe.skipIf(!existsSync(CHROMIUM))(`the report in a browser (needs ${CHROMIU
     await page.close()
   })
 
-  it('hides a line, changes its colours, and opens in the dark', async () => {
+  it('hides a line, changes its colors, and opens in the dark', async () => {
     const { page, problems } = await opened(pathToFileURL(file).href)
     const box = page.locator(`${CHART} input[type=checkbox]`).first()
     const lines = async () => {

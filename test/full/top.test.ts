@@ -87,11 +87,11 @@ describe.skipIf(!hasTmux)('in a terminal (needs tmux)', () => {
     await pane.quit()
   })
 
-  it('uses no colour with NO_COLOR and nothing but ASCII with --ascii', async () => {
+  it('uses no color with NO_COLOR and nothing but ASCII with --ascii', async () => {
     const pane = new Pane()
     pane.top(`${DEMO} --ascii`, { NO_COLOR: '1' })
     await pane.shows('python train.py')
-    expect(pane.coloured()).not.toMatch(new RegExp(`${ESCAPE}\\[[0-9;]*(3[0-8]|4[0-8]|9[0-7])[;m]`))
+    expect(pane.colored()).not.toMatch(new RegExp(`${ESCAPE}\\[[0-9;]*(3[0-8]|4[0-8]|9[0-7])[;m]`))
     // biome-ignore lint/suspicious/noControlCharactersInRegex: whatever is not ASCII is what is looked for
     expect(pane.screen()).not.toMatch(/[^\u0000-\u007f]/)
     await pane.quit()

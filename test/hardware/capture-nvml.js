@@ -1,7 +1,7 @@
 // Records what the real driver answers to every call that the NVIDIA source makes: fixtures/nvml/*.json are made with it.
 // node test/hardware/capture-nvml.js FILE [TICKS]; needs an NVIDIA GPU and a build. Serial numbers and UUIDs are masked.
 import { writeFileSync } from 'node:fs'
-import { initialise, openLibrary } from '../../dist/sources/nvidia/library.js'
+import { initialize, openLibrary } from '../../dist/sources/nvidia/library.js'
 import { NvidiaSource } from '../../dist/sources/nvidia/source.js'
 
 const [file = 'nvml.json', ticks = '3'] = process.argv.slice(2)
@@ -42,7 +42,7 @@ const functions = Object.fromEntries(
   ]),
 )
 const nvml = { path: real.path, functions }
-initialise(nvml, '/')
+initialize(nvml, '/')
 const source = new NvidiaSource(env, nvml, 1, [])
 const samples = []
 for (let tick = 0; tick < Number(ticks); tick++) {

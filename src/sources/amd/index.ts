@@ -1,5 +1,4 @@
 /** AMD cards through the files of the amdgpu driver; no ROCm needed. */
-
 import type { GpuEvent, GpuInfo, Sample } from '../../core/model.ts'
 import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/source-contract.ts'
 import { Card, type CardReading } from './card.ts'

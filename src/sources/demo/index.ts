@@ -1,5 +1,4 @@
 /** Simulated GPUs with believable work and problems on demand. The same seed and times give the same samples. */
-
 import type { GpuEvent, GpuInfo, Sample } from '../../core/model.ts'
 import type { Source, SourceKind, SourceTick } from '../../core/source-contract.ts'
 import { simulatedGpu } from './cards.ts'

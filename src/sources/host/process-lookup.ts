@@ -81,7 +81,7 @@ export class ProcessLookup {
     for (const pid of this.#pids) {
       const folder = `${this.#proc}/${pid}`
       const stat = parseProcessStat(this.#fileOf(pid, folder).read() ?? '')
-      const known = stat === null ? null : this.#recognise(pid, stat, folder, tick.monotonicMs)
+      const known = stat === null ? null : this.#recognize(pid, stat, folder, tick.monotonicMs)
       if (stat === null || known === null) this.#known.delete(pid)
       else if (!this.#foreign || known.hasGpu) processes.push(this.#info(pid, stat, known))
     }
@@ -98,7 +98,7 @@ export class ProcessLookup {
     return file
   }
 
-  #recognise(pid: number, stat: ProcessStat, folder: string, nowMs: number): Known {
+  #recognize(pid: number, stat: ProcessStat, folder: string, nowMs: number): Known {
     let known = this.#known.get(pid)
     if (known === undefined || known.startTicks !== stat.startTicks) {
       known = {

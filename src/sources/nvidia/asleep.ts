@@ -1,5 +1,4 @@
 /** While every card sleeps the driver is not touched: initializing NVML would wake a laptop's GPU and keep it awake. */
-
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import type { Source, SourceTick } from '../../core/source-contract.ts'
 import { unknownGpu } from './info.ts'

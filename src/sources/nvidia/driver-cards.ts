@@ -1,7 +1,7 @@
 /** Cards as the kernel's driver lists them in /proc: gives their identity even when NVML cannot, for a lost one. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { normaliseBusId } from './layouts.ts'
+import { normalizeBusId } from './layouts.ts'
 
 export interface DriverCard {
   /** `00000000:8D:00.0` */
@@ -23,7 +23,7 @@ export function listDriverCards(root: string): DriverCard[] {
 
 /** null: no card, or one that the administrator keeps from the driver. */
 export function cardOf(address: string, information: string): DriverCard | null {
-  const busId = normaliseBusId(address)
+  const busId = normalizeBusId(address)
   if (busId === null || /^GPU Excluded:\s*Yes/m.test(information)) return null
   // Question marks stand for what is not known.
   const uuid = /^GPU UUID:\s*(GPU-[0-9a-f-]+)\s*$/im.exec(information)?.[1] ?? null

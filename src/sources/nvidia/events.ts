@@ -1,5 +1,4 @@
 /** What happened, from the driver's event queue and from the kernel's log, each thing once. */
-
 import type { GpuEvent, Sample } from '../../core/model.ts'
 import type { SourceEnv, SourceTick } from '../../core/source-contract.ts'
 import { CODE, codeInWords } from './codes.ts'

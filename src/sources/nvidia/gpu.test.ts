@@ -113,7 +113,7 @@ describe('a sleeping card', () => {
   })
   const statusPath = 'sys/bus/pci/devices/0000:10:00.0/power/runtime_status'
 
-  it('is not woken: NVML is initialised only when a card is awake', async () => {
+  it('is not woken: NVML is initialized only when a card is awake', async () => {
     const { ticker, source, script, write } = await begin({ files: files('suspended', 'suspended'), script: { init: 18 } })
     expect(source.devices().map((device) => device.pciBusId)).toEqual(['00000000:10:00.0', '00000000:11:00.0'])
     expect(source.devices().map((device) => device.name)).toEqual([null, null])

@@ -1,5 +1,4 @@
 /** One GPU, tick after tick: read, asleep, or gone and probed now and then. */
-
 import type { GpuEvent, GpuInfo, GpuState, Sample } from '../../core/model.ts'
 import { NO_READINGS } from '../../core/record.ts'
 import type { SourceTick } from '../../core/source-contract.ts'

@@ -1,7 +1,7 @@
 import type { Source, SourceEnv, SourceKind } from '../../core/source-contract.ts'
 import { AsleepSource } from './asleep.ts'
 import { CODE, initFault } from './codes.ts'
-import { initialise, type Nvml, openLibrary } from './library.ts'
+import { initialize, type Nvml, openLibrary } from './library.ts'
 import { listCards, type PciCard } from './pci-cards.ts'
 import { NvidiaSource } from './source.ts'
 
@@ -32,7 +32,7 @@ function openSource(env: SourceEnv, nvml: Nvml, cards: readonly PciCard[]): Sour
 }
 
 function startSource(env: SourceEnv, nvml: Nvml, cards: readonly PciCard[]): Source | null {
-  if (!initialise(nvml, env.root)) return null
+  if (!initialize(nvml, env.root)) return null
   const count = Buffer.alloc(4)
   const code = nvml.functions.nvmlDeviceGetCount_v2?.(count) ?? CODE.functionNotFound
   const gpus = count.readUInt32LE(0)

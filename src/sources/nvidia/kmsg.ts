@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import type { SourceEnv } from '../../core/source-contract.ts'
-import { normaliseBusId } from './layouts.ts'
+import { normalizeBusId } from './layouts.ts'
 import type { Nvml } from './library.ts'
 
 export interface KernelXid {
@@ -36,7 +36,7 @@ export function parseXidLine(line: string): KernelXid | null {
   const match = LINE.exec(line)
   if (!match) return null
   const [, address = '', code = '', detail = ''] = match
-  return { pciBusId: normaliseBusId(address), code: Number(code), detail: detail.trim().slice(0, MAX_DETAIL) }
+  return { pciBusId: normalizeBusId(address), code: Number(code), detail: detail.trim().slice(0, MAX_DETAIL) }
 }
 
 /** null: a line about something else. */

@@ -11,7 +11,7 @@ import {
   FABRIC_V2_VERSION,
   gpmValue,
   MEMORY_V2_VERSION,
-  normaliseBusId,
+  normalizeBusId,
   readUint64,
 } from './layouts.ts'
 
@@ -89,10 +89,10 @@ describe('field values', () => {
 
 describe('addresses', () => {
   it('come in one spelling', () => {
-    expect(normaliseBusId('0000:8d:00.0')).toBe('00000000:8D:00.0')
-    expect(normaliseBusId('0000:3b:00')).toBe('00000000:3B:00.0')
-    expect(normaliseBusId('00000000:8D:00.0')).toBe('00000000:8D:00.0')
-    expect(normaliseBusId('pci0000:00')).toBe(null)
+    expect(normalizeBusId('0000:8d:00.0')).toBe('00000000:8D:00.0')
+    expect(normalizeBusId('0000:3b:00')).toBe('00000000:3B:00.0')
+    expect(normalizeBusId('00000000:8D:00.0')).toBe('00000000:8D:00.0')
+    expect(normalizeBusId('pci0000:00')).toBe(null)
   })
 
   it('fall back to the legacy text', () => {

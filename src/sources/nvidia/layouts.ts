@@ -65,11 +65,11 @@ export const PCI_INFO_BYTES = 68
 
 /** `00000000:8D:00.0`, from the busId text, else from the legacy one. */
 export function decodePciBusId(bytes: Buffer): string | null {
-  return normaliseBusId(readText(bytes, 36, 32) ?? '') ?? normaliseBusId(readText(bytes, 0, 16) ?? '')
+  return normalizeBusId(readText(bytes, 36, 32) ?? '') ?? normalizeBusId(readText(bytes, 0, 16) ?? '')
 }
 
 /** Any way of writing a PCI address (`0000:8d:00.0`, `0000:8D:00`) in NVML's way; null when it is none. */
-export function normaliseBusId(text: string): string | null {
+export function normalizeBusId(text: string): string | null {
   const match = /^([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-9a-f]))?$/i.exec(text)
   if (!match) return null
   const [, domain = '', bus = '', device = '', part = '0'] = match

@@ -120,7 +120,7 @@ function load(koffi: typeof Koffi, path: string): Nvml {
 }
 
 /** false: the driver is not loaded and has left no trace, so there is nothing to watch. */
-export function initialise(nvml: Nvml, root: string): boolean {
+export function initialize(nvml: Nvml, root: string): boolean {
   const code = nvml.functions.nvmlInit_v2?.() ?? CODE.functionNotFound
   if (code === CODE.ok) return true
   if (code === CODE.driverNotLoaded && !hasDriver(root)) return false

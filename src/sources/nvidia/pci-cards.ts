@@ -1,7 +1,7 @@
 /** NVIDIA's display cards as the PCI bus shows them, and whether they sleep: looked up without touching the driver. */
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { normaliseBusId } from './layouts.ts'
+import { normalizeBusId } from './layouts.ts'
 
 const NVIDIA_VENDOR = '0x10de'
 const DISPLAY_CLASS = '0x03'
@@ -20,7 +20,7 @@ export function listCards(root: string): PciCard[] {
   const cards: PciCard[] = []
   for (const address of readdirSync(folder).sort()) {
     const path = join(folder, address)
-    const busId = normaliseBusId(address)
+    const busId = normalizeBusId(address)
     if (busId === null || line(path, 'vendor') !== NVIDIA_VENDOR || !line(path, 'class')?.startsWith(DISPLAY_CLASS)) continue
     cards.push(new SysfsCard(busId, path))
   }

@@ -1,5 +1,4 @@
 /** The source over an initialized NVML: its rows, its events, its list of devices. */
-
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import type { Source, SourceEnv, SourceTick } from '../../core/source-contract.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'

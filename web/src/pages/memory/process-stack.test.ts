@@ -32,7 +32,7 @@ describe('processStack', () => {
     expect(layers[1]?.values).toEqual([0, 3, 0, 0])
   })
 
-  it('adds up those for which there is no colour left', () => {
+  it('adds up those for which there is no color left', () => {
     const many = Array.from({ length: 12 }, (_, index) => process(index, [index + 1, null, 1, 1]))
     const { layers, rows } = processStack(answer(many), device)
     expect(layers).toHaveLength(8)

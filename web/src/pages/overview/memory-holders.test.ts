@@ -39,7 +39,7 @@ describe('holdingOf', () => {
     expect(holdingOf(sampleOf({ memoryTotalBytes: null }, []), [])).toBeNull()
   })
 
-  it('keeps the colour of a process when another grows beyond it', () => {
+  it('keeps the color of a process when another grows beyond it', () => {
     const small = [processOf(1, 10), processOf(2, 20)]
     const large = [processOf(2, 20), processOf(1, 25)]
     const fills = (list: readonly ProcessView[]) =>

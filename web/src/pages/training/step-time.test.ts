@@ -22,7 +22,7 @@ describe('phaseLayers', () => {
     expect(phaseLayers(curveOfSteps([stepWith({ at: 1, stepSeconds: 1 })]))).toBeNull()
   })
 
-  it('sums up phases for which there is no colour', () => {
+  it('sums up phases for which there is no color', () => {
     const phaseSeconds = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`p${index}`, 1]))
     const layers = phaseLayers(curveOfSteps([stepWith({ at: 1, phaseSeconds })]))
     expect(layers).toHaveLength(8)
