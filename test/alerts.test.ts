@@ -225,7 +225,7 @@ describe('gpuwarden alerts', () => {
     expect((await alerts('unack', 'gpu_lost')).stdout).toMatch(/^No longer acknowledged: /)
     expect((await lostAlert(agent))?.mutedBy).toBe(null)
     const again = await alerts('unack', 'gpu_lost')
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('that somebody acknowledged')])
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('no open, acknowledged alert')])
     expect((await alerts('ack', 'nothing')).stderr).toContain('no open alert starts with "nothing"')
     const silenced = JSON.parse((await alerts('silence', 'gpu=1', 'severity=critical', '--comment', 'swap', '--json')).stdout)
     expect(silenced).toMatchObject({ comment: 'swap', matchers: [{ name: 'gpu', operator: '=', value: '1' }, { name: 'severity' }] })

@@ -299,7 +299,7 @@ describe('the report of a run that ran out of memory, on an H200', () => {
     expect(ofRun.stdout).toContain(`gpuwarden · train.py: ran out of GPU memory
   cause     fragmentation: 6.5 GiB lay unused in the allocator's cache, but in pieces too small for 32.0 MiB: try expandable_segments:True in PYTORCH_ALLOC_CONF
   where     /home/user/train.py:33 in leak, asked for 32 MiB
-  memory    132.6 GiB tensors, 6.5 GiB unusable pieces, 29 MiB free
+  memory    132.6 GiB tensors, 6.5 GiB fragmented, 29 MiB free
   duration  56 s
 `)
     expect(ofRun.stdout).toMatch(/energy {4}1\.\d+ Wh/)
