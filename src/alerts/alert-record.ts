@@ -40,6 +40,8 @@ export function isSimulated({ subject, provenance }: Finding, gpus: readonly Gpu
   if (gpu) return gpu.info.provenance !== 'live'
   // Reported again after a restart, before any GPU is known.
   if (provenance !== 'live') return true
+  // A real run beside simulated GPUs is real.
+  if (subject.run !== null) return false
   return gpus.length > 0 && gpus.every((view) => view.info.provenance !== 'live')
 }
 
