@@ -100,6 +100,21 @@ describe('a refused message', () => {
     expect(problemOf(world, 'mail')).toBe(refusal.reason)
   })
 
+  it('arrives within a minute of a repair during which the server was down', async () => {
+    const mail = new PretendChannel('mail')
+    const world = worldOf(mail, new PretendChannel('pager'))
+    mail.answer = () => refusal
+    world.say('nan', { severity: 'critical' })
+    await world.pass(20 * MINUTE, SECOND)
+    mail.goDown()
+    await world.pass(2 * MINUTE, SECOND)
+    expect(world.alerts.health().state).toBe('degraded')
+    mail.goUp()
+    await world.pass(MINUTE, SECOND)
+    expect(mail.said()).toEqual(['nan firing'])
+    expect(world.log.lines.filter(({ level }) => level === 'error').length).toBe(1)
+  })
+
   it('is kept over a restart, and tried again at once after it', async () => {
     const dir = await temporaryDir()
     const mail = new PretendChannel('mail')

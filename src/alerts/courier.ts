@@ -49,11 +49,11 @@ export class Courier {
   /** In a row. */
   #refusals = 0
   #tryRefusedMs = 0
-  /** Why the last message was given up; null after a success. */
-  #givenUp: string | null = null
+  #refusal: string | null
 
   constructor(options: CourierOptions) {
     this.#options = options
+    this.#refusal = options.queue.refused.at(-1)?.lastReason ?? null
     this.#bucket = new TokenBucket(options.burst, options.perHour / 3_600_000)
     this.#heldBack = Math.floor(options.burst / 4)
   }
@@ -67,9 +67,9 @@ export class Courier {
     return this.#lastFault
   }
 
-  /** What the other side said when it refused a message; null: it refuses none. */
+  /** Why messages were refused or given up, since the last success without any left; null: none were. */
   get refusal(): string | null {
-    return this.#options.queue.refused.at(-1)?.lastReason ?? this.#givenUp
+    return this.#refusal
   }
 
   /** Sends what is due; resolves when nothing more is. */
@@ -144,17 +144,20 @@ export class Courier {
     if (this.#lastFault !== null)
       log.info({ ...this.#fields(spooled), attempts: spooled.attempts + 1 }, `alerts are sent by ${channel.name} again`)
     this.#lastFault = null
-    this.#givenUp = null
     // It takes messages again: the others that it refused are due.
     this.#refusals = 0
     this.#tryRefusedMs = 0
-    if (this.refusal === null) onProblem(null, 'info')
+    if (queue.refused.length > 0) return
+    this.#refusal = null
+    onProblem(null, 'info')
   }
 
   #retryLater(spooled: SpooledMessage, reason: string): void {
     const { queue, nowMs, log, channel } = this.#options
     this.#counts.retried++
-    queue.retryLater(nowMs() + this.#pauseMs(spooled.attempts, LONGEST_PAUSE_MS), reason)
+    // A server that refused may be gone for a moment while it is repaired.
+    const mostMs = this.#refusal === null ? LONGEST_PAUSE_MS : LONGEST_REFUSED_PAUSE_MS
+    queue.retryLater(nowMs() + this.#pauseMs(spooled.attempts, mostMs), reason)
     // Once per outage: health() shows the state.
     if (this.#lastFault === null)
       log.warn(
@@ -166,10 +169,11 @@ export class Courier {
 
   #refuse(spooled: SpooledMessage, reason: string): void {
     const { queue, nowMs, log, channel, onProblem } = this.#options
-    const isNews = this.refusal === null
+    const isNews = this.#refusal === null
     this.#counts.refused++
     this.#lastFault = reason
     this.#tryRefusedMs = nowMs() + this.#pauseMs(this.#refusals++, LONGEST_REFUSED_PAUSE_MS)
+    this.#refusal = reason
     const victim = queue.setRefusedAside(reason, nowMs())
     const words = `${channel.name} refuses alerts: ${reason}`
     if (isNews)
@@ -187,7 +191,7 @@ export class Courier {
     log.error({ ...this.#fields(spooled), reason }, words)
     // Nobody is there anymore, such as a browser: that is no fault.
     if (typeof channel.idle?.() === 'string') return
-    this.#givenUp = reason
+    this.#refusal = reason
     onProblem(words, spooled.message.severity)
   }
 
@@ -197,9 +201,10 @@ export class Courier {
     queue.givenUp(nowMs())
     this.#counts.expired++
     this.#lastFault = reason
-    if (this.#refusals > 0) this.#givenUp = reason
-    const words = `an alert was given up after ${spooled.attempts} attempts by ${channel.name}: ${reason}`
-    log.error({ ...this.#fields(spooled), reason }, words)
+    log.error(
+      { ...this.#fields(spooled), reason },
+      `an alert was given up after ${spooled.attempts} attempts by ${channel.name}: ${reason}`,
+    )
   }
 
   #pauseMs(failures: number, mostMs: number): number {
