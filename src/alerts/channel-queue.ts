@@ -2,11 +2,11 @@
  * The queue of one channel. A trouble is in it once: what happens to it while it waits changes what is waiting, so that an hour
  * without a mail server ends in a few messages that say how things stand, and none that is out of date.
  */
-import type { Alert } from '../core/alert-contract.ts'
 import { SEVERITY_RANK } from './alert-record.ts'
 import type { Journal } from './journal.ts'
 import { isOpen, joined, lateOf, type Notice, type SpooledMessage, type Told } from './notice.ts'
 import { originalId, RefusedMessages } from './refused-messages.ts'
+import { ToldBook } from './told-book.ts'
 
 const MOST_WAITING = 200
 
@@ -15,7 +15,7 @@ export class ChannelQueue {
   readonly #journal: Journal
   /** By fingerprint, in order of arrival; `|late` marks an earlier, finished episode of a problem that is back. */
   readonly #waiting = new Map<string, Notice>()
-  readonly #told = new Map<string, Told>()
+  readonly #told: ToldBook
   readonly #refused: RefusedMessages
   #current: SpooledMessage | null
   #inFlight = false
@@ -25,9 +25,9 @@ export class ChannelQueue {
     this.name = name
     this.#journal = journal
     this.#refused = new RefusedMessages(journal, this.#key('refused'))
+    this.#told = new ToldBook(journal, this.#key('told'))
     for (const [key, value] of journal.entries(this.#key('waiting')))
       this.#waiting.set(key.slice(this.#key('waiting').length), value as Notice)
-    for (const [key, value] of journal.entries(this.#key('told'))) this.#told.set(key.slice(this.#key('told').length), value as Told)
     this.#current = (journal.get(this.#key('current')) as SpooledMessage | undefined) ?? null
     this.#overflow = (journal.get(this.#key('overflow')) as number | undefined) ?? 0
     // It may have been on its way when we were killed: nobody knows whether it arrived.
@@ -87,7 +87,7 @@ export class ChannelQueue {
   /** The problem is over: `alert` says so. What still waits is changed; what was sent gets a "resolved". */
   clear(notice: Notice): void {
     const { fingerprint } = notice.alert
-    const wasTold = this.#told.get(fingerprint)?.sent ?? false
+    const wasTold = this.#told.isSent(fingerprint)
     const before = this.#waiting.get(fingerprint)
     if (before && isOpen(before.alert)) {
       if (wasTold) this.#put(fingerprint, { ...notice, thread: before.thread, queuedMs: before.queuedMs })
@@ -103,7 +103,7 @@ export class ChannelQueue {
       this.#put(fingerprint, notice)
       this.#fold()
     } else if (wasTold) this.#put(fingerprint, notice)
-    else this.#forget(fingerprint)
+    else this.#told.forget(fingerprint)
   }
 
   /** Muted: nobody wants it for now. */
@@ -126,7 +126,7 @@ export class ChannelQueue {
     for (const key of taken) this.#remove(key)
     for (const key of leftOut) {
       const notice = this.#waiting.get(key)
-      if (notice && isOpen(notice.alert)) this.#tell(notice.alert, spooled.message.threadId, nowMs, this.#told.get(key)?.sent ?? false)
+      if (notice && isOpen(notice.alert)) this.#told.tell(notice.alert, spooled.message.threadId, nowMs, false)
       this.#remove(key)
     }
     this.#setOverflow(0)
@@ -175,7 +175,20 @@ export class ChannelQueue {
 
   /** Drops what nobody needs any more: the problem ended long ago, or is unknown after a restart. */
   forget(fingerprint: string): void {
-    if (!this.announces(fingerprint) && !this.#waiting.has(fingerprint)) this.#forget(fingerprint)
+    if (!this.announces(fingerprint) && !this.#waiting.has(fingerprint)) this.#told.forget(fingerprint)
+  }
+
+  /** Takes one entry of a journal that was found late; what happened since stays. */
+  join(entry: string, value: unknown): void {
+    const name = entry.slice(entry.indexOf('/') + 1)
+    if (entry.startsWith('told/')) {
+      if (!this.#told.get(name)) this.#told.put(name, value as Told)
+    } else if (entry.startsWith('waiting/')) {
+      if (!this.has(name.replace(/\|late$/, ''))) this.#put(name, value as Notice)
+    } else if (entry === 'current' || entry.startsWith('refused/')) {
+      const { attempts, ...spooled } = value as SpooledMessage
+      this.#refused.add({ ...spooled, attempts: Math.max(1, attempts) })
+    } else if (entry === 'overflow') this.#setOverflow(this.#overflow + (value as number))
   }
 
   #finish(nowMs: number, sent: boolean): void {
@@ -188,14 +201,13 @@ export class ChannelQueue {
 
   #close(spooled: SpooledMessage, nowMs: number, sent: boolean): void {
     const { alerts, threadId } = spooled.message
-    for (const alert of alerts) if (!isOpen(alert)) this.#forget(alert.fingerprint)
-    for (const alert of alerts)
-      if (isOpen(alert)) this.#tell(alert, threadId, nowMs, sent || (this.#told.get(alert.fingerprint)?.sent ?? false))
+    for (const alert of alerts) if (!isOpen(alert)) this.#told.forget(alert.fingerprint)
+    for (const alert of alerts) if (isOpen(alert)) this.#told.tell(alert, threadId, nowMs, sent)
     if (sent) return
     for (const { fingerprint } of alerts)
-      if (this.#waiting.get(fingerprint)?.alert.status === 'resolved' && !this.#told.get(fingerprint)?.sent) {
+      if (this.#waiting.get(fingerprint)?.alert.status === 'resolved' && !this.#told.isSent(fingerprint)) {
         this.#remove(fingerprint)
-        this.#forget(fingerprint)
+        this.#told.forget(fingerprint)
       }
   }
 
@@ -219,7 +231,7 @@ export class ChannelQueue {
       if (!isOpen(alert) || over?.alert.status !== 'resolved') return alert
       isChanged = true
       this.#remove(alert.fingerprint)
-      return this.#told.get(alert.fingerprint)?.sent ? over.alert : lateOf(alert, over.alert.resolvedAt)
+      return this.#told.isSent(alert.fingerprint) ? over.alert : lateOf(alert, over.alert.resolvedAt)
     })
     if (!isChanged) return null
     const revision = spooled.revision + 1
@@ -255,20 +267,9 @@ export class ChannelQueue {
     }
     const notice = victim === null ? undefined : this.#waiting.get(victim)
     if (victim === null || !notice) return
-    if (isOpen(notice.alert)) this.#tell(notice.alert, '', notice.queuedMs, this.#told.get(victim)?.sent ?? false)
+    if (isOpen(notice.alert)) this.#told.tell(notice.alert, '', notice.queuedMs, false)
     this.#remove(victim)
     this.#setOverflow(this.#overflow + 1)
-  }
-
-  #tell(alert: Alert, threadId: string, ms: number, sent: boolean): void {
-    const thread = this.#told.get(alert.fingerprint)?.thread || threadId
-    const told: Told = { sent, ms, severity: alert.finding.severity, thread, firedAt: alert.firedAt }
-    this.#told.set(alert.fingerprint, told)
-    this.#journal.set(this.#key('told') + alert.fingerprint, told)
-  }
-
-  #forget(fingerprint: string): void {
-    if (this.#told.delete(fingerprint)) this.#journal.delete(this.#key('told') + fingerprint)
   }
 
   #put(key: string, notice: Notice): void {

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { stat } from '../core/disk.ts'
+import { readFile } from '../core/disk.ts'
 import { DiskStuck, journalLane, logLane, STUCK_AT_END_MS, STUCK_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
 import { setAside } from './corrupt-file.ts'
@@ -27,6 +27,8 @@ export interface JournalOptions {
   /** How soon a failed disk is tried again. */
   readonly retryMs?: number
   readonly heartbeatMs?: number
+  /** Entries of a file that could not be read at the start. Without it such a file is set aside. */
+  readonly onFound?: (entries: ReadonlyMap<string, unknown>) => void
 }
 
 export class Journal {
@@ -227,26 +229,28 @@ export class Journal {
     try {
       folder.enterNow()
       const text = this.#read(folder.dir)
-      if (text !== null) this.#take(text)
+      if (text !== null) this.#table = new Map(this.#take(text))
     } catch (error) {
       this.#fault.begin(error as Error)
     }
   }
 
-  #take(text: string): void {
+  #take(text: string): ReadonlyMap<string, unknown> {
     const { id, entries, damage } = decodeJournal(text, (found) => {
       this.#unwritten = new UnwrittenLines(found)
       return this.#unwritten.read()
     })
     this.#id = id ?? this.#id
-    this.#table = entries
     this.#damage = damage
+    return entries
   }
 
   /** The folder could not be used at the start, so a file found there now was never read. */
   async #enterLate(folder: JournalFolder): Promise<void> {
     const reason = await folder.enter()
-    if (reason !== null && (await isFile(join(folder.dir, FILE)))) this.#damage = reason
+    const text = reason === null ? null : await textIn(join(folder.dir, FILE))
+    if (text !== null && !this.#options.onFound) this.#damage = reason
+    else if (text !== null) this.#options.onFound?.(this.#take(text))
     if (this.#damage !== null) await this.#setAside(folder.dir, this.#damage)
     this.#damage = null
   }
@@ -278,12 +282,9 @@ function patiently<T>(work: () => Promise<T>, limitMs: number): Promise<T> {
   return logLane.patiently(() => journalLane.patiently(work, limitMs), limitMs)
 }
 
-async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false
-      throw error
-    },
-  )
+async function textIn(path: string): Promise<string | null> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
 }

@@ -78,6 +78,11 @@ export class Outbox {
     })
   }
 
+  /** Takes one entry of a journal that was found late. */
+  join(key: string, value: unknown): void {
+    this.queues.get(channelOf(key))?.join(key.split('/').slice(2).join('/'), value)
+  }
+
   /** Whether a channel refuses messages. */
   get isRefused(): boolean {
     return [...this.#couriers.values()].some(({ refusal }) => refusal !== null)
