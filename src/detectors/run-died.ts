@@ -5,12 +5,7 @@ import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
 import { subjectOfRun } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface RunDiedOptions {
-  /** How long it stays open when the run is not started again. */
-  readonly activeMinutes: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 const RUN_CAP = 256
 const CLUE_CAP = 64
@@ -20,7 +15,7 @@ const AFTER_MS = 30_000
 /** Detectors whose findings about a run's GPUs explain a death. */
 const HARDWARE = new Set(['xid', 'gpu_lost', 'ecc', 'driver_stuck'])
 
-export const runDied: DetectorKind<RunDiedOptions> = {
+export const runDied: DetectorKind<Thresholds<'runDied'>> = {
   name: 'run_died',
   about: 'A training run died: out of memory, NaN, a signal, an error, or it vanished. A warning if somebody stopped it on purpose.',
   severities: ['warning', 'critical'],

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { IntruderOptions } from './intruder.ts'
 import type { MemoryPressureOptions } from './memory-pressure.ts'
-import type { StallOptions } from './stall.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 const names = z.array(z.string().min(1))
 const claim = z.string().regex(/^[^=\s]+=[^=\s]+$/, 'expected GPU=USER, such as 0=alice')
@@ -109,7 +108,7 @@ export function detectorOptions(values: DetectorSettings & LevelSettings): Reado
   const [fullRatio, clearRatio] = band(levelOf(values['alerts.rules.disk']), disk.fullRatio, disk.clearRatio)
   const stale = levelOf(values['alerts.rules.source_stale'])
   const [staleSeconds, clearSeconds] = band(stale, sourceStale.staleSeconds, sourceStale.clearSeconds)
-  const stall: Partial<StallOptions> = { stepTimes: values['stall.step_times'], graceSeconds: values['stall.grace'] }
+  const stall: Partial<Thresholds<'stall'>> = { stepTimes: values['stall.step_times'], graceSeconds: values['stall.grace'] }
   return {
     intruder,
     stall,

@@ -6,8 +6,8 @@ import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, observedTime } from './observed-time.ts'
-import { type ExcuseOptions, excuseOf } from './stall-excuse.ts'
-import { type GpuPaceOptions, gpuPace, largest, quietness } from './stall-gpu.ts'
+import { excuseOf } from './stall-excuse.ts'
+import { gpuPace, largest, quietness } from './stall-gpu.ts'
 import { gpuDraft, runDraft } from './stall-message.ts'
 import { isStepping, limitOf, moveOn, type Pace, pace, type RunFacts } from './stall-steps.ts'
 import {
@@ -22,12 +22,7 @@ import {
   type WatchedGpu,
 } from './stall-tenancy.ts'
 import { coresSince, noteCores, noteWork, work } from './stall-work.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface StallOptions extends GpuPaceOptions, ExcuseOptions {
-  readonly stepTimes: number
-  readonly graceSeconds: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 const RUN_CAP = 32
 const GPU_CAP = 256
@@ -35,7 +30,7 @@ const GPU_CAP = 256
 const FORGET_MS = 3_600_000
 /** A gap in the samples is not a silence of the run. */
 const HOLE_MS = 10_000
-export const stall: DetectorKind<StallOptions> = {
+export const stall: DetectorKind<Thresholds<'stall'>> = {
   name: 'stall',
   about: 'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work.',
   severities: ['info', 'warning'],
@@ -46,7 +41,7 @@ export const stall: DetectorKind<StallOptions> = {
 }
 
 class StallDetector implements Detector {
-  readonly #options: StallOptions
+  readonly #options: Thresholds<'stall'>
   readonly #book = new FindingBook('stall')
   readonly #runs = new BoundedMap<string, Pace>(RUN_CAP)
   /** A run is announced before its first step. */
@@ -58,7 +53,7 @@ class StallDetector implements Detector {
   /** Counts changes of the processes on the GPUs. */
   #pidsVersion = 0
 
-  constructor(options: StallOptions) {
+  constructor(options: Thresholds<'stall'>) {
     this.#options = options
   }
 

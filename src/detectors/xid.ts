@@ -3,12 +3,8 @@ import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { UNKNOWN_XID, XID_MEANINGS } from './xid-codes.ts'
-
-export interface XidOptions {
-  readonly activeMinutes: number
-}
 
 interface Seen {
   lastAt: number
@@ -18,7 +14,7 @@ interface Seen {
 const LABEL_CAP = 256
 const SEEN_CAP = 96
 
-export const xid: DetectorKind<XidOptions> = {
+export const xid: DetectorKind<Thresholds<'xid'>> = {
   name: 'xid',
   about: 'The NVIDIA driver reported an XID error: critical for hardware faults, a warning or information for others.',
   severities: ['info', 'warning', 'critical'],
