@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { IntruderOptions } from './intruder.ts'
-import type { MemoryPressureOptions } from './memory-pressure.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 const names = z.array(z.string().min(1))
@@ -129,7 +128,7 @@ function levelOf(choice: boolean | LevelChoice | undefined): LevelChoice {
   return typeof choice === 'object' ? choice : {}
 }
 
-function memoryPressureOptions(noticed: number, { threshold = noticed, clear, for_seconds }: LevelChoice): Partial<MemoryPressureOptions> {
+function memoryPressureOptions(noticed: number, { threshold = noticed, clear, for_seconds }: LevelChoice): Partial<Thresholds<'memory'>> {
   const { levelGapRatio, holdMinutes } = THRESHOLDS.memory
   return {
     levelRatio: threshold,
