@@ -2,7 +2,7 @@
 import { THRESHOLDS } from '../../src/detectors/thresholds.ts'
 import { XID_MEANINGS } from '../../src/detectors/xid-codes.ts'
 import { type AlertRule, agent, duration, gpu, type RuleGroup } from './rule.ts'
-import { FORECAST, MEMORY_HIGH_RATIO } from './rule-parameters.ts'
+import { FORECAST } from './rule-parameters.ts'
 
 const { thermal, throttle, powerBrake, memory, xid, ecc, remap, gpuLost, idleHolding } = THRESHOLDS
 const MEBIBYTE = 1024 ** 2
@@ -317,5 +317,5 @@ export const GPU_ALERTS: readonly RuleGroup<AlertRule>[] = [
   { name: 'gpuwarden-faults', rules: fault },
 ]
 
-export const MEMORY_RATIO_STEPS = [memory.levelRatio, MEMORY_HIGH_RATIO, memory.fullRatio] as const
+export const MEMORY_RATIO_STEPS = [memory.levelRatio, memory.oomRatio, memory.fullRatio] as const
 export const IDLE_MEBIBYTES = idleHolding.memoryBytes / MEBIBYTE

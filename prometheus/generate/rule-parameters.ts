@@ -3,9 +3,6 @@
 /** Extrapolates the last `windowSeconds` of memory by `aheadSeconds`. */
 export const FORECAST = { windowSeconds: 900, aheadSeconds: 3600 } as const
 
-/** Share of memory in use between those of the detectors. */
-export const MEMORY_HIGH_RATIO = 0.85
-
 /** No run counts as stalled sooner: the scrape and the evaluation can each be 15 s old. */
 export const SHORTEST_STALL_SECONDS = 60
 

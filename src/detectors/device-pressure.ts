@@ -4,8 +4,19 @@ import { flushed } from '../core/memory/cache-flush.ts'
 import type { RunMap } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Severity } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import type { Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
+
+export interface DevicePressureOptions {
+  /** Failures within the window that make a warning. */
+  readonly retries: number
+  readonly windowSeconds: number
+  /** Levels for information and for a warning, and how long they must hold. */
+  readonly levelRatio: number
+  readonly fullRatio: number
+  readonly holdMinutes: number
+  /** Hysteresis: a level ends only this far below it. */
+  readonly levelGapRatio: number
+}
 
 const CAP = 64
 const TIMES_KEPT = 64
@@ -23,13 +34,13 @@ interface GpuState {
 }
 
 export class DevicePressure {
-  readonly #options: Thresholds<'memory'>
+  readonly #options: DevicePressureOptions
   readonly #windowMs: number
   readonly #book: FindingBook
   readonly #map: RunMap
   #gpus = new Map<string, GpuState>()
 
-  constructor(options: Thresholds<'memory'>, book: FindingBook, map: RunMap) {
+  constructor(options: DevicePressureOptions, book: FindingBook, map: RunMap) {
     this.#options = options
     this.#windowMs = options.windowSeconds * 1000
     this.#book = book

@@ -28,9 +28,6 @@ export interface FindingEnd {
   readonly evidence: FindingDraft['evidence']
 }
 
-/** A message for all, or for each. */
-export type FindingEnding = string | ((finding: Finding) => FindingEnd)
-
 export function subjectOf(parts: Partial<FindingSubject>): FindingSubject {
   return { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null, ...parts }
 }
@@ -135,8 +132,8 @@ export class FindingBook {
     return [evidence === undefined ? end : { ...end, evidence: { ...end.evidence, ...evidence } }]
   }
 
-  /** Ends every finding that the test picks. */
-  resolveWhere(test: (finding: Finding) => boolean, at: number, end?: FindingEnding): readonly Finding[] {
+  /** Ends every finding that the test picks; `end`: the message for all, or for each. */
+  resolveWhere(test: (finding: Finding) => boolean, at: number, end?: string | ((finding: Finding) => FindingEnd)): readonly Finding[] {
     if (this.#active.size === 0) return NO_FINDINGS
     let ended: Finding[] | null = null
     for (const [key, entry] of this.#active)
@@ -149,10 +146,10 @@ export class FindingBook {
   }
 
   /** Of one rank of a run, by its rankKey. */
-  resolveRank(key: string, at: number, end: FindingEnding): readonly Finding[] {
+  resolveRank(key: string, at: number, message: string): readonly Finding[] {
     const rank = Number.parseInt(key, 10)
     const run = key.slice(key.indexOf('@') + 1)
-    return this.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, end)
+    return this.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, message)
   }
 
   snapshot(): unknown {

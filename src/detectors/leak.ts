@@ -1,57 +1,95 @@
 /** Memory that grows and is never freed: of a GPU, a process, the host memory of a process, or the allocator of a run. */
-import type { DetectorKind } from '../core/detector-contract.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
-import { LeakWatch } from '../core/memory/leak-watch.ts'
-import { rankKey } from '../core/memory/run-map.ts'
+import type { LeakWatch } from '../core/memory/leak-watch.ts'
+import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
-import { both, NO_FINDINGS, subjectOf } from './finding.ts'
+import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
-import { ALL_ENDED, GpuUsers, MemoryDetector, runName, SILENT, TOO_MANY } from './memory-detector.ts'
-import { MemoryWatches, type MemoryWatchesState } from './memory-watches.ts'
-import { THRESHOLDS, type Thresholds } from './thresholds.ts'
+import { LeakWatches, type LeakWatchesState } from './leak-watches.ts'
 
+export interface LeakOptions {
+  /** How many processes of a GPU are followed separately, the largest first. */
+  readonly processesPerGpu: number
+}
+
+const DEFAULTS: LeakOptions = { processesPerGpu: 3 }
 /** A process with this share of the memory in use stands for the GPU. */
 const DOMINANT = 0.8
 /** Processes with a smaller share of the GPU are not followed. */
 const NOTABLE = 0.02
 const HOST_EVERY_MS = 1000
+const SILENT_MS = 600_000
+const ALL_ENDED = 'All processes on the GPU have ended.'
 
-interface Saved extends MemoryWatchesState {
+interface Saved extends LeakWatchesState {
+  readonly map: RunMapState
   readonly pids: readonly (readonly [string, readonly number[]])[]
   readonly hostTotal: Reading
+  readonly findings: unknown
 }
 
-class LeakDetector extends MemoryDetector<Saved> {
-  readonly #options: Thresholds<'leak'>
-  readonly #watches: MemoryWatches<LeakWatch>
-  readonly #users = new GpuUsers()
+class LeakDetector implements Detector {
+  readonly #options: LeakOptions
+  readonly #book = new FindingBook('leak')
+  readonly #map = new RunMap()
+  readonly #watches: LeakWatches
+  readonly #pids = new Map<string, readonly number[]>()
   #hostTotal: Reading = null
 
-  constructor(options: Thresholds<'leak'>) {
-    super('leak')
+  constructor(options: LeakOptions) {
     this.#options = options
-    this.#watches = new MemoryWatches((key) => new LeakWatch(key.startsWith('run ') ? 'steps' : 'seconds'), options.processesPerGpu)
+    this.#watches = new LeakWatches(options.processesPerGpu)
   }
 
-  protected save(): Saved {
-    return { ...this.#watches.snapshot(), pids: this.#users.saved(), hostTotal: this.#hostTotal }
+  accept(input: DetectorInput): readonly Finding[] {
+    switch (input.type) {
+      case 'gpu':
+        return this.#gpu(input.sample, input.processes)
+      case 'step':
+        return this.#step(input.step)
+      case 'run':
+        return this.#run(input.run)
+      case 'device':
+        this.#map.noteDevice(input.device)
+        return NO_FINDINGS
+      case 'host':
+        return this.#host(input.sample)
+      default:
+        return NO_FINDINGS
+    }
   }
 
-  protected load(saved: Saved): void {
+  snapshot(): unknown {
+    const saved: Saved = {
+      map: this.#map.snapshot(),
+      ...this.#watches.snapshot(),
+      pids: [...this.#pids].map(([gpu, pids]) => [gpu, [...pids]] as const),
+      hostTotal: this.#hostTotal,
+      findings: this.#book.snapshot(),
+    }
+    return saved
+  }
+
+  restore(state: unknown): void {
+    const saved = state as Saved
+    this.#map.restore(saved.map)
     this.#watches.restore(saved)
-    this.#users.load(saved.pids)
+    this.#pids.clear()
+    for (const [gpu, pids] of saved.pids) this.#pids.set(gpu, [...pids])
     this.#hostTotal = saved.hostTotal
+    this.#book.restore(saved.findings)
   }
 
-  protected gpu(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
+  #gpu(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
     const { at, gpu, memoryUsedBytes: used, memoryTotalBytes: total } = sample
     const key = this.#watches.keyOfGpu(gpu)
     if (!this.#watches.hasRoom(key)) return NO_FINDINGS
-    this.map.noteSample(sample)
+    this.#map.noteSample(sample)
     let findings = this.#processesChanged(sample)
     if (used === null || total === null || total <= 0) return findings
-    const covered = this.map.covers(gpu, at)
+    const covered = this.#map.covers(gpu, at)
     const notable = processes.filter((one) => (one.memoryUsedBytes ?? 0) >= NOTABLE * total)
     const largest =
       notable.length < 2
@@ -66,17 +104,17 @@ class LeakDetector extends MemoryDetector<Saved> {
     const watch = this.#watches.watch(key)
     const confirmed = watch.push({ at, position: at / 1000, bytes: used, capacityBytes: total })
     if (watch.leak === null || covered) {
-      if (this.book.size === 0) return findings
+      if (this.#book.size === 0) return findings
       const why = covered ? 'The run reports its allocator, which is followed instead.' : undefined
-      const ended = this.book.resolveWhere((finding) => finding.evidence.source === 'device' && finding.subject.gpu === gpu, at, why)
+      const ended = this.#book.resolveWhere((finding) => finding.evidence.source === 'device' && finding.subject.gpu === gpu, at, why)
       return both(findings, ended)
     }
     if (!confirmed) return findings
-    const subject = this.subjectOfGpu(gpu, dominant)
+    const subject = this.#subject(gpu, dominant)
     // A leaking process needs no second finding for the whole GPU.
-    const others = this.book.keys().filter((key) => this.book.get(key)?.subject.gpu === gpu && key !== this.book.key(subject))
+    const others = this.#book.keys().filter((key) => this.#book.get(key)?.subject.gpu === gpu && key !== this.#book.key(subject))
     if (dominant === null && others.length > 0) return findings
-    const name = `${dominant === null ? 'Memory' : nameOf(dominant)} on ${this.map.label(gpu)}`
+    const name = `${dominant === null ? 'Memory' : nameOf(dominant)} on ${this.#map.label(gpu)}`
     return both(findings, this.#raise(subject, at, name, watch, watch.leak, total, 'device'))
   }
 
@@ -86,10 +124,10 @@ class LeakDetector extends MemoryDetector<Saved> {
     const watch = this.#watches.watch(`pid ${process.gpu} ${process.pid}`)
     // Free memory is the GPU's.
     const confirmed = watch.push({ at, position: at / 1000, bytes: held, peakBytes: Math.max(held, used), capacityBytes: total })
-    const subject = this.subjectOfGpu(process.gpu, process)
+    const subject = this.#subject(process.gpu, process)
     if (watch.leak === null || covered) return this.#end(subject, at, 'process')
     return confirmed
-      ? this.#raise(subject, at, `${nameOf(process)} on ${this.map.label(process.gpu)}`, watch, watch.leak, total, 'process')
+      ? this.#raise(subject, at, `${nameOf(process)} on ${this.#map.label(process.gpu)}`, watch, watch.leak, total, 'process')
       : NO_FINDINGS
   }
 
@@ -104,16 +142,16 @@ class LeakDetector extends MemoryDetector<Saved> {
     return confirmed ? this.#raise(subject, at, nameOf(process), watch, watch.leak, this.#hostTotal, 'host memory') : NO_FINDINGS
   }
 
-  protected step(step: TrainingStep): readonly Finding[] {
+  #step(step: TrainingStep): readonly Finding[] {
     const allocated = step.memoryAllocatedBytes
     if (allocated === null || !Number.isFinite(allocated)) return NO_FINDINGS
-    const gpu = this.map.noteStep(step)
+    const gpu = this.#map.noteStep(step)
     const key = `run ${rankKey(step.run, step.rank)}`
     const oldest = this.#watches.useRun(key)
-    let findings = oldest === null ? NO_FINDINGS : this.#dropRun(oldest, step.at, TOO_MANY)
+    let findings = oldest === null ? NO_FINDINGS : this.#dropRun(oldest, step.at, 'Not followed anymore: too many runs at once.')
     const watch = this.#watches.watch(key)
     const peak = (step.memoryPeakAllocatedBytes ?? allocated) + 0.5 * (step.memoryInactiveSplitBytes ?? 0)
-    const known = this.map.capacity(step.run, step.rank)
+    const known = this.#map.capacity(step.run, step.rank)
     const capacity = known ?? assumedCapacity(Math.max(peak, step.memoryReservedBytes ?? peak))
     const confirmed = watch.push({
       at: step.at,
@@ -122,67 +160,89 @@ class LeakDetector extends MemoryDetector<Saved> {
       peakBytes: Math.max(peak, allocated),
       capacityBytes: capacity,
     })
-    const subject = this.subjectOfStep(step)
+    const subject = subjectOf({ run: step.run, rank: step.rank, gpuIndex: gpu === null ? null : this.#map.index(gpu) })
     if (watch.leak === null) findings = both(findings, this.#end(subject, step.at, 'allocator'))
     else if (confirmed) {
-      const where = gpu === null ? '' : ` on ${this.map.label(gpu)}`
-      const name = `Run ${runName(step)}${where}`
+      const where = gpu === null ? '' : ` on ${this.#map.label(gpu)}`
+      const name = `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}${where}`
       findings = both(findings, this.#raise(subject, step.at, name, watch, watch.leak, capacity, 'allocator'))
     }
     return findings
   }
 
-  protected runEnded(run: Run, at: number): readonly Finding[] {
+  #run(run: Run): readonly Finding[] {
+    if (run.endedAt === null) {
+      this.#map.noteRun(run)
+      return NO_FINDINGS
+    }
     // The growth was the run's: the watches of the GPU and the process, which take over, start again.
-    for (const gpu of this.map.gpusOf(run.id)) {
+    for (const gpu of this.#map.gpusOf(run.id)) {
       this.#watches.get(this.#watches.keyOfGpu(gpu))?.restart()
       if (run.pid !== null) this.#watches.get(`pid ${gpu} ${run.pid}`)?.restart()
     }
-    this.#watches.deleteRun(run.id)
-    return this.book.resolveWhere((finding) => finding.subject.run === run.id, at, 'The run has ended.')
+    this.#map.noteRun(run)
+    for (const key of this.#watches.runs.filter((one) => one.endsWith(`@${run.id}`))) this.#watches.delete(key)
+    return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }
 
-  protected host({ at, memoryTotalBytes }: HostSample): readonly Finding[] {
-    this.#hostTotal = memoryTotalBytes
+  /** Also drops runs that stopped silently. */
+  #host(sample: HostSample): readonly Finding[] {
+    this.#hostTotal = sample.memoryTotalBytes
     let findings = NO_FINDINGS
-    for (const key of this.#watches.silentRuns(at)) findings = both(findings, this.#dropRun(key, at, SILENT))
+    for (const key of this.#watches.runs) {
+      const last = this.#watches.get(key)?.lastSeenAt ?? null
+      if (last !== null && sample.at - last > SILENT_MS)
+        findings = both(findings, this.#dropRun(key, sample.at, 'The run has reported nothing for 10 min.'))
+    }
     return findings
   }
 
   #dropRun(key: string, at: number, why: string): readonly Finding[] {
     this.#watches.delete(key)
-    return this.book.resolveRank(key.slice('run '.length), at, why)
+    const rank = Number.parseInt(key.slice(4), 10)
+    const run = key.slice(key.indexOf('@') + 1)
+    return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
   }
 
   /** Ends the watches of processes that left; an empty GPU starts again. */
   #processesChanged(sample: GpuSample): readonly Finding[] {
-    const { gpu, at } = sample
-    const left = this.#users.note(sample)
-    if (left === null) return NO_FINDINGS
+    const { gpu, processes, at } = sample
+    const before = this.#pids.get(gpu)
+    if (processes === null) return NO_FINDINGS
+    if (before !== undefined && before.length === processes.length && processes.every((one, i) => one.pid === before[i])) return NO_FINDINGS
+    this.#pids.set(
+      gpu,
+      processes.map((one) => one.pid),
+    )
+    const gone = (before ?? []).filter((pid) => !processes.some((one) => one.pid === pid))
     let findings = NO_FINDINGS
-    for (const pid of left.gone) {
+    for (const pid of gone) {
       this.#watches.delete(`pid ${gpu} ${pid}`)
       this.#watches.delete(`host ${gpu} ${pid}`)
       findings = both(
         findings,
-        this.book.resolveWhere((one) => one.subject.pid === pid, at, `Process ${pid} has ended.`),
+        this.#book.resolveWhere((one) => one.subject.pid === pid, at, `Process ${pid} has ended.`),
       )
     }
-    if (left.all) {
+    if (before !== undefined && gone.length === before.length) {
       this.#watches.get(this.#watches.keyOfGpu(gpu))?.restart()
       findings = both(
         findings,
-        this.book.resolveWhere((one) => one.subject.gpu === gpu, at, ALL_ENDED),
+        this.#book.resolveWhere((one) => one.subject.gpu === gpu, at, ALL_ENDED),
       )
-      for (const key of this.map.ranksOn(gpu)) findings = both(findings, this.#dropRun(`run ${key}`, at, ALL_ENDED))
+      for (const key of this.#map.ranksOn(gpu)) findings = both(findings, this.#dropRun(`run ${key}`, at, ALL_ENDED))
     }
     return findings
   }
 
+  #subject(gpu: string, process: ProcessView | null): FindingSubject {
+    return subjectOf({ gpu, gpuIndex: this.#map.index(gpu), pid: process?.pid ?? null, user: process?.info?.user ?? null })
+  }
+
   #end(subject: FindingSubject, at: number, source: LeakSource): readonly Finding[] {
-    if (this.book.size === 0) return NO_FINDINGS
-    const key = this.book.key(subject)
-    return this.book.get(key)?.evidence.source === source ? this.book.resolve(key, at) : NO_FINDINGS
+    if (this.#book.size === 0) return NO_FINDINGS
+    const key = this.#book.key(subject)
+    return this.#book.get(key)?.evidence.source === source ? this.#book.resolve(key, at) : NO_FINDINGS
   }
 
   #raise(
@@ -194,9 +254,9 @@ class LeakDetector extends MemoryDetector<Saved> {
     capacity: number,
     source: LeakSource,
   ): readonly Finding[] {
-    const key = this.book.key(subject)
-    return this.book.due(key, at, 'warning')
-      ? this.book.raise(subject, at, leakDraft({ at, name, leak, msPerUnit: watch.msPerUnit, capacity, source }))
+    const key = this.#book.key(subject)
+    return this.#book.due(key, at, 'warning')
+      ? this.#book.raise(subject, at, leakDraft({ at, name, leak, msPerUnit: watch.msPerUnit, capacity, source }))
       : NO_FINDINGS
   }
 }
@@ -210,12 +270,12 @@ function nameOf(process: ProcessView): string {
   return `Process ${process.pid}${process.info?.name ? ` (${process.info.name})` : ''}`
 }
 
-export const leak: DetectorKind<Thresholds<'leak'>> = {
+export const leak: DetectorKind<LeakOptions> = {
   name: 'leak',
   about: 'Memory keeps growing and is never freed: of a GPU, a process, the host memory of a process, or the allocator of a run.',
   severities: ['warning'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],
-  defaults: THRESHOLDS.leak,
+  defaults: DEFAULTS,
   create: (options) => new LeakDetector(options),
 }

@@ -1,20 +1,38 @@
 /** The allocator hits the limit (cudaMalloc fails, the cache is flushed, it tries again), or memory stays nearly full. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { DetectorKind } from '../core/detector-contract.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../core/format.ts'
-import { rankKey } from '../core/memory/run-map.ts'
-import type { Finding, GpuSample, HostSample, Run, Severity, TrainingStep } from '../core/model.ts'
+import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
+import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
-import { DevicePressure, LEVEL } from './device-pressure.ts'
-import { both, NO_FINDINGS, subjectOf } from './finding.ts'
-import { ALL_ENDED, isSilent, MemoryDetector, runName, SILENT, TOO_MANY } from './memory-detector.ts'
-import { THRESHOLDS, type Thresholds } from './thresholds.ts'
+import { DevicePressure, type DevicePressureOptions, LEVEL } from './device-pressure.ts'
+import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
+
+export interface MemoryPressureOptions extends DevicePressureOptions {
+  /** Share of the GPU that the run's peak must need; below it a cache is flushed now and then, no more. */
+  readonly neededRatio: number
+  /** Above this need a single failure is a warning. */
+  readonly tightRatio: number
+}
+
+const DEFAULTS: MemoryPressureOptions = {
+  retries: 3,
+  windowSeconds: 60,
+  neededRatio: 0.3,
+  tightRatio: 0.85,
+  levelRatio: THRESHOLDS.memory.levelRatio,
+  levelGapRatio: THRESHOLDS.memory.levelGapRatio,
+  fullRatio: THRESHOLDS.memory.fullRatio,
+  holdMinutes: THRESHOLDS.memory.holdMinutes,
+}
 
 const NAME = 'memory_pressure'
 const LEVEL_PRINT = `${NAME}|${LEVEL}`
 const CAP = 64
 const TIMES_KEPT = 64
+const SILENT_MS = 600_000
 
 interface RunState {
   retries: number
@@ -26,35 +44,65 @@ interface RunState {
 }
 
 interface Saved {
+  readonly map: RunMapState
   readonly runs: readonly (readonly [string, RunState])[]
   readonly devices: unknown
+  readonly findings: unknown
 }
 
-class MemoryPressureDetector extends MemoryDetector<Saved> {
-  readonly #options: Thresholds<'memory'>
+class MemoryPressureDetector implements Detector {
+  readonly #options: MemoryPressureOptions
   readonly #windowMs: number
+  readonly #book = new FindingBook(NAME)
+  readonly #map = new RunMap()
   readonly #runs = new BoundedMap<string, RunState>(CAP, { onEvict: (key) => this.#leaving.push(key) })
   readonly #leaving: string[] = []
   readonly #devices: DevicePressure
 
-  constructor(options: Thresholds<'memory'>) {
-    super(NAME)
+  constructor(options: MemoryPressureOptions) {
     this.#options = options
     this.#windowMs = options.windowSeconds * 1000
-    this.#devices = new DevicePressure(options, this.book, this.map)
+    this.#devices = new DevicePressure(options, this.#book, this.#map)
   }
 
-  protected save(): Saved {
-    return { runs: this.#runs.saved(), devices: this.#devices.snapshot() }
+  accept(input: DetectorInput): readonly Finding[] {
+    switch (input.type) {
+      case 'gpu':
+        return this.#gpu(input.sample)
+      case 'step':
+        return this.#step(input.step)
+      case 'run':
+        return this.#run(input.run)
+      case 'host':
+        return this.#sweep(input.sample.at)
+      case 'device':
+        this.#map.noteDevice(input.device)
+        return NO_FINDINGS
+      default:
+        return NO_FINDINGS
+    }
   }
 
-  protected load({ runs, devices }: Saved): void {
-    this.#runs.load(runs)
-    this.#devices.restore(devices)
+  snapshot(): unknown {
+    const saved: Saved = structuredClone({
+      map: this.#map.snapshot(),
+      runs: [...this.#runs],
+      devices: this.#devices.snapshot(),
+      findings: this.#book.snapshot(),
+    })
+    return saved
   }
 
-  protected step(step: TrainingStep): readonly Finding[] {
-    if (step.memoryAllocatedBytes !== null) this.map.noteStep(step)
+  restore(state: unknown): void {
+    const saved = structuredClone(state) as Saved
+    this.#map.restore(saved.map)
+    this.#runs.load(saved.runs)
+    this.#devices.restore(saved.devices)
+    this.#book.restore(saved.findings)
+  }
+
+  #step(step: TrainingStep): readonly Finding[] {
+    if (step.memoryAllocatedBytes !== null) this.#map.noteStep(step)
     const retries = step.allocRetries
     if (retries === null || !Number.isFinite(retries)) return NO_FINDINGS
     const key = rankKey(step.run, step.rank)
@@ -62,7 +110,7 @@ class MemoryPressureDetector extends MemoryDetector<Saved> {
     const state = known ?? { retries, ooms: step.oomCount ?? 0, times: [], lastAt: step.at, peak: 0 }
     this.#runs.set(key, state)
     const left = this.#leaving.pop()
-    const dropped = left === undefined ? NO_FINDINGS : this.#drop(left, step.at, TOO_MANY)
+    const dropped = left === undefined ? NO_FINDINGS : this.#drop(left, step.at, 'Not followed anymore: too many runs at once.')
     if (step.at < state.lastAt - this.#windowMs) state.times = []
     // A counter that fell belongs to a new process.
     for (let count = Math.min(TIMES_KEPT, retries - state.retries); count > 0; count--) state.times.push(step.at)
@@ -75,22 +123,22 @@ class MemoryPressureDetector extends MemoryDetector<Saved> {
 
   #judgeRun(step: TrainingStep, state: RunState, failed: boolean): readonly Finding[] {
     // The usual case, at every step.
-    if (state.times.length === 0 && !failed && this.book.size === 0) return NO_FINDINGS
+    if (state.times.length === 0 && !failed && this.#book.size === 0) return NO_FINDINGS
     const subject = subjectOf({ run: step.run, rank: step.rank })
-    const key = this.book.key(subject)
+    const key = this.#book.key(subject)
     const recent = state.times.filter((at) => step.at - at <= this.#windowMs && at <= step.at).length
-    const capacity = this.map.capacity(step.run, step.rank)
+    const capacity = this.#map.capacity(step.run, step.rank)
     const needed = capacity === null ? 1 : (state.peak + 0.5 * (step.memoryInactiveSplitBytes ?? 0)) / capacity
-    const severity = this.#severity(recent, needed, failed, this.book.has(key))
-    if (severity === null) return this.book.resolve(key, step.at, `Run ${step.run}: allocations succeed again.`)
+    const severity = this.#severity(recent, needed, failed, this.#book.has(key))
+    if (severity === null) return this.#book.resolve(key, step.at, `Run ${step.run}: allocations succeed again.`)
     const share = capacity === null ? '' : `; the run needs ${formatPercent(needed)} of ${formatBytes(capacity)}`
     const what = failed
       ? 'the allocator raised an out-of-memory error'
       : `cudaMalloc failed ${formatCount(recent, 'time')} in ${formatDuration(this.#windowMs)} and the cache was flushed`
-    return this.book.raise(subject, step.at, {
+    return this.#book.raise(subject, step.at, {
       severity,
       since: state.times.find((at) => step.at - at <= this.#windowMs && at <= step.at) ?? step.at,
-      message: `Run ${runName(step)}: ${what}${share}.`,
+      message: `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}: ${what}${share}.`,
       evidence: {
         source: 'allocator',
         retriesInWindow: recent,
@@ -116,32 +164,37 @@ class MemoryPressureDetector extends MemoryDetector<Saved> {
     return active || recent >= this.#options.retries ? 'info' : null
   }
 
-  protected gpu(sample: GpuSample): readonly Finding[] {
-    this.map.noteSample(sample)
+  #gpu(sample: GpuSample): readonly Finding[] {
+    this.#map.noteSample(sample)
     let ended = NO_FINDINGS
     if (sample.processes !== null && sample.processes.length === 0)
-      for (const key of this.map.ranksOn(sample.gpu)) ended = both(ended, this.#drop(key, sample.at, ALL_ENDED))
+      for (const key of this.#map.ranksOn(sample.gpu))
+        ended = both(ended, this.#drop(key, sample.at, 'All processes on the GPU have ended.'))
     return both(ended, this.#devices.accept(sample))
   }
 
-  protected runEnded({ id }: Run, at: number): readonly Finding[] {
-    for (const key of [...this.#runs.keys()]) if (key.endsWith(`@${id}`)) this.#runs.delete(key)
-    return this.book.resolveWhere((finding) => finding.subject.run === id, at, 'The run has ended.')
+  #run(run: Run): readonly Finding[] {
+    this.#map.noteRun(run)
+    if (run.endedAt === null) return NO_FINDINGS
+    for (const key of [...this.#runs.keys()]) if (key.endsWith(`@${run.id}`)) this.#runs.delete(key)
+    return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }
 
-  protected host({ at }: HostSample): readonly Finding[] {
+  /** Runs that stopped silently. */
+  #sweep(at: number): readonly Finding[] {
     let findings = NO_FINDINGS
-    for (const [key, state] of this.#runs) if (isSilent(state.lastAt, at)) findings = both(findings, this.#drop(key, at, SILENT))
+    for (const [key, state] of this.#runs)
+      if (at - state.lastAt > SILENT_MS) findings = both(findings, this.#drop(key, at, 'The run has reported nothing for 10 min.'))
     return findings
   }
 
   #drop(key: string, at: number, why: string): readonly Finding[] {
     this.#runs.delete(key)
-    return this.book.resolveRank(key, at, why)
+    return this.#book.resolveRank(key, at, why)
   }
 }
 
-export const memoryPressure: DetectorKind<Thresholds<'memory'>> = {
+export const memoryPressure: DetectorKind<MemoryPressureOptions> = {
   name: NAME,
   about: 'The allocator hits the limit of the GPU and flushes its cache, or the memory of the GPU stays nearly full.',
   severities: ['info', 'warning', 'critical'],
@@ -149,6 +202,6 @@ export const memoryPressure: DetectorKind<Thresholds<'memory'>> = {
   charts: [MEMORY_CHART],
   // Memory that stays nearly full is always an alert of level warning; the finding is a warning only when almost nothing is left.
   alertSeverity: ({ severity, fingerprint }) => (severity === 'info' && fingerprint.startsWith(LEVEL_PRINT) ? 'warning' : severity),
-  defaults: THRESHOLDS.memory,
+  defaults: DEFAULTS,
   create: (options) => new MemoryPressureDetector(options),
 }

@@ -1,20 +1,24 @@
 /** When memory will run out: a forecast with its interval, from the allocator of a run where it reports, else from the device. */
-import { BoundedMap } from '../core/bounded-map.ts'
-import type { DetectorKind } from '../core/detector-contract.ts'
+import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'
-import { OomWatch } from '../core/memory/oom-watch.ts'
-import { rankKey } from '../core/memory/run-map.ts'
+import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
+import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
-import { both, type FindingEnding, NO_FINDINGS } from './finding.ts'
-import { GpuUsers, MemoryDetector, runName, SILENT, TOO_MANY } from './memory-detector.ts'
-import { MemoryWatches, type MemoryWatchesState } from './memory-watches.ts'
+import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { type OomPlace, oomDraft } from './oom-message.ts'
 import { atEndOfProcesses, atEndOfRun, notAnyMore } from './oom-outcome.ts'
-import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
+export interface OomOptions {
+  /** Forecasts further ahead are not reported. */
+  readonly horizonHours: number
+}
+
+const DEFAULTS: OomOptions = { horizonHours: 48 }
+const RUN_CAP = 16
+const GPU_CAP = 64
 /** A forecast is reported again when it moved by this share of the time ahead. */
 const MOVED = 0.2
 /** … unless that is little compared with how long it has lasted. */
@@ -24,9 +28,9 @@ const LEAST_MOVE_MS = 500
 const FLUSHED_MS = 600_000
 /** The end of a peak is a smaller fall; a flushed cache is a larger one. */
 const FLUSH_RATIO = 0.3
+const SILENT_MS = 600_000
 const FULL_RATIO = 0.95
 const FULL_MS = 60_000
-const GPU_CAP = 64
 
 interface FlushMemory {
   top: number
@@ -34,54 +38,115 @@ interface FlushMemory {
   flushedAt: number | null
 }
 
-interface Saved extends MemoryWatchesState {
+interface Saved {
+  readonly map: RunMapState
+  readonly watches: readonly (readonly [string, OomWatchState])[]
   readonly users: readonly (readonly [string, readonly number[]])[]
   readonly flushes: readonly (readonly [string, FlushMemory])[]
+  readonly findings: unknown
 }
 
-class OomDetector extends MemoryDetector<Saved> {
+class OomDetector implements Detector {
   readonly #horizonMs: number
-  readonly #watches = new MemoryWatches(() => new OomWatch())
-  readonly #users = new GpuUsers()
-  readonly #flushes = new BoundedMap<string, FlushMemory>(GPU_CAP)
+  readonly #book = new FindingBook('oom')
+  readonly #map = new RunMap()
+  readonly #watches = new Map<string, OomWatch>()
+  readonly #users = new Map<string, readonly number[]>()
+  readonly #flushes = new Map<string, FlushMemory>()
+  readonly #keys = new Map<string, string>()
 
-  constructor(options: Thresholds<'oom'>) {
-    super('oom')
+  constructor(options: OomOptions) {
     this.#horizonMs = options.horizonHours * 3_600_000
   }
 
-  protected save(): Saved {
-    return { ...this.#watches.snapshot(), users: this.#users.saved(), flushes: this.#flushes.saved() }
+  accept(input: DetectorInput): readonly Finding[] {
+    switch (input.type) {
+      case 'gpu':
+        return this.#gpu(input.sample)
+      case 'step':
+        return this.#step(input.step)
+      case 'run':
+        return this.#run(input.run)
+      case 'host':
+        return this.#sweep(input.sample)
+      case 'device':
+        this.#map.noteDevice(input.device)
+        return NO_FINDINGS
+      default:
+        return NO_FINDINGS
+    }
   }
 
-  protected load(saved: Saved): void {
-    this.#watches.restore(saved)
-    this.#users.load(saved.users)
-    this.#flushes.load(saved.flushes)
+  snapshot(): unknown {
+    const saved: Saved = {
+      map: this.#map.snapshot(),
+      watches: [...this.#watches].map(([key, watch]) => [key, watch.snapshot()] as const),
+      users: [...this.#users].map(([gpu, pids]) => [gpu, [...pids]] as const),
+      flushes: [...this.#flushes].map(([gpu, memory]) => [gpu, { ...memory }] as const),
+      findings: this.#book.snapshot(),
+    }
+    return saved
   }
 
-  protected gpu(sample: GpuSample): readonly Finding[] {
+  restore(state: unknown): void {
+    const saved = state as Saved
+    this.#map.restore(saved.map)
+    this.#watches.clear()
+    for (const [key, one] of saved.watches) {
+      const watch = new OomWatch()
+      watch.restore(one)
+      this.#watches.set(key, watch)
+    }
+    this.#users.clear()
+    for (const [gpu, pids] of saved.users) this.#users.set(gpu, [...pids])
+    this.#flushes.clear()
+    for (const [gpu, memory] of saved.flushes) this.#flushes.set(gpu, { ...memory })
+    this.#book.restore(saved.findings)
+  }
+
+  #gpu(sample: GpuSample): readonly Finding[] {
     const { at, gpu, memoryUsedBytes: used, memoryTotalBytes: total } = sample
-    const key = this.#watches.keyOfGpu(gpu)
-    if (!this.#watches.hasRoom(key)) return NO_FINDINGS
-    this.map.noteSample(sample)
-    if (this.#users.note(sample)?.all) {
+    if (this.#users.size >= GPU_CAP && !this.#users.has(gpu)) return NO_FINDINGS
+    this.#map.noteSample(sample)
+    const key = this.#keyOf(gpu)
+    if (this.#usersLeft(sample)) {
       this.#watches.get(key)?.restart()
-      const own = this.book.key(this.subjectOfGpu(gpu))
+      const own = this.#book.key(this.#subject(gpu))
       const end = (finding: Finding) => atEndOfProcesses(finding, at)
-      let ended = this.book.resolveWhere((finding) => finding.fingerprint === own, at, end)
-      for (const one of this.map.ranksOn(gpu)) ended = both(ended, this.#drop(`run ${one}`, at, end))
+      let ended = this.#book.resolveWhere((finding) => finding.fingerprint === own, at, end)
+      for (const one of this.#map.ranksOn(gpu)) {
+        const [rank, run] = [Number.parseInt(one, 10), one.slice(one.indexOf('@') + 1)]
+        this.#watches.delete(`run ${one}`)
+        ended = both(
+          ended,
+          this.#book.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, end),
+        )
+      }
       if (ended.length > 0) return ended
     }
     if (used === null || total === null || total <= 0) return NO_FINDINGS
-    const watch = this.#watches.watch(key)
+    const watch = this.#watch(key)
     this.#noteFlush(gpu, sample, used / total, watch)
     watch.push({ at, bytes: used, capacityBytes: total })
-    if (watch.forecast === null && this.book.size === 0) return NO_FINDINGS
-    const subject = this.subjectOfGpu(gpu)
-    if (this.map.accountsFor(gpu, at))
-      return this.book.resolve(this.book.key(subject), at, 'The run reports its allocator, which is followed instead.')
-    return this.#say(subject, at, { gpu: this.map.label(gpu), run: null }, watch, total)
+    if (watch.forecast === null && this.#book.size === 0) return NO_FINDINGS
+    const subject = this.#subject(gpu)
+    if (this.#map.accountsFor(gpu, at))
+      return this.#book.resolve(this.#book.key(subject), at, 'The run reports its allocator, which is followed instead.')
+    return this.#say(subject, at, { gpu: this.#map.label(gpu), run: null }, watch, total)
+  }
+
+  #subject(gpu: string): FindingSubject {
+    return subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
+  }
+
+  /** Cached: a new string costs more than all other work for a quiet sample. */
+  #keyOf(gpu: string): string {
+    let key = this.#keys.get(gpu)
+    if (key === undefined) {
+      key = `gpu ${gpu}`
+      this.#keys.set(gpu, key)
+    }
+    return key
   }
 
   /** Full memory that is freed at once is a cache: the next rise starts again and is no alarm yet. */
@@ -101,58 +166,96 @@ class OomDetector extends MemoryDetector<Saved> {
     watch.doubtful = flushedAt !== null && Math.abs(sample.at - flushedAt) < FLUSHED_MS
   }
 
-  protected step(step: TrainingStep): readonly Finding[] {
+  #step(step: TrainingStep): readonly Finding[] {
     const allocated = step.memoryAllocatedBytes
     if (allocated === null || !Number.isFinite(allocated)) return NO_FINDINGS
-    const gpu = this.map.noteStep(step)
-    const capacity = this.map.capacity(step.run, step.rank)
+    const gpu = this.#map.noteStep(step)
+    const capacity = this.#map.capacity(step.run, step.rank)
     if (capacity === null || capacity <= 0) return NO_FINDINGS
     const key = `run ${rankKey(step.run, step.rank)}`
-    const oldest = this.#watches.useRun(key)
-    const dropped = oldest === null ? NO_FINDINGS : this.#drop(oldest, step.at, TOO_MANY)
-    const watch = this.#watches.watch(key)
+    const dropped = this.#makeRoom(key, step.at)
+    const watch = this.#watch(key)
     // Fragmented memory serves some requests and not others: half of it counts as usable, and the forecast is unsure by as much.
     const split = 0.5 * (step.memoryInactiveSplitBytes ?? 0)
     const peak = Math.max(allocated, step.memoryPeakAllocatedBytes ?? allocated) + split
     watch.push({ at: step.at, bytes: allocated, peakBytes: peak, slackBytes: split + 0.003 * capacity, capacityBytes: capacity })
-    return both(
-      dropped,
-      this.#say(this.subjectOfStep(step), step.at, { gpu: gpu === null ? null : this.map.label(gpu), run: runName(step) }, watch, capacity),
-    )
+    const subject = subjectOf({ run: step.run, rank: step.rank, gpuIndex: gpu === null ? null : this.#map.index(gpu) })
+    const run = `${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}`
+    return both(dropped, this.#say(subject, step.at, { gpu: gpu === null ? null : this.#map.label(gpu), run }, watch, capacity))
   }
 
-  protected runEnded({ id, outcome }: Run, at: number): readonly Finding[] {
+  #run(run: Run): readonly Finding[] {
+    if (run.endedAt === null) {
+      this.#map.noteRun(run)
+      return NO_FINDINGS
+    }
     // The growth was the run's and is about to be freed: the GPU starts again and does not take over the forecast.
-    for (const gpu of this.map.gpusOf(id)) this.#watches.get(this.#watches.keyOfGpu(gpu))?.restart()
-    this.#watches.deleteRun(id)
-    return this.book.resolveWhere(
+    for (const gpu of this.#map.gpusOf(run.id)) this.#watches.get(this.#keyOf(gpu))?.restart()
+    this.#map.noteRun(run)
+    for (const key of [...this.#watches.keys()]) if (key.startsWith('run ') && key.endsWith(`@${run.id}`)) this.#watches.delete(key)
+    const { id, endedAt, outcome } = run
+    return this.#book.resolveWhere(
       (finding) => finding.subject.run === id,
-      at,
-      (finding) => atEndOfRun(finding, at, outcome === 'oom'),
+      endedAt,
+      (finding) => atEndOfRun(finding, endedAt, outcome === 'oom'),
     )
   }
 
-  protected host({ at }: HostSample): readonly Finding[] {
+  /** Runs that stopped silently. */
+  #sweep(sample: HostSample): readonly Finding[] {
     let findings = NO_FINDINGS
-    for (const key of this.#watches.silentRuns(at)) findings = both(findings, this.#drop(key, at, SILENT))
+    for (const [key, watch] of this.#watches)
+      if (key.startsWith('run ') && watch.lastSeenAt !== null && sample.at - watch.lastSeenAt > SILENT_MS)
+        findings = both(findings, this.#drop(key, sample.at, 'The run has reported nothing for 10 min.'))
     return findings
   }
 
-  #drop(key: string, at: number, end: FindingEnding): readonly Finding[] {
+  #makeRoom(key: string, at: number): readonly Finding[] {
+    if (this.#watches.has(key)) return NO_FINDINGS
+    const runs = [...this.#watches.keys()].filter((one) => one.startsWith('run '))
+    const oldest = runs.length >= RUN_CAP ? runs[0] : undefined
+    return oldest === undefined ? NO_FINDINGS : this.#drop(oldest, at, 'Not followed anymore: too many runs at once.')
+  }
+
+  #drop(key: string, at: number, why: string): readonly Finding[] {
     this.#watches.delete(key)
-    return this.book.resolveRank(key.slice('run '.length), at, end)
+    return this.#book.resolveRank(key.slice(4), at, why)
+  }
+
+  /** True when none of the earlier processes is left: what comes next is another program. */
+  #usersLeft(sample: GpuSample): boolean {
+    const { gpu, processes } = sample
+    const before = this.#users.get(gpu)
+    if (processes === null) {
+      if (before === undefined) this.#users.set(gpu, [])
+      return false
+    }
+    if (before !== undefined && before.length === processes.length && processes.every((one, i) => one.pid === before[i])) return false
+    this.#users.set(
+      gpu,
+      processes.map((one) => one.pid),
+    )
+    return before !== undefined && !processes.some((one) => before.includes(one.pid))
+  }
+
+  #watch(key: string): OomWatch {
+    const known = this.#watches.get(key)
+    if (known !== undefined) return known
+    const made = new OomWatch()
+    this.#watches.set(key, made)
+    return made
   }
 
   #say(subject: FindingSubject, at: number, place: OomPlace, watch: OomWatch, capacity: number): readonly Finding[] {
     const allocator = place.run !== null
     const forecast = watch.forecast
-    if (forecast === null && this.book.size === 0) return NO_FINDINGS
-    const key = this.book.key(subject)
-    const before = this.book.get(key)
+    if (forecast === null && this.#book.size === 0) return NO_FINDINGS
+    const key = this.#book.key(subject)
+    const before = this.#book.get(key)
     if (forecast === null || forecast.fullAt * 1000 - at > this.#horizonMs)
       return before === undefined || isFull(watch, before, at)
         ? NO_FINDINGS
-        : this.book.resolveWhere(
+        : this.#book.resolveWhere(
             (finding) => finding.fingerprint === key,
             at,
             () => notAnyMore(place.run === null ? `${place.gpu}` : `run ${place.run}`),
@@ -163,8 +266,8 @@ class OomDetector extends MemoryDetector<Saved> {
     if (before !== undefined && before.riskLevel === risk && !moved(before, forecast, at)) return NO_FINDINGS
     const text = oomDraft({ at, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
     // The book repeats the same severity only after a while; a forecast that moved is news at once.
-    if (before !== undefined) this.book.resolve(key, at)
-    return this.book.raise(subject, at, { ...text, since: before?.since ?? text.since ?? at })
+    if (before !== undefined) this.#book.resolve(key, at)
+    return this.#book.raise(subject, at, { ...text, since: before?.since ?? text.since ?? at })
   }
 }
 
@@ -179,12 +282,12 @@ function moved(before: Finding, forecast: Forecast, at: number): boolean {
   return Math.abs(expected - (before.predictedAt ?? at)) > tolerance || at > (before.predictedLatestAt ?? at)
 }
 
-export const oom: DetectorKind<Thresholds<'oom'>> = {
+export const oom: DetectorKind<OomOptions> = {
   name: 'oom',
   about: 'Memory will run out: the expected time, the earliest and the latest, and how high the risk is.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],
-  defaults: THRESHOLDS.oom,
+  defaults: DEFAULTS,
   create: (options) => new OomDetector(options),
 }

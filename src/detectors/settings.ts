@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { IntruderOptions } from './intruder.ts'
+import type { MemoryPressureOptions } from './memory-pressure.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 const names = z.array(z.string().min(1))
@@ -104,7 +105,7 @@ function levelOf(choice: boolean | LevelChoice | undefined): LevelChoice {
   return typeof choice === 'object' ? choice : {}
 }
 
-function memoryPressureOptions(noticed: number, { threshold = noticed, clear, for_seconds }: LevelChoice): Partial<Thresholds<'memory'>> {
+function memoryPressureOptions(noticed: number, { threshold = noticed, clear, for_seconds }: LevelChoice): Partial<MemoryPressureOptions> {
   const { levelGapRatio, holdMinutes } = THRESHOLDS.memory
   return {
     levelRatio: threshold,

@@ -1,36 +1,31 @@
-/** The series of memory that a detector watches: bounded, the least recently used ones are dropped first. */
-import { isSilent } from './memory-detector.ts'
+/** The series that are watched for leaks: bounded, the least recently used ones are dropped first. */
+import { LeakWatch, type LeakWatchState } from '../core/memory/leak-watch.ts'
 
 const RUN_CAP = 16
 const GPU_CAP = 64
 
-export interface Watch {
-  readonly lastSeenAt: number | null
-  restart(): void
-  snapshot(): unknown
-  restore(state: never): void
-}
-
-export interface MemoryWatchesState {
-  readonly watches: readonly (readonly [string, unknown])[]
+export interface LeakWatchesState {
+  readonly watches: readonly (readonly [string, LeakWatchState])[]
   /** Keys of run watches, least recently used first. */
   readonly runs: readonly string[]
 }
 
 /** Keys: `gpu ID`, `pid ID PID`, `host ID PID` and `run RANK@RUN`. */
-export class MemoryWatches<W extends Watch> {
-  readonly #create: (key: string) => W
+export class LeakWatches {
   readonly #processesPerGpu: number
-  readonly #watches = new Map<string, W>()
+  readonly #watches = new Map<string, LeakWatch>()
   #runs: readonly string[] = []
   readonly #keys = new Map<string, string>()
 
-  constructor(create: (key: string) => W, processesPerGpu = 0) {
-    this.#create = create
+  constructor(processesPerGpu: number) {
     this.#processesPerGpu = processesPerGpu
   }
 
-  get(key: string): W | undefined {
+  get runs(): readonly string[] {
+    return this.#runs
+  }
+
+  get(key: string): LeakWatch | undefined {
     return this.#watches.get(key)
   }
 
@@ -56,11 +51,11 @@ export class MemoryWatches<W extends Watch> {
     return gpus < GPU_CAP
   }
 
-  watch(key: string): W {
+  watch(key: string): LeakWatch {
     const known = this.#watches.get(key)
     if (known !== undefined) return known
     if (!key.startsWith('run ')) this.#makeRoom(key.slice(0, key.lastIndexOf(' ') + 1))
-    const made = this.#create(key)
+    const made = watchFor(key)
     this.#watches.set(key, made)
     return made
   }
@@ -72,28 +67,15 @@ export class MemoryWatches<W extends Watch> {
     return this.#runs.length > RUN_CAP ? (this.#runs[0] ?? null) : null
   }
 
-  deleteRun(id: string): void {
-    for (const key of this.#runs) if (key.endsWith(`@${id}`)) this.delete(key)
-  }
-
-  /** Keys of the runs that stopped silently. */
-  silentRuns(at: number): readonly string[] {
-    return this.#runs.filter((key) => isSilent(this.#watches.get(key)?.lastSeenAt ?? null, at))
-  }
-
-  snapshot(): MemoryWatchesState {
+  snapshot(): LeakWatchesState {
     return { watches: [...this.#watches].map(([key, watch]) => [key, watch.snapshot()] as const), runs: [...this.#runs] }
   }
 
-  /** The state of an older version may lack the order of the runs. */
-  restore({
-    watches,
-    runs = watches.map(([key]) => key).filter((key) => key.startsWith('run ')),
-  }: Partial<MemoryWatchesState> & Pick<MemoryWatchesState, 'watches'>): void {
+  restore({ watches, runs }: LeakWatchesState): void {
     this.#watches.clear()
     for (const [key, state] of watches) {
-      const watch = this.#create(key)
-      watch.restore(state as never)
+      const watch = watchFor(key)
+      watch.restore(state)
       this.#watches.set(key, watch)
     }
     this.#runs = [...runs]
@@ -105,4 +87,8 @@ export class MemoryWatches<W extends Watch> {
     const oldest = same[0]
     if (prefix !== 'gpu ' && oldest !== undefined && same.length >= 2 * this.#processesPerGpu) this.#watches.delete(oldest)
   }
+}
+
+function watchFor(key: string): LeakWatch {
+  return new LeakWatch(key.startsWith('run ') ? 'steps' : 'seconds')
 }
