@@ -24,13 +24,15 @@ import {
 import { coresSince, noteCores, noteWork, work } from './stall-work.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
+type StallOptions = Thresholds<'stall'>
+
 const RUN_CAP = 32
 const GPU_CAP = 256
 /** A run that is silent for this long is over. */
 const FORGET_MS = 3_600_000
 /** A gap in the samples is not a silence of the run. */
 const HOLE_MS = 10_000
-export const stall: DetectorKind<Thresholds<'stall'>> = {
+export const stall: DetectorKind<StallOptions> = {
   name: 'stall',
   about: 'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work.',
   severities: ['info', 'warning'],
@@ -41,7 +43,7 @@ export const stall: DetectorKind<Thresholds<'stall'>> = {
 }
 
 class StallDetector implements Detector {
-  readonly #options: Thresholds<'stall'>
+  readonly #options: StallOptions
   readonly #book = new FindingBook('stall')
   readonly #runs = new BoundedMap<string, Pace>(RUN_CAP)
   /** A run is announced before its first step. */
@@ -53,7 +55,7 @@ class StallDetector implements Detector {
   /** Counts changes of the processes on the GPUs. */
   #pidsVersion = 0
 
-  constructor(options: Thresholds<'stall'>) {
+  constructor(options: StallOptions) {
     this.#options = options
   }
 

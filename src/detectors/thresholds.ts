@@ -86,6 +86,15 @@ export const THRESHOLDS = {
   gradExplosion: { norm: 10, certainNorm: 100 },
   /** The limit is at least `cusumSigmas` standard deviations of the rank. */
   straggler: { ratio: 1.25, meanSteps: 10, cusumSlack: 0.05, cusumLimit: 0.6, cusumSigmas: 12, clip: 0.3, baselineSteps: 30 },
+  change: {
+    /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
+    inform: 1.25,
+    alert: 2,
+    /** A change that lasts this long is a warning: an evaluation, a checkpoint or a wait for data ends sooner. */
+    confirmSeconds: 120,
+    /** A change that stays this long is the new normal. */
+    settleMinutes: 10,
+  },
   /** Shares of the GPU's memory in use. */
   memory: { levelRatio: 0.8, levelGapRatio: 0.02, oomRatio: 0.85, fullRatio: 0.95, holdMinutes: 10 },
 }
