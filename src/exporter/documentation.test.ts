@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { CATALOGUE, type CatalogueEntry } from './catalogue.ts'
+import { CATALOGUE, type CatalogueEntry } from './catalogue.fixture.ts'
 
 const DOCUMENT = fileURLToPath(new URL('../../docs/metrics.md', import.meta.url))
 const BEGIN = '<!-- tables: begin (written by UPDATE_GOLDEN=1 npx vitest run src/exporter) -->\n'

@@ -37,17 +37,6 @@ export function fragmentationOf(input: FragmentationInput): Fragmentation {
   }
 }
 
-/** Of one pool's free blocks: 1 − largest ÷ sum. 0: one piece; near 1: many small ones. Null when nothing is free. */
-export function scatterOf(freeBlockBytes: readonly number[]): Reading {
-  let sum = 0
-  let largest = 0
-  for (const bytes of freeBlockBytes) {
-    sum += bytes
-    largest = Math.max(largest, bytes)
-  }
-  return sum > 0 ? 1 - largest / sum : null
-}
-
 function clamp(value: number): number {
   return Math.min(1, Math.max(0, value))
 }
