@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { runWith } from '../core/model.fixture.ts'
 import { createAlerts } from './alerts.ts'
 import { parseMatcher } from './matcher.ts'
 import {
@@ -110,23 +111,9 @@ describe('alerts: from a finding to a message', () => {
 
   it('takes every kind of event, and closes twice', async () => {
     const world = pretendWorld()
-    const run = {
-      id: 'r',
-      name: 'r',
-      host: null,
-      user: null,
-      pid: null,
-      gpus: [],
-      worldSize: null,
-      totalSteps: null,
-      startedAt: 0,
-      endedAt: null,
-      outcome: null,
-      ending: null,
-    }
     world.alerts.accept({ type: 'devices', devices: [] })
     world.alerts.accept({ type: 'health', health: [] })
-    world.alerts.accept({ type: 'run', run })
+    world.alerts.accept({ type: 'run', run: runWith() })
     world.alerts.accept({ type: 'steps', steps: [], provenance: 'live' })
     expect(world.alerts.name).toBe('alerts')
     expect(world.alerts.dropped()).toEqual({ count: 0, reason: null })
@@ -156,18 +143,7 @@ describe('alerts: from a finding to a message', () => {
   it('writes to who started the run, and knows it by its user', async () => {
     const routes = [{ channels: ['email'], user: ['ada'] }]
     const world = pretendWorld({ settings: { 'alerts.owners': { ada: 'ada@example.org' }, 'alerts.routes': routes } })
-    const run = {
-      name: 'r',
-      host: null,
-      pid: null,
-      gpus: [],
-      worldSize: null,
-      totalSteps: null,
-      startedAt: NOON,
-      endedAt: null,
-      outcome: null,
-      ending: null,
-    }
+    const run = runWith({ startedAt: NOON })
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-ada', user: 'ada' } })
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-bob', user: 'bob' } })
     for (const id of ['of-ada', 'of-bob', 'unknown']) world.say(`loss_nan|run=${id}`, { detector: 'loss_nan', subject: { run: id } })

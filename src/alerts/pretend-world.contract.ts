@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { AlertMessage, Channel, Delivery } from '../core/alert-contract.ts'
 import type { AgentState, GpuView, Log, Tick } from '../core/kinds.ts'
+import { healthWith } from '../core/model.fixture.ts'
 import type {
   Finding,
   FindingSubject,
@@ -129,25 +130,7 @@ export function tickOf(at: number, gpus: readonly GpuSample[], host: HostSample 
 }
 
 export function sourceHealth(parts: Partial<SourceHealth> = {}): SourceHealth {
-  return {
-    source: 'nvidia',
-    state: 'ok',
-    since: NOON,
-    message: null,
-    provenance: 'live',
-    lastSampleAt: NOON,
-    samples: 1,
-    skippedTicks: 0,
-    restarts: 0,
-    nextStartAt: null,
-    pid: 1,
-    intervalMs: 1000,
-    deadlineMs: 5000,
-    cpuSeconds: null,
-    residentBytes: null,
-    readMs: null,
-    ...parts,
-  }
+  return healthWith(NOON, parts)
 }
 
 export class PretendState implements AgentState {

@@ -1,5 +1,7 @@
 /** A hand-made moment in the life of an agent, for the golden file: every kind of GPU, state and nasty name once. */
+
 import type { AgentState, GpuView } from '../core/kinds.ts'
+import { healthWith, processWith } from '../core/model.fixture.ts'
 import type {
   Finding,
   GpuEvent,
@@ -33,16 +35,7 @@ export function gpuView(info: GpuInfo, sample: Partial<GpuSample> | null, view: 
 }
 
 export function processView(overrides: Partial<ProcessView> & { readonly gpu: string; readonly pid: number }): ProcessView {
-  return {
-    type: 'compute',
-    memoryUsedBytes: null,
-    smRatio: null,
-    memoryRatio: null,
-    encoderRatio: null,
-    decoderRatio: null,
-    info: null,
-    ...overrides,
-  }
+  return { ...processWith(overrides.pid), info: null, ...overrides }
 }
 
 export function processInfo(pid: number, user: string | null, name: string | null): NonNullable<ProcessView['info']> {
@@ -65,25 +58,17 @@ export function processInfo(pid: number, user: string | null, name: string | nul
 }
 
 export function sourceHealth(overrides: Partial<SourceHealth>): SourceHealth {
-  return {
-    source: 'nvidia',
-    state: 'ok',
+  return healthWith(NOW - 250, {
     since: NOW - 60_000,
-    message: null,
-    provenance: 'live',
-    lastSampleAt: NOW - 250,
     samples: 600,
     skippedTicks: 2,
     restarts: 1,
-    nextStartAt: null,
     pid: 4711,
-    intervalMs: 1000,
-    deadlineMs: 5000,
     cpuSeconds: 1.25,
     residentBytes: 28_311_552,
     readMs: 1.875,
     ...overrides,
-  }
+  })
 }
 
 export function finding(overrides: Partial<Finding>): Finding {

@@ -1,19 +1,8 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
-import { route } from '../core/route.ts'
 import { ask, json, outcome, type Question } from './ask.fixture.ts'
-import { NOW, openStream, type Running, startServer } from './pretend-agent.contract.ts'
+import { NOW, openStream, type Running, startServer, TOKEN, write } from './pretend-agent.contract.ts'
 
-const TOKEN = 'a-token-nobody-guesses'
-const write = route({
-  method: 'POST',
-  path: '/api/v1/write',
-  summary: 'Changes something',
-  body: z.unknown(),
-  answer: z.literal('done'),
-  handler: () => 'done',
-})
 const typed = { 'content-type': 'application/json' }
 
 const signIn = (port: number, token: string, headers: Record<string, string> = {}) =>

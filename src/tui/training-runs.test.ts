@@ -1,23 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { KnownRuns } from '../core/known/runs.ts'
+import { runWith } from '../core/model.fixture.ts'
 import type { Run } from '../core/model.ts'
 import { AT, trainingStep } from './screen-data.fixture.ts'
 import { RunCourses } from './training-runs.ts'
 
-const run: Run = {
-  id: 'bert-large',
-  name: 'bert',
-  host: null,
-  user: null,
-  pid: null,
-  gpus: [],
-  worldSize: null,
-  totalSteps: null,
-  startedAt: AT,
-  endedAt: null,
-  outcome: null,
-  ending: null,
-}
+const run = runWith({ id: 'bert-large', name: 'bert', startedAt: AT })
 
 /** Steps of the fixture are 400 ms apart. */
 function etaAfter(steps: number, more: Partial<Run> | null, custom: Record<string, number> | null = null) {

@@ -2,23 +2,11 @@ import { spawnSync } from 'node:child_process'
 import { appendFileSync, chmodSync, closeSync, constants, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, describe, expect, it } from 'vitest'
-import { fake, start } from '../../../test/fake-nvml/open-fake.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { begin, fake } from '../../../test/fake-nvml/open-fake.ts'
 import { nvidia } from './index.ts'
 import { parseKillLine, parseXidLine } from './kmsg.ts'
 import { xidInWords } from './xid.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
 
 describe('events of the driver', () => {
   it('are told once, of the right GPU, in words', async () => {
@@ -123,10 +111,10 @@ describe('events in the kernel log', () => {
     const device = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
     writeSync(device, line(48))
     const source = await nvidia.open(env)
-    close = async () => {
+    onTestFinished(async () => {
       await source?.close()
       closeSync(device)
-    }
+    })
     const events = async (monotonicMs: number) => {
       const samples = await source?.read({ at: monotonicMs, monotonicMs, tick: monotonicMs / 1000 })
       return samples?.filter(({ kind }) => kind === 'event')

@@ -1,17 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { start } from '../../../test/fake-nvml/open-fake.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(setup: Parameters<typeof start>[0]) {
-  const started = await start(setup)
-  close = () => started.source.close()
-  return started
-}
+import { describe, expect, it } from 'vitest'
+import { begin } from '../../../test/fake-nvml/open-fake.ts'
 
 /** Every tick reads the slow tier. */
 const options = { slowIntervalMs: 500 }

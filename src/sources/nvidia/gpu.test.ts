@@ -1,18 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { first, start } from '../../../test/fake-nvml/open-fake.ts'
+import { describe, expect, it } from 'vitest'
+import { begin, first } from '../../../test/fake-nvml/open-fake.ts'
 import { GPU_FIELDS } from '../../core/record.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
 
 function total(counts: Readonly<Record<string, number>>, gpu: number): number {
   let sum = 0
