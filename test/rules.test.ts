@@ -62,7 +62,7 @@ describe('prometheus/', () => {
     }
   })
 
-  it('speaks in its runbooks of commands, metrics, dashboards and XIDs that there are', () => {
+  it('mentions in its runbooks only commands, metrics, dashboards and XIDs that exist', () => {
     const names = readdirSync(RUNBOOKS)
     const texts = names.map((name) => readFileSync(join(RUNBOOKS, name), 'utf8')).join('\n')
     const commandNames = COMMANDS.map(({ name }) => name)

@@ -155,7 +155,7 @@ class DifficultAgent(World):
         self.assertLess(float(done.stdout), 1.8)
         self.assertEqual(self.spooled_steps(), list(range(201)))
 
-    def test_one_that_forgot_the_run_is_told_again(self) -> None:
+    def test_one_that_forgot_the_run_gets_it_again(self) -> None:
         child = self.start_script(
             """
             import gpuwarden, time

@@ -191,7 +191,7 @@ describe('state and hub', () => {
     expect(events.flatMap((event) => (event.type === 'tick' ? event.tick.gpus.map((one) => one.gpu) : []))).toEqual(['n1'])
   })
 
-  it('says that a card is lost in the tick that tells of it, and says nothing of a lost card that is not shown', () => {
+  it('reports a card as lost in the tick that says so, and nothing about a lost card that is not shown', () => {
     for (const [devices, told] of [
       [null, ['n1']],
       [[0], []],

@@ -15,7 +15,7 @@ import {
 } from './pretend-world.contract.ts'
 
 describe('alerts: from a finding to a message', () => {
-  it('groups what fires together, sends it after the group wait, and tells of the end in the same thread', async () => {
+  it('groups what fires together, sends it after the group wait, and sends the end in the same thread', async () => {
     const world = pretendWorld()
     world.say('a', { subject: { gpu: 'GPU-1', gpuIndex: 1 } })
     await world.pass(10 * SECOND)
@@ -162,7 +162,7 @@ describe('alerts: from a finding to a message', () => {
     })
   })
 
-  it('does not deliver what is simulated unless it is told to, and then marks it', async () => {
+  it('does not deliver simulated alerts unless configured to, and then marks them', async () => {
     const world = pretendWorld({ provenance: 'simulated' })
     world.say('a', { severity: 'critical', subject: { gpu: 'GPU-0' } })
     await world.pass(MINUTE)
@@ -190,7 +190,7 @@ describe('alerts: from a finding to a message', () => {
 })
 
 describe('alerts: what people ask for', () => {
-  it('is silent while a silence covers it, and speaks when that ends and the problem is still there', async () => {
+  it('sends nothing while a silence covers it, and sends when the silence ends and the problem is still there', async () => {
     const world = pretendWorld()
     const silence = world.alerts.silence([parseMatcher('detector=intruder')], NOON + HOUR, 'known', 'ada')
     expect(world.alerts.silences()).toEqual([silence])
@@ -227,7 +227,7 @@ describe('alerts: what people ask for', () => {
     expect(world.channel.said()).toEqual(['a firing'])
   })
 
-  it('tells of the end of what was told even under a silence, so that a page that was opened is closed', async () => {
+  it('sends the end of an alert that was sent even under a silence, so that an opened page is closed', async () => {
     const world = pretendWorld()
     world.say('a')
     await world.pass(MINUTE)

@@ -33,7 +33,7 @@ detectorContract({
 })
 
 describe('run_died', () => {
-  it('tells the whole story of an out-of-memory in one sentence', () => {
+  it('explains an out-of-memory error in one sentence', () => {
     const found = feedTo([
       ...lived(41_201),
       saying({ at: START + 41_128_000, subject: ofRun, predictedAt: START + 41_190_000 }),

@@ -34,7 +34,7 @@ describe('docs/metrics.md', () => {
     expect(unpadded(split(readFileSync(DOCUMENT, 'utf8'))[1])).toBe(unpadded(tables))
   })
 
-  it('speaks in its prose only of metrics that there are', () => {
+  it('mentions only metrics that exist', () => {
     const [before, , after] = split(readFileSync(DOCUMENT, 'utf8'))
     const known = new Set(CATALOGUE.flatMap(({ metrics }) => metrics.map(({ name }) => name)))
     const spoken = (before + after).match(/\b(?:gpu|gpuwarden|training|host|nvidia_smi|DCGM_FI)_[A-Za-z0-9_]+[a-zA-Z0-9]\b/g) ?? []

@@ -31,7 +31,7 @@ const named = (series: readonly Series[], name: string) => series.filter((one) =
 const value = (series: readonly Series[], name: string) => named(series, name)[0]?.value ?? null
 
 describe('what is shown', () => {
-  it('is never empty: before the first sample gpuwarden speaks of itself', () => {
+  it('is never empty: before the first sample gpuwarden reports itself', () => {
     const series = scrape(agentState({ health: () => [sourceHealth({ state: 'starting', lastSampleAt: null, samples: 0 })] }))
     expect(value(series, 'gpuwarden_up')).toBe(0)
     expect(named(series, 'gpuwarden_sample_age_seconds')).toEqual([])

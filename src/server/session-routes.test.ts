@@ -161,7 +161,7 @@ it('lasts over a restart, and not over a new token', async () => {
   expect([await again(TOKEN), await again('another-token-of-ours')]).toEqual([200, 401])
 })
 
-it('tells a stranger nothing of what may be done here', async () => {
+it('shows a stranger nothing about what is allowed', async () => {
   const processControl = { identify: () => ({ ok: false as const, reason: 'never' }) }
   const running = await startServer({ processControl }, { 'server.token': TOKEN, 'server.allow_kill': true })
   const canKill = async (headers: Record<string, string>) => json(await ask(running.port, '/api/v1/session', { headers })).canKill

@@ -50,7 +50,7 @@ describe('the journal', () => {
     await journal.close()
   })
 
-  it('forgets what nobody waits for any more, unless it is being written', async () => {
+  it('forgets what nobody waits for anymore, unless it is being written', async () => {
     const datasync = await disk()
     const turns: (() => void)[] = []
     datasync.mockImplementation(() => new Promise<void>((resolve) => turns.push(resolve)))

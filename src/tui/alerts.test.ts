@@ -90,7 +90,7 @@ describe('the alerts on the screen', () => {
     expect(screen(data, view, 40)).toMatch(/!! firing/)
   })
 
-  it('are findings alone where nobody alerts, and no key pretends otherwise', () => {
+  it('are findings alone where alerts are off, and no key pretends otherwise', () => {
     const data = dataWith(null)
     const { view, effect } = press(data, 'a', 'A')
     expect(effect).toBe(null)

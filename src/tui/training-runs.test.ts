@@ -19,13 +19,13 @@ function etaAfter(steps: number, more: Partial<Run> | null, custom: Record<strin
 }
 
 describe('the time left of a run', () => {
-  it('comes from the total that the run told', () => {
+  it('comes from the total that the run reported', () => {
     expect(etaAfter(10, { totalSteps: 110 })).toBeCloseTo(100 * 400)
     expect(etaAfter(10, { totalSteps: 10 })).toBe(0)
     expect(etaAfter(10, { totalSteps: 5 })).toBe(0)
   })
 
-  it('comes from a custom figure where the run told none, and the run goes first', () => {
+  it('comes from a custom figure where the run reported none, and the run goes first', () => {
     expect(etaAfter(10, {}, { total_steps: 60 })).toBeCloseTo(50 * 400)
     expect(etaAfter(10, null, { num_train_epochs: 0.02 })).toBeCloseTo(10 * 400, -1)
     expect(etaAfter(10, { totalSteps: 110 }, { total_steps: 60 })).toBeCloseTo(100 * 400)

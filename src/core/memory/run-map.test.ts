@@ -17,7 +17,7 @@ function step(reservedGib: number, rank = 0, at = 0): TrainingStep {
 }
 
 describe('run map', () => {
-  it('believes what the run says of its GPUs, rank by rank', () => {
+  it('takes the GPUs that the run names, rank by rank', () => {
     const map = new RunMap()
     map.noteRun(runWith({ gpus: ['a', 'b'] }))
     expect(map.noteStep(step(10, 0))).toBe('a')
@@ -34,7 +34,7 @@ describe('run map', () => {
     expect(map.noteStep(step(10, 2))).toBe('a')
   })
 
-  it('cannot tell where nothing fits', () => {
+  it('finds none where nothing fits', () => {
     const map = new RunMap()
     map.noteSample(sample('a', 50))
     map.noteSample(sample('b', 70))

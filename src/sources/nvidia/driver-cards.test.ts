@@ -12,7 +12,7 @@ const tree = (...cards: readonly [address: string, text: string][]) =>
   Object.fromEntries(cards.map(([address, text]) => [`proc/driver/nvidia/gpus/${address}/information`, text]))
 
 describe('the list of the driver', () => {
-  it('tells address, identity and name, in the order of the addresses', () => {
+  it('lists address, identity and name, in the order of the addresses', () => {
     const { env } = fake({ files: tree(['0000:8d:00.0', information(ID(1))], ['0000:1b:00.0', information(ID(0))]) })
     expect(listDriverCards(env.root)).toEqual([
       { busId: '00000000:1B:00.0', uuid: ID(0), name: 'NVIDIA H200' },

@@ -47,7 +47,7 @@ describe('the state of the NVLink fabric', () => {
     expect(ticker.device().unavailable.fabricState).toBe('symbol missing: driver too old')
   })
 
-  it('is null for a number that nobody knows, until there is one that we do', async () => {
+  it('is null for an unknown number, until a known one comes', async () => {
     const { ticker, script } = await begin({ script: { gpus: 1, fabric_state: 9 }, options })
     // Reasons that come together are told together, a little later.
     for (let i = 0; i < 3; i++) expect((await ticker.gpu(3000)).fabricState).toBe(null)

@@ -21,7 +21,7 @@ describe('GPM', () => {
     expect((await ticker.gpu()).tensorActiveRatio).toBe(null)
   })
 
-  it('computes the dear metric with the slow tier only, and carries it in between', async () => {
+  it('computes the expensive metric with the slow tier only, and carries it in between', async () => {
     const { ticker, script } = await begin({ script: { gpus: 1, gpm_1: 70, gpm_2: 10 }, options: { slowIntervalMs: 3000 } })
     await ticker.tick()
     expect(await ticker.gpu()).toMatchObject({ graphicsActiveRatio: 0.7, smActiveRatio: 0.1 })

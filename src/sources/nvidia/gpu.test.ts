@@ -9,7 +9,7 @@ function total(counts: Readonly<Record<string, number>>, gpu: number): number {
 }
 
 describe('a GPU that is lost', () => {
-  it('keeps its row, is told once, is left alone, and the others go on', async () => {
+  it('keeps its row, is reported once, is left alone, and the others go on', async () => {
     const { ticker, script, counts } = await begin({ script: { gpus: 3 } })
     await ticker.tick()
     script.update({ lost: [1] })
@@ -29,7 +29,7 @@ describe('a GPU that is lost', () => {
     expect(total(await counts(), 1)).toBe(made + 2)
   })
 
-  it('is told again when it is back, with everything read anew', async () => {
+  it('is reported again when it is back, with everything read anew', async () => {
     const { ticker, script } = await begin({ script: { gpus: 1, energy: 7000 } })
     await ticker.tick()
     script.update({ reset: [0] })

@@ -217,7 +217,7 @@ describe('readings', () => {
 })
 
 describe('what a GPU does not have', () => {
-  it('is asked for once, and the reason is told in one new list of devices', async () => {
+  it('is asked for once, and the reason comes in one new list of devices', async () => {
     const { ticker, source, counts } = await begin({
       script: { gpus: 1, ret: ['nvmlDeviceGetEncoderUtilization:3', 'nvmlDeviceGetTemperature:4'], field_ret: '82:3' },
     })

@@ -29,7 +29,7 @@ describe('MIG', () => {
     expect(devices[1]?.unavailable.temperatureCelsius).toContain('whole GPU')
   })
 
-  it('tells the processes of one instance from those of another', async () => {
+  it('distinguishes the processes of one instance from those of another', async () => {
     const { ticker } = await begin({ script: { gpus: 1, mig: 2, processes: 1 } })
     const [, one, two] = await ticker.gpus()
     expect(one?.processes?.[0]?.pid).not.toBe(two?.processes?.[0]?.pid)

@@ -26,7 +26,7 @@ describe('process lists', () => {
     expect((await ticker.gpu()).processes).toEqual([])
   })
 
-  it('give null, not 16 EiB, for memory that the driver will not tell', async () => {
+  it('give null, not 16 EiB, for memory that the driver does not report', async () => {
     const { ticker } = await begin({ script: { gpus: 1, processes: 2, used_all_ones: 1 } })
     expect((await ticker.gpu()).processes?.map((process) => process.memoryUsedBytes)).toEqual([null, null])
   })

@@ -25,7 +25,7 @@ describe('marksOfFindings', () => {
 })
 
 describe('joinedFindings', () => {
-  it('has each trouble once, the newest first, with its newer statement', () => {
+  it('has each problem once, the newest first, with its newer message', () => {
     const old = findingWith({ fingerprint: 'a', since: 1, message: 'old' })
     const joined = joinedFindings([old, findingWith({ fingerprint: 'b', since: 5 })], [{ ...old, message: 'new' }])
     expect(joined.map(({ fingerprint, message }) => [fingerprint, message])).toEqual([

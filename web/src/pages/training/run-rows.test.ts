@@ -18,7 +18,7 @@ describe('keptRow', () => {
     expect(keptRow(listedRun({ training: { loss: 'NaN' } }), undefined, 0).loss).toBeNaN()
   })
 
-  it('tells silent from running, by the pace of the run', () => {
+  it('distinguishes silent from running, by the pace of the run', () => {
     const at = (meanStepSeconds: number) =>
       keptRow(listedRun({ training: { lastStepAt: 0, lastStep: 1, meanStepSeconds } }), undefined, 120_000).state
     expect(at(1)).toBe('silent')
