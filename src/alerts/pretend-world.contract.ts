@@ -5,10 +5,9 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { AlertMessage, Channel, Delivery } from '../core/alert-contract.ts'
 import type { AgentState, GpuView, Log, Tick } from '../core/kinds.ts'
-import { healthWith } from '../core/model.fixture.ts'
+import { type FindingParts, findingWith, healthWith } from '../core/model.fixture.ts'
 import type {
   Finding,
-  FindingSubject,
   GpuEvent,
   GpuInfo,
   GpuReadings,
@@ -36,30 +35,16 @@ export function settingsWith(values: Partial<AlertValues> = {}): AlertValues {
   return { ...(defaults as unknown as AlertValues), ...values }
 }
 
-export interface FindingParts extends Partial<Omit<Finding, 'subject'>> {
-  readonly subject?: Partial<FindingSubject>
-}
-
 export function finding(fingerprint: string, at: number, parts: FindingParts = {}): Finding {
-  return {
-    fingerprint,
+  const text = { message: `${fingerprint} is wrong`, advice: ['Look at it.'] }
+  return findingWith({
     detector: 'intruder',
-    provenance: 'live',
-    severity: 'warning',
-    state: 'active',
     at,
-    since: at,
-    message: `${fingerprint} is wrong`,
-    evidence: {},
-    confidence: 0.9,
-    advice: ['Look at it.'],
-    predictedAt: null,
-    predictedEarliestAt: null,
-    predictedLatestAt: null,
-    riskLevel: null,
+    ...text,
     ...parts,
-    subject: { host: 'box', gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null, ...parts.subject },
-  }
+    fingerprint: parts.fingerprint ?? fingerprint,
+    subject: { host: 'box', ...parts.subject },
+  })
 }
 
 /** Remembers what it was given; `answer` decides what becomes of it. */

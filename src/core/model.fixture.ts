@@ -1,7 +1,9 @@
 /** Data for tests: a run, a source, a card, a process … with what the test wants different. */
+
+import type { AlertView } from './alert-contract.ts'
 import { nothingKnown } from './fields/field.ts'
 import { PROCESS_SHARES } from './fields/process.ts'
-import type { GpuInfo, GpuProcess, GpuSample, Run, SourceHealth } from './model.ts'
+import type { Finding, FindingSubject, GpuInfo, GpuProcess, GpuSample, Run, SourceHealth } from './model.ts'
 import { NO_FACTS, NO_READINGS } from './record.ts'
 
 export function runWith(parts: Partial<Run> = {}): Run {
@@ -89,4 +91,52 @@ export function processWith(pid: number, parts: Partial<GpuProcess> = {}): GpuPr
 /** Nothing is known but that the GPU works. */
 export function sampleWith(gpu: string, at: number, parts: Partial<GpuSample> = {}): GpuSample {
   return { ...NO_READINGS, kind: 'gpu', at, gpu, state: 'ok', stateReason: null, slowAt: null, processes: [], ...parts }
+}
+
+export const NO_SUBJECT: FindingSubject = { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null }
+
+export type FindingParts = Partial<Omit<Finding, 'subject'>> & { readonly subject?: Partial<FindingSubject> }
+
+/** A finding with nothing but what is given. */
+export function findingWith(parts: FindingParts = {}): Finding {
+  return {
+    fingerprint: 'f',
+    detector: 'oom',
+    provenance: 'live',
+    severity: 'warning',
+    state: 'active',
+    at: 0,
+    since: parts.at ?? 0,
+    message: '',
+    evidence: {},
+    confidence: 0.9,
+    advice: [],
+    predictedAt: null,
+    predictedEarliestAt: null,
+    predictedLatestAt: null,
+    riskLevel: null,
+    ...parts,
+    subject: { ...NO_SUBJECT, ...parts.subject },
+  }
+}
+
+/** The alert of a finding, as it fires. */
+export function alertWith(finding: Finding, parts: Partial<AlertView> = {}): AlertView {
+  return {
+    fingerprint: finding.fingerprint,
+    finding,
+    state: 'firing',
+    firedAt: finding.at,
+    resolvedAt: null,
+    flapping: false,
+    simulated: false,
+    acknowledged: null,
+    mutedBy: null,
+    silence: null,
+    told: [],
+    waiting: [],
+    gpuLabel: null,
+    unconfirmed: false,
+    ...parts,
+  }
 }

@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import type { AlertNews, AlertsEvent, AlertView } from '../core/alert-contract.ts'
 import type { AgentState, History, HistoryQuery, HubEvent, Log, Tick } from '../core/kinds.ts'
-import { cardWith, healthWith } from '../core/model.fixture.ts'
+import { alertWith, cardWith, findingWith, healthWith } from '../core/model.fixture.ts'
 import type {
   Finding,
   GpuEvent,
@@ -154,13 +154,9 @@ export function sourceHealth(overrides: Partial<SourceHealth> = {}): SourceHealt
 }
 
 export function finding(gpu: string | null): Finding {
-  return {
+  return findingWith({
     fingerprint: `oom/${gpu}`,
-    detector: 'oom',
-    provenance: 'live',
-    subject: { host: 'pretend', gpu, gpuIndex: 0, pid: 1000, user: 'ada', run: null, rank: null },
-    severity: 'warning',
-    state: 'active',
+    subject: { host: 'pretend', gpu, gpuIndex: 0, pid: 1000, user: 'ada' },
     at: NOW,
     since: NOW - 5000,
     message: 'GPU 0 runs out of memory in 4 minutes',
@@ -169,28 +165,12 @@ export function finding(gpu: string | null): Finding {
     advice: ['Lower the batch size.'],
     predictedAt: NOW + 240_000,
     predictedEarliestAt: NOW + 200_000,
-    predictedLatestAt: null,
     riskLevel: 'high',
-  }
+  })
 }
 
 export function alertView(gpu: string | null): AlertView {
-  return {
-    fingerprint: `oom/${gpu}`,
-    state: 'firing',
-    finding: { ...finding(gpu), evidence: {} },
-    firedAt: NOW,
-    resolvedAt: null,
-    flapping: false,
-    simulated: false,
-    acknowledged: null,
-    mutedBy: null,
-    silence: null,
-    told: [],
-    waiting: [],
-    gpuLabel: '0',
-    unconfirmed: false,
-  }
+  return alertWith({ ...finding(gpu), evidence: {} }, { gpuLabel: '0' })
 }
 
 export function alertsEvent(at: number, gpus: readonly (string | null)[] = ['GPU-0000-0']): AlertsEvent {

@@ -4,7 +4,7 @@ import { Hub } from '../agent/hub.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
 import { State } from '../agent/state.ts'
 import { ledgerOf } from '../core/memory/ledger.ts'
-import { cardWith, healthWith, sampleWith } from '../core/model.fixture.ts'
+import { cardWith, findingWith, healthWith, sampleWith } from '../core/model.fixture.ts'
 import type { Finding, GpuInfo, GpuSample, HostSample, ProcessInfo, ProcessView, TrainingStep } from '../core/model.ts'
 import { NO_FIGURES, NO_HOST_READINGS } from '../core/record.ts'
 import { openRecording } from '../core/recording/recording.ts'
@@ -166,25 +166,15 @@ export function trainingStep(step: number, more: Partial<TrainingStep> = {}): Tr
 
 export function finding(detector: string, more: Partial<Finding> & { readonly pid?: number; readonly gpu?: string } = {}): Finding {
   const { pid = null, gpu = null, ...rest } = more
-  return {
+  return findingWith({
     fingerprint: `${detector}|${gpu}|${pid}`,
     detector,
-    provenance: 'live',
-    subject: { host: 'node7', gpu, gpuIndex: null, pid, user: null, run: null, rank: null },
-    severity: 'warning',
-    state: 'active',
     at: AT,
     since: AT - 120_000,
     message: `something about ${detector}`,
-    evidence: {},
-    confidence: 0.9,
-    advice: [],
-    predictedAt: null,
-    predictedEarliestAt: null,
-    predictedLatestAt: null,
-    riskLevel: null,
     ...rest,
-  }
+    subject: { host: 'node7', gpu, pid, ...rest.subject },
+  })
 }
 
 export interface World {

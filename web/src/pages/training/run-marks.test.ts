@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findingWith } from '../memory/finding.fixture.ts'
+import { findingWith } from '../../../../src/core/model.fixture.ts'
 import { curveOfSteps } from './curve.ts'
 import { joinedFindings, marksOfFindings } from './run-marks.ts'
 import { stepWith } from './step.fixture.ts'
