@@ -351,10 +351,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), -signal.SIGTERM)
+        self.assertEqual(self.terminated(child), -signal.SIGTERM)
         self.assertEqual(self.stand.logged(), list(range(50)))
         self.assertEqual(self.outcomes(), ["killed"])
 
@@ -371,10 +368,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), 7)
+        self.assertEqual(self.terminated(child), 7)
         self.assertEqual(self.outcomes(), ["failed"])
 
     def test_sigterm_in_a_native_call_still_ends_the_program(self) -> None:
@@ -394,11 +388,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(0.3)
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), -signal.SIGKILL)
+        self.assertEqual(self.terminated(child, pause=0.3), -signal.SIGKILL)
         self.assertEqual(self.outcomes(), ["killed"])
 
 
