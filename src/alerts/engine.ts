@@ -9,16 +9,15 @@ export interface Patience {
   readonly keepFiringMs: number
 }
 
-export interface EngineLimits {
-  readonly records: number
+export const ENGINE_LIMITS = {
+  records: 2000,
   /** Coming back this often within the window is flapping. */
-  readonly flapTurns: number
-  readonly flapWindowMs: number
+  flapTurns: 3,
+  flapWindowMs: 3_600_000,
   /** How long a flapping problem must be clear; doubles with every further turn, up to the window. */
-  readonly flapHoldMs: number
+  flapHoldMs: 300_000,
 }
-
-export const ENGINE_LIMITS: EngineLimits = { records: 2000, flapTurns: 3, flapWindowMs: 3_600_000, flapHoldMs: 300_000 }
+export type EngineLimits = Readonly<typeof ENGINE_LIMITS>
 
 export type Transition =
   | { readonly type: 'pending' | 'firing' | 'worse' | 'resolved'; readonly record: AlertRecord }
