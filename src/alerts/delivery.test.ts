@@ -59,7 +59,7 @@ describe('delivery that fails', () => {
     expect(world.log.lines.filter((line) => line.level === 'warn').length).toBe(1)
   })
 
-  it('gives up at once on what is refused for good, says so, and does not send its end', async () => {
+  it('gives up at once on what is refused for good, says so, and does not tell of its end', async () => {
     const world = pretendWorld()
     world.channel.answer = () => ({ ok: false, retry: false, reason: '550 no such user' })
     world.say('a')
