@@ -2,6 +2,7 @@
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
+import { byType } from './by-type.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
 import { subjectOfRun } from './run-watch.ts'
@@ -131,23 +132,14 @@ function createRunDied(activeMs: number): Detector {
   }
 
   return {
-    accept(input) {
-      switch (input.type) {
-        case 'step':
-          return takeStep(input.step)
-        case 'run':
-          return takeRun(input.run)
-        case 'finding':
-          return takeFinding(input.finding)
-        case 'event':
-          return takeEvent(input.event)
-        case 'gpu':
-        case 'host':
-          return fade(input.sample.at)
-        default:
-          return NO_FINDINGS
-      }
-    },
+    accept: byType({
+      step: ({ step }) => takeStep(step),
+      run: ({ run }) => takeRun(run),
+      finding: ({ finding }) => takeFinding(finding),
+      event: ({ event }) => takeEvent(event),
+      gpu: ({ sample }) => fade(sample.at),
+      host: ({ sample }) => fade(sample.at),
+    }),
     snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt }),
     restore(state) {
       const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number }
