@@ -312,7 +312,7 @@ describe('what a command prints', () => {
       },
       tryPostLines: async (_: string, lines: readonly string[]) => {
         posted.push(...lines.map((line) => JSON.parse(line)))
-        return { status: 200, body: { accepted: lines.length } }
+        return { status: 200, body: { run: 'r', accepted: lines.length, duplicates: 0, rejected_count: 0 } }
       },
     } as unknown as AgentClient
     const printed = new PrintedSteps(link, { id: 'r', name: 'r', started_at: 1 })

@@ -59,9 +59,9 @@ describe('delivery that fails', () => {
     expect(world.log.lines.filter((line) => line.level === 'warn').length).toBe(1)
   })
 
-  it('gives up at once on what is refused for good, says so, and does not tell of its end', async () => {
+  it('gives up at once on what can never arrive, says so, and does not tell of its end', async () => {
     const world = pretendWorld()
-    world.channel.answer = () => ({ ok: false, retry: false, reason: '550 no such user' })
+    world.channel.answer = () => ({ ok: false, retry: false, hopeless: true, reason: 'there is no recipient' })
     world.say('a')
     await world.pass(MINUTE)
     expect(world.channel.tries).toBe(1)
@@ -70,7 +70,7 @@ describe('delivery that fails', () => {
     await world.pass(5 * MINUTE)
     expect(world.channel.got).toEqual([])
     expect(world.alerts.health().channels).toMatchObject([{ results: { refused: 1, delivered: 0 } }])
-    expect(world.log.lines.find((line) => line.level === 'error')?.message).toContain('550 no such user')
+    expect(world.log.lines.find((line) => line.level === 'error')?.message).toContain('there is no recipient')
   })
 
   it('gives a message up when it is too old, and announces again what is still there', async () => {

@@ -108,6 +108,18 @@ export class AlertEngine {
     for (const record of snapshot.records) this.#records.set(record.fingerprint, { ...record, unconfirmed: record.phase !== 'resolved' })
   }
 
+  /** A record of a journal that was found late. Returns the one to keep; null: there is no room. */
+  join(earlier: AlertRecord): AlertRecord | null {
+    const known = this.#records.get(earlier.fingerprint)
+    if (!known && this.#records.size >= this.#limits.records) return null
+    const isOpen = earlier.phase !== 'resolved'
+    if (known && !isOpen) return known
+    // Reported anew since: the same problem goes on.
+    const record = known && known.phase !== 'resolved' ? { ...earlier, finding: known.finding, unconfirmed: false } : earlier
+    this.#records.set(record.fingerprint, known?.phase === 'resolved' ? known : { ...record, unconfirmed: isOpen && record === earlier })
+    return this.#records.get(record.fingerprint) ?? null
+  }
+
   #active(finding: Finding, ms: number, simulated: boolean): readonly Transition[] {
     const record = this.#records.get(finding.fingerprint)
     if (!record || record.phase === 'resolved') return this.#begin(finding, ms, simulated, record)
