@@ -16,7 +16,7 @@ export const KEPT = 300
 
 export class PastAlerts {
   readonly #journal: Journal
-  readonly #kept: { readonly key: string; readonly past: PastAlert }[]
+  #kept: { readonly key: string; readonly past: PastAlert }[]
   #count: number
 
   constructor(journal: Journal) {
@@ -42,6 +42,11 @@ export class PastAlerts {
     this.#journal.set(key, past)
     const old = this.#kept.length > KEPT ? this.#kept.shift() : undefined
     if (old) this.#journal.delete(old.key)
+  }
+
+  forgetSimulated(): void {
+    for (const { key, past } of this.#kept) if (past.simulated) this.#journal.delete(key)
+    this.#kept = this.#kept.filter(({ past }) => !past.simulated)
   }
 
   list({ from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, limit = KEPT }: PastRange = {}): readonly PastAlert[] {

@@ -1,5 +1,6 @@
 /** `gpuwarden detect`: what the detectors say of a recording, or how sudden the changes of a column are. */
 import type { Config } from '../agent/config.ts'
+import { type Detection, detectRecording, openForReading } from '../agent/detect-recording.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatMoment, printable } from '../core/format.ts'
 import type { Finding, Reading } from '../core/model.ts'
@@ -7,8 +8,8 @@ import { parseClock } from '../core/recording/csv.ts'
 import { describeSkipped, parseTimestamp } from '../core/recording/recording.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
+import { recordedRuns } from '../training/run-files.ts'
 import { scoreCsv, scoresAsCsv, scoresAsNdjson } from './csv-scores.ts'
-import { type Detection, detectRecording, openForReading } from './detect-recording.ts'
 import { findingLine } from './finding-ndjson.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 
@@ -38,6 +39,7 @@ export async function detect(config: Config, options: Record<string, unknown>, a
     },
     until,
     durationMs,
+    runs: await recordedRuns(path),
     devices: values.devices === null ? null : new Set(values.devices),
     onFindings: (findings) => {
       if (isTable && isFirst) writeOut(`${TABLE_HEAD}\n`)

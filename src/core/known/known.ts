@@ -1,6 +1,7 @@
 /** What is known now, from the hub's events. The agent, an attached `top` and the web UI each keep one, so all show the same. Time is a parameter. */
 import type { GpuView, HostView, StreamEvent, Tick } from '../kinds.ts'
 import type { GpuEvent, GpuInfo, GpuSample, HostSample, ProcessView, Provenance, SourceHealth } from '../model.ts'
+import type { PlaybackState } from '../playback.ts'
 import { ageOf, healthOfGpu, healthOfHost, isLive } from './age.ts'
 import { KnownAlerts } from './alerts.ts'
 import { KnownFindings } from './findings.ts'
@@ -30,6 +31,8 @@ export class Known {
   readonly alerts = new KnownAlerts()
   readonly runs = new KnownRuns()
   health: readonly SourceHealth[] = []
+  /** Of the recording that is played; null: none, or not heard of yet. */
+  playback: PlaybackState | null = null
   /** False: the agent is not reachable, so nothing is current. */
   isLinked = true
   #gpus: ReadonlyMap<string, KnownGpu> = new Map()
@@ -58,6 +61,12 @@ export class Known {
         break
       case 'run':
         this.runs.acceptRun(event.run)
+        break
+      case 'playback':
+        this.playback = event.playback
+        break
+      case 'restart':
+        this.#restart()
         break
       case 'steps':
         this.runs.acceptSteps(event.steps)
@@ -157,6 +166,17 @@ export class Known {
       this.#events = [...this.#events, ...news].slice(-MOST_EVENTS)
     }
     this.#toldAt = at
+  }
+
+  #restart(): void {
+    this.#gpus = new Map()
+    this.#host = null
+    this.#events = []
+    this.#toldAt = null
+    this.findings.begin([])
+    this.findings.forgetResolved()
+    this.runs.clear()
+    this.alerts.clear()
   }
 
   #devices(devices: readonly GpuInfo[]): void {
