@@ -47,8 +47,11 @@ export class Replay implements Sink, ReplayControl {
   }
 
   view(): ReplayView {
-    const marks = [...this.#marks.values()].sort((a, b) => a.at - b.at)
-    return { ...this.#playback, firstAt: this.#firstAt, lastAt: this.#lastAt, marks, forwardOnly: this.#forwardOnly() }
+    const lastAt = this.#lastAt
+    // The end of a run may be reported just after the last sample.
+    const marks = [...this.#marks.values()].map((mark) => ({ ...mark, at: Math.min(mark.at, lastAt ?? mark.at) }))
+    marks.sort((a, b) => a.at - b.at)
+    return { ...this.#playback, firstAt: this.#firstAt, lastAt, marks, forwardOnly: this.#forwardOnly() }
   }
 
   steer({ at: asked, ...rest }: PlaybackCommand): string | null {

@@ -104,6 +104,22 @@ export interface ConfigAnswer {
   }[]
 }
 
+export interface AccuracyAnswer {
+  readonly days: number
+  /** false: the agent keeps no log. */
+  readonly isLogged: boolean
+  readonly rows: readonly {
+    readonly detector: string
+    readonly forecasts: number
+    readonly cameTrue: number
+    readonly didNotHappen: number
+    readonly medianLeadSeconds: Reading
+    readonly medianErrorSeconds: Reading
+  }[]
+  readonly outOfMemory: number
+  readonly withoutWarning: number
+}
+
 export interface DoctorAnswer {
   readonly at: number
   readonly tookMs: number

@@ -14,6 +14,7 @@ import { GpuCell, type Moment } from './gpu-cell.ts'
 export type LinkState = 'connecting' | 'live' | 'lost' | 'paused'
 
 const known = new Known()
+known.isTimeless = true
 
 export const link = signal<{ readonly state: LinkState; readonly since: number }>({ state: 'connecting', since: agentNow() })
 export const hostname = signal('')
