@@ -24,11 +24,13 @@ export function neighborMark(marks: readonly PlaybackMark[], at: number, directi
 
 type Key = Pick<KeyboardEvent, 'key' | 'shiftKey' | 'altKey' | 'ctrlKey' | 'metaKey'>
 
+interface Focused {
+  matches(selector: string): boolean
+  closest(selector: string): unknown
+}
+
 /** What a key does to the recording: milliseconds to move, or null where the key belongs to what has the focus. */
-export function replayKey(
-  { key, shiftKey, altKey, ctrlKey, metaKey }: Key,
-  target: Pick<Element, 'matches' | 'closest'>,
-): 'toggle' | number | null {
+export function replayKey({ key, shiftKey, altKey, ctrlKey, metaKey }: Key, target: Focused): 'toggle' | number | null {
   if (altKey || ctrlKey || metaKey) return null
   const isLine = target.matches('.replay-slider')
   // Text, lists and charts use these keys themselves.
