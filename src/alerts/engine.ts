@@ -94,6 +94,14 @@ export class AlertEngine {
     return out ?? NOTHING
   }
 
+  /** A recording starts over: its alerts never were. */
+  forgetSimulated(): readonly Transition[] {
+    this.#time.restore({ ms: this.#time.ms, lastAt: null })
+    const forgotten = [...this.#records.values()].filter(({ simulated }) => simulated)
+    for (const { fingerprint } of forgotten) this.#records.delete(fingerprint)
+    return forgotten.map((record) => ({ type: 'forgotten', record }))
+  }
+
   snapshot(): EngineSnapshot {
     return structuredClone({ time: this.#time.snapshot(), records: [...this.#records.values()] })
   }

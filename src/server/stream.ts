@@ -70,6 +70,8 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
   /** The newest event that somebody may resume from; null: nobody was here yet. */
   let knownSeq: number | null = null
   let unfollowAlerts: (() => void) | null = null
+  /** Of the recording that is played: who comes later has to notice the next jump. */
+  let playback: (HubEvent & { type: 'playback' }) | null = null
 
   function frameFor(client: Client, entry: RingEntry): Buffer | null {
     const { filter, matcher } = client
@@ -138,7 +140,8 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
   }
 
   function accept(event: StreamEvent): void {
-    if (closed) return
+    if (closed || event.type === 'restart') return
+    if (event.type === 'playback') playback = event
     if (clients.size === 0 && !isAwaited()) {
       ring.skip()
       unfollowAlerts?.()
@@ -182,6 +185,7 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
     const current: readonly HubEvent[] = [
       { type: 'devices', devices: state.gpus().map(({ info }) => info) },
       { type: 'health', health: state.health() },
+      ...(playback ? [playback] : []),
     ]
     for (const event of current) {
       const wanted = filter.types === null || filter.types.has(event.type)
