@@ -21,7 +21,7 @@ export class Ailments {
   /** Lasts until the agent shows it, and for a while after. */
   async suffer(ailment: Ailment): Promise<void> {
     const { kind, gpu, holdMs } = ailment
-    const fingerprint = `${kind}|gpu=GPU-fa4e0000-0000-4000-8000-${String(gpu).padStart(12, '0')}`
+    const fingerprint = `${kind}|gpu=GPU-fa4e0000-0000-4000-8000-${gpu.toString(16).padStart(12, '0')}`
     const ailing: Ailing = { ailment, fingerprint, beganAt: Date.now(), firingAt: null, clearedAt: null }
     this.#ledger.ailing.push(ailing)
     if (kind === 'ecc') return this.#nvml.update({ [`gpu${gpu}.ecc_uncorrected`]: 1, [`gpu${gpu}.ecc_uncorrected_aggregate`]: 1 })
