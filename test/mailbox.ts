@@ -23,9 +23,13 @@ export interface MailboxOptions {
   readonly port?: number
   /** Who logs in has to know it; null: nobody is asked. */
   readonly password?: string | null
+  /** Asked with every mail before it is kept: an Error with a `responseCode` refuses it. */
+  readonly judge?: (mail: Mail) => Promise<Error | null>
+  /** False: the connection is dropped at once; a promise: the server says nothing until then. */
+  readonly greet?: () => boolean | Promise<void>
 }
 
-export async function openMailbox({ port = 0, password = null }: MailboxOptions = {}): Promise<Mailbox> {
+export async function openMailbox({ port = 0, password = null, judge, greet }: MailboxOptions = {}): Promise<Mailbox> {
   const mails: Mail[] = []
   const sockets = new Set<Socket>()
   const server = new SMTPServer({
@@ -39,6 +43,12 @@ export async function openMailbox({ port = 0, password = null }: MailboxOptions 
         : callback(Object.assign(new Error('5.7.8 bad credentials, says the server'), { responseCode: 535 })),
     onRcptTo: (_address, _session, callback) =>
       callback(box.refusal ? Object.assign(new Error(box.refusal.words), { responseCode: box.refusal.code }) : null),
+    onConnect: (_session, callback) => {
+      const answer = greet?.() ?? true
+      if (answer === true) callback()
+      else if (answer === false) for (const socket of sockets) socket.destroy()
+      else void answer.then(() => callback())
+    },
     onData: (stream, session, callback) => {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -47,8 +57,12 @@ export async function openMailbox({ port = 0, password = null }: MailboxOptions 
           .toString()
           .replace(/\r\n[ \t]+/g, ' ')
         const subject = /^Subject: (.*)$/m.exec(text)?.[1]?.trim() ?? ''
-        mails.push({ to: session.envelope.rcptTo.map(({ address }) => address), subject, text, user: session.user })
-        callback(null, 'kept as 4711')
+        const mail = { to: session.envelope.rcptTo.map(({ address }) => address), subject, text, user: session.user }
+        void Promise.resolve(judge?.(mail) ?? null).then((refusal) => {
+          if (refusal) return callback(refusal)
+          mails.push(mail)
+          callback(null, 'kept as 4711')
+        })
       })
     },
   })

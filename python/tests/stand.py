@@ -1,4 +1,4 @@
-"""A stand-in for the agent that can be told to misbehave. What a healthy agent does is tested against the real one."""
+"""A stand-in for the agent that misbehaves on request. What a healthy agent does is tested against the real one."""
 from __future__ import annotations
 
 import gzip

@@ -217,7 +217,7 @@ class DifficultAgent(World):
         self.assertLess(float(done.stdout), 1.8)
         self.assertEqual(self.spooled_steps(), list(range(201)))
 
-    def test_one_that_forgot_the_run_is_told_again(self) -> None:
+    def test_one_that_forgot_the_run_gets_it_again(self) -> None:
         child = self.start_script(
             """
             import gpuwarden, time
@@ -413,10 +413,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), -signal.SIGTERM)
+        self.assertEqual(self.terminated(child), -signal.SIGTERM)
         self.assertEqual(self.stand.logged(), list(range(50)))
         self.assertEqual(self.outcomes(), ["killed"])
 
@@ -433,10 +430,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), 7)
+        self.assertEqual(self.terminated(child), 7)
         self.assertEqual(self.outcomes(), ["failed"])
 
     def test_sigterm_in_a_native_call_still_ends_the_program(self) -> None:
@@ -456,11 +450,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(0.3)
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), -signal.SIGKILL)
+        self.assertEqual(self.terminated(child, pause=0.3), -signal.SIGKILL)
         self.assertEqual(self.outcomes(), ["killed"])
 
 

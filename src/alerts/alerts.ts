@@ -121,6 +121,10 @@ class AlertRoom implements Alerts {
     } else if (event.type === 'steps') this.#courses.accept(event.steps)
     else if (event.type === 'run') this.#dispatch.noteRun(event.run)
     else if (event.type === 'health') this.#clock?.hurry()
+    else if (event.type === 'restart') {
+      this.#follow(this.#engine.forgetSimulated())
+      this.#past.forgetSimulated()
+    }
   }
 
   dropped(): Dropped {

@@ -200,7 +200,7 @@ describe('delivery of too much', () => {
 })
 
 describe('delivery over a restart', () => {
-  it('sends what was waiting, once, and knows what was told before', async () => {
+  it('sends what was waiting, once, and knows what was sent before', async () => {
     const dir = await temporaryDir()
     const channel = new PretendChannel()
     const before = pretendWorld({ dir, channel })
@@ -231,7 +231,7 @@ describe('delivery over a restart', () => {
     expect(channel.got[2]?.threadId).toBe(channel.got[0]?.threadId)
   })
 
-  it('does not tell again of what was over when its detector, restored from before that, says so', async () => {
+  it('does not resend an alert that was over when its detector is restored from an older state', async () => {
     const dir = await temporaryDir()
     const channel = new PretendChannel()
     const before = pretendWorld({ dir, channel, settings: { 'alerts.keep_firing_seconds': 0 } })
@@ -259,7 +259,7 @@ describe('delivery over a restart', () => {
     expect(world.channel.said()).toEqual(['a firing'])
   })
 
-  it('takes back what nobody speaks of any more after a restart', async () => {
+  it('resolves what no detector reports anymore after a restart', async () => {
     const dir = await temporaryDir()
     const channel = new PretendChannel()
     const before = pretendWorld({ dir, channel })

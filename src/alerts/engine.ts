@@ -9,16 +9,15 @@ export interface Patience {
   readonly keepFiringMs: number
 }
 
-export interface EngineLimits {
-  readonly records: number
+export const ENGINE_LIMITS = {
+  records: 2000,
   /** Coming back this often within the window is flapping. */
-  readonly flapTurns: number
-  readonly flapWindowMs: number
+  flapTurns: 3,
+  flapWindowMs: 3_600_000,
   /** How long a flapping problem must be clear; doubles with every further turn, up to the window. */
-  readonly flapHoldMs: number
+  flapHoldMs: 300_000,
 }
-
-export const ENGINE_LIMITS: EngineLimits = { records: 2000, flapTurns: 3, flapWindowMs: 3_600_000, flapHoldMs: 300_000 }
+export type EngineLimits = Readonly<typeof ENGINE_LIMITS>
 
 export type Transition =
   | { readonly type: 'pending' | 'firing' | 'worse' | 'resolved'; readonly record: AlertRecord }
@@ -93,6 +92,14 @@ export class AlertEngine {
       }
     }
     return out ?? NOTHING
+  }
+
+  /** A recording starts over: its alerts never were. */
+  forgetSimulated(): readonly Transition[] {
+    this.#time.restore({ ms: this.#time.ms, lastAt: null })
+    const forgotten = [...this.#records.values()].filter(({ simulated }) => simulated)
+    for (const { fingerprint } of forgotten) this.#records.delete(fingerprint)
+    return forgotten.map((record) => ({ type: 'forgotten', record }))
   }
 
   snapshot(): EngineSnapshot {

@@ -29,6 +29,17 @@ async function filled(dir: string, count: number): Promise<void> {
   await journal.close()
 }
 
+/** `first` has the folder, `second` wants it. */
+async function twoInOneFolder() {
+  const dir = await temporaryDir()
+  const first = await openJournal(dir)
+  first.set('a', 1)
+  await first.commit()
+  const second = await openJournal(dir)
+  second.set('b', 2)
+  return { dir, first, second }
+}
+
 describe('the journal', () => {
   it('keeps what was set, changed and deleted, in order', async () => {
     const dir = await temporaryDir()
@@ -197,12 +208,7 @@ describe('the journal', () => {
   })
 
   it('does not share its folder with another agent, and says who has it', async () => {
-    const dir = await temporaryDir()
-    const first = await openJournal(dir)
-    first.set('a', 1)
-    await first.commit()
-    const second = await openJournal(dir)
-    second.set('b', 2)
+    const { dir, first, second } = await twoInOneFolder()
     expect(await second.commit()).toBe(false)
     expect(second.fault).toContain(`process ${process.pid}`)
     await second.close()
@@ -211,12 +217,7 @@ describe('the journal', () => {
   })
 
   it('keeps its alerts in a folder as soon as the other agent has left it, and what that one wrote beside them', async () => {
-    const dir = await temporaryDir()
-    const first = await openJournal(dir)
-    first.set('a', 1)
-    await first.commit()
-    const second = await openJournal(dir)
-    second.set('b', 2)
+    const { dir, first, second } = await twoInOneFolder()
     expect([second.fault !== null, second.isDue]).toEqual([true, true])
     await first.close()
     expect(await second.commit()).toBe(true)

@@ -52,6 +52,11 @@ export class PastAlerts {
     if (old) this.#journal.delete(old.key)
   }
 
+  forgetSimulated(): void {
+    for (const { key, past } of this.#kept) if (past.simulated) this.#journal.delete(key)
+    this.#kept = this.#kept.filter(({ past }) => !past.simulated)
+  }
+
   list({ from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, limit = KEPT }: PastRange = {}): readonly PastAlert[] {
     return this.#kept
       .map(({ past }) => past)
