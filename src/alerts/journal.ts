@@ -136,7 +136,6 @@ export class Journal {
 
   async #leave(): Promise<void> {
     await this.#file?.close()
-    if (this.#fault.reason === null) this.#unwritten?.remove()
     await this.#folder?.leave()
   }
 
