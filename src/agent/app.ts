@@ -127,6 +127,7 @@ export class Agent {
       maxProcesses: values['metrics.max_processes'],
       training: trainingMetrics,
       xids,
+      unfollowedRuns: () => this.#watching.health().runsNotFollowed,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
     })
     const webUi = values['server.enabled']
@@ -150,7 +151,12 @@ export class Agent {
           settings: values,
           log,
           version: VERSION,
-          extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
+          extraHealth: () => ({
+            store: this.store?.health() ?? null,
+            alerts: alerts?.health() ?? null,
+            training: this.#training.health(),
+            detectors: this.#watching.health(),
+          }),
           routes: [...this.#alerting.routes, ...this.#training.routes, ...webUi.routes],
           processControl: webUi.processControl,
           alertNews: alerts?.news ?? null,

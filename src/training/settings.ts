@@ -5,7 +5,7 @@ export const trainingSettings = {
   'training.max_runs': setting<number>({
     schema: z.number().int().min(1).max(10_000),
     default: 256,
-    help: 'How many training runs are remembered; beyond it, the one silent for longest is forgotten.',
+    help: 'How many training runs are remembered and watched; beyond it, the one silent for longest is forgotten.',
   }),
   'training.checkpoint_seconds': setting<number>({
     schema: z.number().min(0.1).max(3600),
