@@ -86,7 +86,8 @@ export class Agent {
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording has ended'),
     })
-    const { hub, state } = this.sampling
+    const { hub, state, clock } = this.sampling
+    const time = { now: () => clock.now(), sinceJumpMs: () => clock.sinceJumpMs() }
     const trainingMetrics = new TrainingMetrics()
     const xids = new XidCounts()
     const history = createHistory(values)
@@ -99,8 +100,7 @@ export class Agent {
     const { alerts } = this.#alerting
     hub.addSink(history)
     hub.addSink({ name: 'training', accept: (event) => follow(trainingMetrics, xids, event) })
-    this.store =
-      logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), now: Date.now, runId })
+    this.store = logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), ...time, runId })
     if (this.store && logDir !== null) {
       hub.addSink(this.store)
       const signal = this.#abort.signal
@@ -116,6 +116,7 @@ export class Agent {
       hub,
       dir: logDir,
       log,
+      ...time,
       settings: values,
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),

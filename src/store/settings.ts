@@ -16,11 +16,15 @@ export const storeSettings = {
   }),
   'log.rotate_hours': setting({ schema: z.number().positive(), default: 24, help: 'A file is closed and a new one started at this age.' }),
   'log.compress': setting({ schema: z.boolean(), default: true, help: 'Compress closed files with gzip.' }),
-  'log.keep_days': setting({ schema: z.number().min(0), default: 30, help: 'Closed files older than this are deleted; 0: never.' }),
+  'log.keep_days': setting({
+    schema: z.number().min(0),
+    default: 30,
+    help: 'Closed files older than this, counted from the newest one, are deleted, at most one a minute; 0: never.',
+  }),
   'log.keep_total_mb': setting({
     schema: z.number().min(0),
     default: 2048,
-    help: 'The oldest closed files are deleted while the total is above this; 0: no limit.',
+    help: 'The oldest closed files are deleted, at most one a minute, while the total is above this; 0: no limit.',
   }),
   'log.batch_samples': setting({ schema: z.number().int().min(1), default: 60, help: 'Write to disk after this many samples …' }),
   'log.batch_seconds': setting({ schema: z.number().positive(), default: 5, help: '… or after this many seconds, whichever comes first.' }),

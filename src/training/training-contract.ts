@@ -21,6 +21,8 @@ export interface TrainingOptions {
   readonly dir: string | null
   readonly log: Log
   readonly now?: () => number
+  /** Since the clock of `now` was set; never, where it is not given. */
+  readonly sinceJumpMs?: () => number
   readonly settings?: TrainingValues
   /** Has what the hub was given been written to the log? Resolves with false while it cannot be. Without it nothing is waited for. */
   readonly flush?: () => Promise<boolean>

@@ -4,6 +4,7 @@ import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
+import { MISTRUST_MS } from '../core/wall-clock.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { Journal, type JournalEntry } from './journal.ts'
@@ -172,7 +173,9 @@ class TrainingRoom implements Training {
 
   async #closeSilent(): Promise<number> {
     let closed = 0
-    const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#staleMs)
+    // After a jump of the clock, the age of a silence is not known.
+    const staleMs = (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
+    const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), staleMs)
     for (const run of this.#registry.list()) {
       if (run.endedAt !== null || !endOf(run)) continue
       await this.#change(run.id, (known) => {
