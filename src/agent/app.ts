@@ -118,6 +118,7 @@ export class Agent {
       log,
       ...time,
       settings: values,
+      judge: this.#watching,
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })

@@ -7,7 +7,7 @@ import { EXIT, Failure } from '../core/failure.ts'
 import { KeptFile } from '../core/kept-file.ts'
 import type { AgentState, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { makeFolderSync } from '../core/make-folder.ts'
-import type { Finding } from '../core/model.ts'
+import type { Finding, TrainingStep } from '../core/model.ts'
 import { createEngine, type DetectorFailure, type Engine } from '../detectors/engine.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
@@ -51,6 +51,8 @@ export class Watching implements Sink {
   #engine: Engine
   #known: readonly Finding[] = []
   readonly #active = new Set<string>()
+  readonly #judged = new WeakSet<TrainingStep>()
+  #hasJudged = false
   #soon: NodeJS.Timeout | null = null
   /** An agent that never got to watch must not write over what another one keeps. */
   #isWatching = false
@@ -83,7 +85,20 @@ export class Watching implements Sink {
   }
 
   accept(event: HubEvent): void {
-    for (const finding of this.#engine.accept(event)) this.#tell(finding)
+    const news =
+      event.type === 'steps' && this.#hasJudged ? { ...event, steps: event.steps.filter((step) => !this.#judged.has(step)) } : event
+    for (const finding of this.#engine.accept(news)) this.#tell(finding)
+  }
+
+  /** Steps that nobody else gets to see: they cannot be stored. */
+  judge(steps: readonly TrainingStep[]): void {
+    for (const finding of this.#engine.accept({ type: 'steps', steps, provenance: 'live' })) this.#tell(finding)
+  }
+
+  /** They come from the hub, too, now that they are stored. */
+  skip(steps: readonly TrainingStep[]): void {
+    this.#hasJudged = true
+    for (const step of steps) this.#judged.add(step)
   }
 
   health(): WatchingHealth {

@@ -3,7 +3,7 @@ import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { MOST_CUSTOM } from './curve.ts'
 import { RankCurves } from './rank-curves.ts'
-import { countOfRank, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
+import { countOfRank, hasReceived, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
 import type { ReceivedStep } from './step-line.ts'
 
 const MOST_RANKS = 16_384
@@ -83,6 +83,11 @@ export class Progress {
     const counted = this.#withinBounds(step, ignored)
     this.#count(counted)
     return counted
+  }
+
+  has({ seq, step, pid }: ReceivedStep): boolean {
+    const rank = this.ranks.get(step.rank)
+    return rank !== undefined && hasReceived(rank, pid, seq)
   }
 
   lastSeqs(): Record<string, number> {

@@ -82,6 +82,10 @@ export function receive(rank: RankProgress, pid: Reading, seq: number): boolean 
   return isNew
 }
 
+export function hasReceived({ received }: RankProgress, pid: Reading, seq: number): boolean {
+  return received.get(pid ?? NO_PID)?.has(seq) ?? false
+}
+
 export function countOfRank(rank: RankProgress, step: TrainingStep, pid: Reading, localRank: Reading): void {
   const { stepSeconds } = step
   const isTimed = stepSeconds !== null && Number.isFinite(stepSeconds)
