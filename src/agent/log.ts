@@ -55,11 +55,13 @@ function openFile(dir: string, options: LogOptions, trouble: string[]): { writer
     trouble.push(`${path} cannot be written (${(error as Error).message}); logging to standard error instead`)
     return null
   }
-  const lossLine = (lost: number) => {
-    const line = { level: 'warn', time: new Date().toISOString(), pid: process.pid, correlation_id: options.runId, lost }
-    return `${JSON.stringify({ ...line, msg: `${lost} lines of this log were lost while its disk did not take them` })}\n`
+  const line = (fields: object, msg: string) => {
+    const head = { level: 'warn', time: new Date().toISOString(), pid: process.pid, correlation_id: options.runId }
+    return `${JSON.stringify({ ...head, ...fields, msg })}\n`
   }
-  return { writer: new LogWriter({ dir, path, maxBytes: options.maxBytes, lossLine }), path }
+  const lossLine = (lost: number) => line({ lost }, `${lost} lines of this log were lost while its disk did not take them`)
+  const removedLine = () => line({}, 'this log was removed or replaced while it was being written: a new file was started')
+  return { writer: new LogWriter({ dir, path, maxBytes: options.maxBytes, lossLine, removedLine }), path }
 }
 
 /** Throws what keeps it from being written. */

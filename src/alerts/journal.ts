@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { stat } from '../core/disk.ts'
+import { IN_PLACE_MS, stat } from '../core/disk.ts'
 import { DiskStuck, journalLane, logLane, STUCK_AT_END_MS, STUCK_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
 import { setAside } from './corrupt-file.ts'
@@ -25,6 +25,8 @@ export interface JournalOptions {
   /** How soon a failed disk is tried again. */
   readonly retryMs?: number
   readonly heartbeatMs?: number
+  /** How often the open file is compared with its path. */
+  readonly lookEveryMs?: number
 }
 
 export class Journal {
@@ -45,6 +47,7 @@ export class Journal {
   #damage: string | null = null
   #corrupt: string[] = []
   #isStuck = false
+  #lookedMs = Number.NEGATIVE_INFINITY
   #closed = false
 
   constructor(options: JournalOptions) {
@@ -89,7 +92,7 @@ export class Journal {
 
   /** A commit is due even when nothing changed: to retry a disk or folder, or to renew the lock. */
   get isDue(): boolean {
-    return this.fault !== null || this.#folder?.isBeatDue === true
+    return this.fault !== null || this.#folder?.isBeatDue === true || this.#isLookDue
   }
 
   /** Whether anything that was set is not known to be on disk. */
@@ -155,12 +158,13 @@ export class Journal {
   async #write(): Promise<boolean> {
     const [file, folder] = [this.#file, this.#folder]
     if (file === null || folder === null || this.#closed) return false
-    if (!this.isPending && this.#fault === null && file.isOpen && !folder.isBeatDue) return true
+    if (!this.isPending && this.#fault === null && file.isOpen && !folder.isBeatDue && !this.#isLookDue) return true
     if (this.#fault !== null && performance.now() - this.#faultAt < (this.#options.retryMs ?? 5000)) return false
     const faultsBefore = this.#faults
     try {
       await folder.showLife()
-      if (this.#fault !== null || !file.isOpen) {
+      const isRemoved = file.isOpen && (await this.#isRemoved(file))
+      if (this.#fault !== null || !file.isOpen || isRemoved) {
         await this.#enterLate(folder)
         await this.#rewrite(file)
       } else {
@@ -178,6 +182,21 @@ export class Journal {
       this.#failed(error as Error)
       return false
     }
+  }
+
+  get #isLookDue(): boolean {
+    return this.#file?.isOpen === true && performance.now() - this.#lookedMs >= (this.#options.lookEveryMs ?? IN_PLACE_MS)
+  }
+
+  async #isRemoved(file: JournalFile): Promise<boolean> {
+    if (!this.#isLookDue) return false
+    this.#lookedMs = performance.now()
+    if (await file.isInPlace()) return false
+    this.#options.log.warn(
+      { dir: this.#options.dir, file: FILE, entries: this.#table.size },
+      'the alert journal was removed or replaced while it was in use: it is made again from memory',
+    )
+    return true
   }
 
   #append(file: JournalFile): void {

@@ -24,9 +24,28 @@ export async function open(path: string, flags: string, mode?: number): Promise<
   return new DiskFile(path, await logLane.run(path, () => promises.open(path, flags, mode)))
 }
 
+export interface FileIdentity {
+  readonly ino: number
+  readonly dev: number
+}
+
+/** How often a file that is kept open is compared with its path. */
+export const IN_PLACE_MS = 5000
+
+/** `found`: what is at the path; null: nothing. */
+export function isSameFile(own: FileIdentity, found: FileIdentity | null): boolean {
+  return found !== null && own.ino === found.ino && own.dev === found.dev
+}
+
+export function absent(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+  throw error
+}
+
 export class DiskFile {
   readonly #path: string
   readonly #handle: promises.FileHandle
+  #identity: FileIdentity | null = null
 
   constructor(path: string, handle: promises.FileHandle) {
     this.#path = path
@@ -39,6 +58,12 @@ export class DiskFile {
 
   writeFile(text: string): Promise<void> {
     return this.#run(() => this.#handle.writeFile(text))
+  }
+
+  /** False when somebody removed, moved or replaced it: nobody would find what is written to it. */
+  async isInPlace(): Promise<boolean> {
+    this.#identity ??= await this.stat()
+    return isSameFile(this.#identity, await stat(this.#path).catch(absent))
   }
 
   stat(): Promise<callbacks.Stats> {

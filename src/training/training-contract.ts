@@ -32,6 +32,8 @@ export interface TrainingOptions {
   /** Since the clock of `now` was set; never, where it is not given. */
   readonly sinceJumpMs?: () => number
   readonly settings?: TrainingValues
+  /** How often the open journal is compared with its path. */
+  readonly lookEveryMs?: number
   /** Who judges steps that cannot be stored; without it nobody does. */
   readonly judge?: StepJudge
   /** Has what the hub was given been written to the log? Resolves with false while it cannot be. Without it nothing is waited for. */

@@ -70,7 +70,12 @@ class TrainingRoom implements Training {
     this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
     this.#log = options.log.child({ room: 'training' })
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
-    this.#journal = new Journal(runsDir, (entry) => this.#apply(entry))
+    this.#journal = new Journal(
+      runsDir,
+      (entry) => this.#apply(entry),
+      (path) => this.#journalRemoved(path),
+      options.lookEveryMs,
+    )
     this.#checkpoints = new Checkpoints({
       ...{ logDir: this.logDir, log: this.#log, journal: this.#journal, registry: this.#registry },
       opened: () => this.#opened,
@@ -293,6 +298,17 @@ class TrainingRoom implements Training {
     this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch((error: unknown) =>
       this.#couldNotKeep(error),
     )
+  }
+
+  #journalRemoved(path: string): void {
+    this.#log.warn(
+      { path },
+      'the journal of steps was removed while it was being written: a new one was started, and the runs are saved again',
+    )
+    this.#registry
+      .writeAgain()
+      .then(() => this.checkpoint())
+      .catch((error: unknown) => this.#couldNotKeep(error))
   }
 
   #couldNotKeep(error: unknown): void {
