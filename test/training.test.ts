@@ -41,6 +41,39 @@ describe('a folder of runs that is removed while it is in use', () => {
   })
 })
 
+describe('a run that is resumed with the same PID and numbers from 1', () => {
+  it('is told apart by a new session; within one, a batch that is sent twice still counts once', async () => {
+    const { url, steps, training } = await start()
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo', pid: 1 })
+    const to = `${url}/api/v1/runs/r1/steps`
+    const batch = (session: unknown, from = 1) => lines(from, from + 9, { pid: 1, ...(session === undefined ? {} : { session }) })
+    expect((await postLines(to, batch('a'))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+    expect((await postLines(to, batch('a'))).body).toMatchObject({ accepted: 0, duplicates: 10 })
+    expect((await postLines(to, batch('b'))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+    expect((await postLines(to, batch(1_760_000_000_000))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+    await training.checkpoint()
+    // In any order, and after the progress was written and read again.
+    expect((await postLines(to, batch('a'))).body).toMatchObject({ accepted: 0, duplicates: 10 })
+    expect((await postLines(to, batch(undefined))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+    expect((await postLines(to, batch(undefined))).body).toMatchObject({ accepted: 0, duplicates: 10 })
+    expect(steps.length).toBe(40)
+    const refused = await postLines(to, batch('x'.repeat(101)))
+    expect(refused.body).toMatchObject({ accepted: 0, rejected_count: 10 })
+    expect((refused.body.rejected as { reason: string }[])[0]?.reason).toBe('session: expected up to 100 characters or a number')
+  })
+
+  it('is told apart after a restart of the agent, too', async () => {
+    const first = await start()
+    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo', pid: 1 })
+    await postLines(`${first.url}/api/v1/runs/r1/steps`, lines(1, 10, { pid: 1, session: 'a' }))
+    await first.close()
+    const second = await start(first.dir)
+    const to = `${second.url}/api/v1/runs/r1/steps`
+    expect((await postLines(to, lines(1, 10, { pid: 1, session: 'a' }))).body).toMatchObject({ accepted: 0, duplicates: 10 })
+    expect((await postLines(to, lines(1, 10, { pid: 1, session: 'b' }))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+  })
+})
+
 describe('runs', () => {
   it('are made once and merged when other ranks post them', async () => {
     const { url, runs } = await start()

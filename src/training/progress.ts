@@ -71,23 +71,23 @@ export class Progress {
   #nonFinite = 0
 
   /** The step without custom metrics above the run's limit (their names go to `ignored`), or why it does not count. */
-  accept({ seq, step, pid, localRank }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
+  accept({ seq, step, sender, pid, localRank }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
     let rank = this.ranks.get(step.rank)
     if (!rank) {
       if (this.ranks.size >= MOST_RANKS) return 'too_many_ranks'
       rank = newRank(step)
       this.ranks.set(step.rank, rank)
     }
-    if (!receive(rank, pid, seq)) return 'duplicate'
+    if (!receive(rank, sender, seq)) return 'duplicate'
     countOfRank(rank, step, pid, localRank)
     const counted = this.#withinBounds(step, ignored)
     this.#count(counted)
     return counted
   }
 
-  has({ seq, step, pid }: ReceivedStep): boolean {
+  has({ seq, step, sender }: ReceivedStep): boolean {
     const rank = this.ranks.get(step.rank)
-    return rank !== undefined && hasReceived(rank, pid, seq)
+    return rank !== undefined && hasReceived(rank, sender, seq)
   }
 
   lastSeqs(): Record<string, number> {

@@ -38,6 +38,6 @@ export class UnstoredSteps {
   }
 }
 
-function keyOf({ step, pid }: ReceivedStep): string {
-  return `${step.rank} ${pid}`
+function keyOf({ step, sender }: ReceivedStep): string {
+  return `${step.rank} ${sender}`
 }
