@@ -1,9 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { logLane } from '../core/disk-lane.ts'
 import { LogWriter } from './log-writer.ts'
 
 const folder = () => mkdtempSync(join(tmpdir(), 'gpuwarden-log-'))
@@ -48,18 +47,15 @@ describe('the writer of the log', () => {
   it('keeps so much for a disk that does not answer and no more, and says how many lines were lost', async () => {
     const dir = folder()
     const path = join(dir, 'gpu_monitor.log')
-    // Opening a pipe that nobody reads hangs just as a dead network disk does.
-    execFileSync('mkfifo', [path])
+    let answer: () => void = () => undefined
+    void logLane.run(path, () => new Promise<void>((resolve) => (answer = resolve)))
     const writer = new LogWriter({ dir, path, maxBytes: 1e6, lossLine, removedLine })
     const line = `${'x'.repeat(99_999)}\n`
     writer.write('first\n')
     await new Promise((resolve) => setTimeout(resolve, 50))
     for (let i = 0; i < 15; i++) writer.write(line)
     expect(await writer.close()).toBe(16)
-    const reader = await open(path, 'r')
-    const got = (await reader.readFile('utf8')) as string
-    expect(got.startsWith('first\n')).toBe(true)
-    await reader.close()
-    rmSync(path)
+    answer()
+    await expect.poll(() => existsSync(path) && readFileSync(path, 'utf8').startsWith('first\n')).toBe(true)
   })
 })

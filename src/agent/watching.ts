@@ -1,5 +1,5 @@
 /** The detectors in the agent: shows them what the hub publishes, and keeps what they have learned over a restart. */
-import { readFileSync, renameSync } from 'node:fs'
+import { renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
@@ -8,6 +8,7 @@ import { KeptFile } from '../core/kept-file.ts'
 import type { AgentState, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { makeFolderSync } from '../core/make-folder.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
+import { readOwnFile } from '../core/system-file.ts'
 import { createEngine, type DetectorFailure, type Engine } from '../detectors/engine.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
@@ -191,7 +192,7 @@ export class Watching implements Sink {
   #restore(file: string): void {
     let text: string
     try {
-      text = readFileSync(file, 'utf8')
+      text = readOwnFile(file)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         this.#options.log.warn({ err: error, file }, 'the saved state of the detectors cannot be read; they start fresh')

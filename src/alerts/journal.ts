@@ -3,11 +3,11 @@
  * what is decided together (an alert fires, a channel must send it, it was sent) is one line with a checksum, which counts as a whole
  * or not at all, so a kill neither loses a message nor sends it twice. A disk that does not answer is a fault like any other.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { IN_PLACE_MS, stat } from '../core/disk.ts'
 import { DiskStuck, journalLane, logLane, STUCK_AT_END_MS, STUCK_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
+import { readOwnFile } from '../core/system-file.ts'
 import { setAside } from './corrupt-file.ts'
 import { JournalFile } from './journal-file.ts'
 import { JournalFolder } from './journal-folder.ts'
@@ -253,7 +253,7 @@ export class Journal {
 
   #read(dir: string): string | null {
     try {
-      return readFileSync(join(dir, FILE), 'utf8')
+      return readOwnFile(join(dir, FILE))
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#damage = (error as Error).message
       return null

@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { type DiskFile, IN_PLACE_MS, open, readdir, readFile, rm } from '../core/disk.ts'
 import { isStillRunning, startTicksOf } from '../core/process-identity.ts'
+import { NotAFile } from '../core/system-file.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
 
 export interface JournalEntry {
@@ -213,7 +214,11 @@ export async function leftJournals(dir: string): Promise<string[]> {
 }
 
 export async function readJournal(path: string): Promise<LeftJournal> {
-  return { path, entries: entriesIn(await readFile(path)) }
+  const bytes = await readFile(path).catch((error: unknown) => {
+    if (error instanceof NotAFile) return Buffer.alloc(0)
+    throw error
+  })
+  return { path, entries: entriesIn(bytes) }
 }
 
 export function entriesIn(bytes: Buffer): JournalEntry[] {
