@@ -86,6 +86,10 @@ export class Watching implements Sink {
   }
 
   accept(event: HubEvent): void {
+    if (event.type === 'restart') {
+      this.#engine = this.#create()
+      this.#active.clear()
+    }
     const news =
       event.type === 'steps' && this.#hasJudged ? { ...event, steps: event.steps.filter((step) => !this.#judged.has(step)) } : event
     for (const finding of this.#engine.accept(news)) this.#tell(finding)

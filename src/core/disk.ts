@@ -17,7 +17,6 @@ export const readFile = inTurn(async (path: string, encoding?: BufferEncoding) =
   await refuseOther(path)
   return promises.readFile(path, encoding)
 }) as typeof promises.readFile
-export const readlink = inTurn(promises.readlink)
 export const rename = inTurn(promises.rename)
 export const rm = inTurn(promises.rm)
 export const stat = inTurn(promises.stat)

@@ -7,8 +7,8 @@ import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, observedTime } from './observed-time.ts'
 import { RunTable } from './run-table.ts'
-import { type ExcuseOptions, excuseOf } from './stall-excuse.ts'
-import { type GpuPaceOptions, gpuPace, largest, quietness } from './stall-gpu.ts'
+import { excuseOf } from './stall-excuse.ts'
+import { gpuPace, largest, quietness } from './stall-gpu.ts'
 import { gpuDraft, runDraft } from './stall-message.ts'
 import { isStepping, limitOf, moveOn, type Pace, pace, type RunFacts } from './stall-steps.ts'
 import {
@@ -23,12 +23,9 @@ import {
   type WatchedGpu,
 } from './stall-tenancy.ts'
 import { coresSince, noteCores, noteWork, work } from './stall-work.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
-export interface StallOptions extends GpuPaceOptions, ExcuseOptions {
-  readonly stepTimes: number
-  readonly graceSeconds: number
-}
+type StallOptions = Thresholds<'stall'>
 
 const GPU_CAP = 256
 /** A run that is silent for this long is over. */

@@ -4,6 +4,8 @@ import type { Progress } from './progress.ts'
 import { parseReceivedStep, type ReceivedStep } from './step-line.ts'
 
 export interface BatchOutcome {
+  /** Id of the run: only an agent knows what was sent to it. */
+  readonly run: string
   readonly accepted: number
   readonly duplicates: number
   readonly last_seq: Readonly<Record<string, number>>
@@ -56,6 +58,7 @@ export function applyBatch(
     steps,
     judged,
     outcome: {
+      run,
       accepted: steps.length,
       duplicates,
       last_seq: progress.lastSeqs(),
