@@ -42,7 +42,7 @@ function service(options: UnitOptions): Lines {
     '[Service]',
     'Type=exec',
     `ExecStart=${quoted(options.node)} ${quoted(options.program)} service run --log-dir %S/gpuwarden${config === null ? '' : ` --config ${quoted(config)}`}`,
-    '# Secrets (GPUWARDEN_SERVER_TOKEN=…, SMTP_PASSWORD=…) belong here, not in the unit.',
+    '# Secrets (GPUWARDEN_SERVER_TOKEN=…, EMAIL_PASSWORD=…) belong here, not in the unit.',
     scope === 'system' ? 'EnvironmentFile=-/etc/gpuwarden/environment' : 'EnvironmentFile=-%E/gpuwarden/environment',
     'StateDirectory=gpuwarden',
     'StateDirectoryMode=0750',
