@@ -28,6 +28,8 @@ class Delivery:
         self.deadline: Optional[float] = None
         #: How long the agent asked us to wait.
         self.asked_pause = 0.0
+        #: Called with what the agent asks for in its answer to steps.
+        self.on_request: Callable[[Any], None] = lambda _: None
         self.link = AgentLink(settings, trace_id=trace_id)
         self._said: Dict[str, float] = {}
 
@@ -60,6 +62,8 @@ class Delivery:
             self.rejected += refused
             self.say("rejected", "the agent refused %d steps: %s" % (refused, str(body.get("rejected"))[:300]))
         self.delivered += len(lines) - refused
+        if body.get("record") is not None:
+            self.on_request(body["record"])
 
     def once(self, run: Mapping[str, Any], what: str, body: Mapping[str, Any]) -> None:
         """The end of a run, or a report: a permanent refusal ends it, anything else is tried again."""

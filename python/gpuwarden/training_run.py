@@ -16,6 +16,7 @@ from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 from . import allocator, lifecycle, oom_moment, oom_report, provenance
 from .growth import Growth
 from .ranks import read_ranks, shared_run_id
+from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
 from .steps import Step, scalar, scalars
@@ -68,9 +69,11 @@ class Run:
         self._growth = Growth()
         self._gpu_known = gpus is not None
         self._sender: Optional[Sender] = None
+        self._recorder = Recorder(self._send_recording, self.rank, settings.may_record)
         self._finish_lock = threading.Lock()
         self.faults = 0
         if self._off:
+            self._recorder.close()
             return
         described: Dict[str, Any] = {
             "id": self.id,
@@ -86,11 +89,13 @@ class Run:
             "gpus": self._gpus(gpus, gpu_hint),
             "started_at": int(time.time() * 1000),
             "correlation_id": self.correlation_id,
+            "can_record": settings.may_record,
         }
         fixed = {"rank": self.rank, "local_rank": self.local_rank, "world_size": self.world_size, "pid": os.getpid()}
         body = {key: value for key, value in described.items() if value is not None}
         spool_name = "%s.rank%d.%d" % (self.id, self.rank, os.getpid())
         self._sender = Sender(settings, body, fixed, self._queue, first_seq, spool_name)
+        self._sender.on_request(self._recorder.ask)
         try:
             self._sender.start()
         except RuntimeError as error:
@@ -154,8 +159,20 @@ class Run:
             )
             if len(self._queue) > QUEUE_STEPS // 2 and self._sender is not None:
                 self._sender.wake()
+            if self._recorder.is_wanted:
+                self._recorder.on_step(step, step_seconds)
+            elif step_seconds is not None:
+                self._recorder.recent.append(step_seconds)
         except Exception as error:
             self._fault("a step was not logged", error)
+
+    def snapshot(self, steps: int = 20, host: bool = False) -> Recording:
+        """Records for the next `steps` logged steps which lines of the program keep memory, of the GPU or (`host`) of Python.
+
+        The answer is there when `is_over` is true, and goes to the agent. Where the program records its memory history itself, that is
+        written to a file instead, for `gpuwarden snapshot`.
+        """
+        return self._recorder.start(Recording("host" if host else "gpu", steps))
 
     def plan(self, total_steps: Optional[int]) -> None:
         """Sets how many steps there will be, once it is known."""
@@ -192,6 +209,7 @@ class Run:
                 self._sender.join(timeout)
             return
         try:
+            self._recorder.close()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
@@ -258,6 +276,10 @@ class Run:
         if gpus and self._sender is not None:
             self._sender.describe({"gpus": gpus})
 
+    def _send_recording(self, result: Dict[str, Any]) -> None:
+        if self._sender is not None:
+            self._sender.recording(result)
+
     def _fault(self, what: str, error: BaseException) -> None:
         self.faults += 1
         if self.faults == 1:
@@ -286,6 +308,12 @@ def log_step(step: Optional[int] = None, **values: Any) -> None:
     """Logs to the latest run; starts one if there is none."""
     current = _last_run if _last_run is not None and _last_run.is_active else run()
     current.log(step, **values)
+
+
+def snapshot(steps: int = 20, host: bool = False) -> Recording:
+    """Records the next steps of the latest run; starts one if there is none. See `Run.snapshot`."""
+    current = _last_run if _last_run is not None and _last_run.is_active else run()
+    return current.snapshot(steps, host)
 
 
 def whole_steps(count: Any) -> Optional[int]:
