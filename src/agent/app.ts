@@ -120,6 +120,8 @@ export class Agent {
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
+    const { recordings } = this.#training
+    hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],

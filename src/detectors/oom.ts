@@ -2,12 +2,14 @@
 import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
+import { placeText } from '../core/memory/oom-report.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'
 import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { LeakLines } from './leak-lines.ts'
 import { type OomPlace, oomDraft } from './oom-message.ts'
 import { atEndOfProcesses, atEndOfRun, notAnyMore } from './oom-outcome.ts'
 
@@ -44,6 +46,7 @@ interface Saved {
   readonly users: readonly (readonly [string, readonly number[]])[]
   readonly flushes: readonly (readonly [string, FlushMemory])[]
   readonly findings: unknown
+  readonly lines?: unknown
 }
 
 class OomDetector implements Detector {
@@ -54,6 +57,7 @@ class OomDetector implements Detector {
   readonly #users = new Map<string, readonly number[]>()
   readonly #flushes = new Map<string, FlushMemory>()
   readonly #keys = new Map<string, string>()
+  readonly #lines = new LeakLines()
 
   constructor(options: OomOptions) {
     this.#horizonMs = options.horizonHours * 3_600_000
@@ -84,6 +88,7 @@ class OomDetector implements Detector {
       users: [...this.#users].map(([gpu, pids]) => [gpu, [...pids]] as const),
       flushes: [...this.#flushes].map(([gpu, memory]) => [gpu, { ...memory }] as const),
       findings: this.#book.snapshot(),
+      lines: this.#lines.snapshot(),
     }
     return saved
   }
@@ -102,6 +107,7 @@ class OomDetector implements Detector {
     this.#flushes.clear()
     for (const [gpu, memory] of saved.flushes) this.#flushes.set(gpu, { ...memory })
     this.#book.restore(saved.findings)
+    this.#lines.restore(saved.lines)
   }
 
   #gpu(sample: GpuSample): readonly Finding[] {
@@ -117,10 +123,8 @@ class OomDetector implements Detector {
       for (const one of this.#map.ranksOn(gpu)) {
         const [rank, run] = [Number.parseInt(one, 10), one.slice(one.indexOf('@') + 1)]
         this.#watches.delete(`run ${one}`)
-        ended = both(
-          ended,
-          this.#book.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, end),
-        )
+        const isOfRank = ({ subject }: Finding) => subject.run === run && subject.rank === rank
+        ended = both(ended, this.#book.resolveWhere(isOfRank, at, end))
       }
       if (ended.length > 0) return ended
     }
@@ -185,6 +189,7 @@ class OomDetector implements Detector {
   }
 
   #run(run: Run): readonly Finding[] {
+    this.#lines.note(run)
     if (run.endedAt === null) {
       this.#map.noteRun(run)
       return NO_FINDINGS
@@ -263,8 +268,10 @@ class OomDetector implements Detector {
     const ahead = Math.max(0, forecast.fullAt - at / 1000)
     const evidence = Math.max(forecast.span, (at - watch.since) / 1000)
     const risk = riskOf({ ahead, room: forecast.room, evidence, allocator, doubtful: watch.doubtful, before: before?.riskLevel ?? null })
-    if (before !== undefined && before.riskLevel === risk && !moved(before, forecast, at)) return NO_FINDINGS
-    const text = oomDraft({ at, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
+    const line = this.#lines.of(subject.run, subject.rank, before?.since ?? watch.since)
+    const isNamed = line === null || before?.evidence.line === placeText(line)
+    if (before !== undefined && before.riskLevel === risk && isNamed && !moved(before, forecast, at)) return NO_FINDINGS
+    const text = oomDraft({ at, line, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
     // The book repeats the same severity only after a while; a forecast that moved is news at once.
     if (before !== undefined) this.#book.resolve(key, at)
     return this.#book.raise(subject, at, { ...text, since: before?.since ?? text.since ?? at })

@@ -8,6 +8,8 @@ import { applyBatch, type BatchOutcome } from './batch.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { Journal, type JournalEntry } from './journal.ts'
 import type { Progress } from './progress.ts'
+import { recordingRoutes } from './recording-routes.ts'
+import { Recordings } from './recordings.ts'
 import { recoverSteps } from './recovery.ts'
 import { type ListedRun, Registry } from './registry.ts'
 import { ReportMaker } from './report-process.ts'
@@ -16,7 +18,7 @@ import { trainingRoutes } from './routes.ts'
 import { RunFiles } from './run-files.ts'
 import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
-import { presumedEnd, seenProcess } from './silent-runs.ts'
+import { closeRuns, presumedEnd, seenProcess } from './silent-runs.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
 
 /** What may wait for the log: well below its buffer, so that it never drops a step. */
@@ -34,6 +36,7 @@ export function createTraining(options: TrainingOptions): Training {
 class TrainingRoom implements Training {
   readonly routes: readonly Route[]
   readonly logDir: string | null
+  readonly recordings: Recordings
   readonly #options: TrainingOptions
   readonly #now: () => number
   readonly #log: Log
@@ -71,9 +74,14 @@ class TrainingRoom implements Training {
       opened: () => this.#opened,
       flush: () => this.flush(),
     })
+    this.recordings = new Recordings({
+      ...{ asksByItself: settings['training.record_leaks'], now: this.#now, log: this.#log },
+      run: (id) => this.#registry.get(id),
+      change: (id, make) => this.#change(id, make),
+    })
     const { report, dir } = options
     this.#reports = report && dir !== null ? new ReportMaker(report, dir) : null
-    this.routes = [...trainingRoutes(this, this.#now), ...reportRoutes(this, this.#reports)]
+    this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...reportRoutes(this, this.#reports)]
     this.#timers = [
       setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
       setInterval(() => void this.closeSilentRuns().catch((error: unknown) => this.#couldNotKeep(error)), LOOK_FOR_SILENT_MS).unref(),
@@ -144,6 +152,7 @@ class TrainingRoom implements Training {
     // A program that trained with NaN to its last step ended without an error, but did not succeed.
     const end: RunEnd = progress && endsInNan(progress.figures()) ? { ...told, outcome: 'nan' } : told
     const run = await this.#change(id, (known) => (known ? endRun(known, end, this.#now()) : null))
+    if (run && run.endedAt !== null) this.recordings.drop(id)
     // Whoever ends a run looks at its log next.
     if (run && run.endedAt !== null) await this.#options.flush?.()
     return run
@@ -164,27 +173,14 @@ class TrainingRoom implements Training {
     this.#isClosingSilent = true
     try {
       await this.#opened
-      return await this.#closeSilent()
+      return await closeRuns({
+        ...{ runs: this.#registry.list(), log: this.#log },
+        endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#staleMs),
+        change: (id, make) => this.#change(id, make),
+      })
     } finally {
       this.#isClosingSilent = false
     }
-  }
-
-  async #closeSilent(): Promise<number> {
-    let closed = 0
-    const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#staleMs)
-    for (const run of this.#registry.list()) {
-      if (run.endedAt !== null || !endOf(run)) continue
-      await this.#change(run.id, (known) => {
-        // It may have reported while it waited for its turn.
-        const end = known ? endOf(known) : null
-        if (!known || !end) return null
-        closed++
-        this.#log.info({ run: run.id, ...end }, 'a run that ended without a report was closed')
-        return { ...known, ...end, endIsPresumed: true }
-      })
-    }
-    return closed
   }
 
   async flush(): Promise<boolean> {
@@ -247,7 +243,9 @@ class TrainingRoom implements Training {
     // Forgotten between its request and now: the answer is that there is no such run.
     if (!progress) return
     const { steps, outcome } = applyBatch(progress, entry.run, entry.body, entry.receivedAt)
-    this.#outcomes.set(entry, outcome)
+    const [step] = steps
+    const record = step ? this.recordings.orderFor(entry.run, step.rank, progress) : null
+    this.#outcomes.set(entry, record ? { ...outcome, record } : outcome)
     this.#steps += outcome.accepted
     this.#duplicates += outcome.duplicates
     this.#rejected += outcome.rejected_count
