@@ -171,7 +171,16 @@ describe('leak with many processes', () => {
 })
 
 describe('leak of a run whose SDK recorded the line', () => {
-  const line = { file: 'train.py', line: 77, function: 'remember', bytes: 2e9, blocks: 20, bytesPerStep: 102 * 2 ** 20, share: 0.98, rank: 0 }
+  const line = {
+    file: 'train.py',
+    line: 77,
+    function: 'remember',
+    bytes: 2e9,
+    blocks: 20,
+    bytesPerStep: 102 * 2 ** 20,
+    share: 0.98,
+    rank: 0,
+  }
   const leaking = (from: number, count: number): DetectorInput[] =>
     Array.from({ length: count }, (_, index) => {
       const kept = 0.1 * GIB * Math.max(0, from + index - 200)
@@ -186,14 +195,23 @@ describe('leak of a run whose SDK recorded the line', () => {
     const at = START + until * 500
     const [named, ...more] = alarms(feed(detector, [run({ leakLines: [{ ...line, at }] }), ...leaking(until, 3)]))
     expect(named?.message).toMatch(/^Run run-1( on GPU 0)? leaks 10[23] MiB per step from train\.py:77 in remember \(98% of the growth\): /)
-    expect(named).toMatchObject({ since: before.at(-1)?.since, fingerprint: before.at(-1)?.fingerprint, evidence: { line: 'train.py:77 in remember' } })
+    expect(named).toMatchObject({
+      since: before.at(-1)?.since,
+      fingerprint: before.at(-1)?.fingerprint,
+      evidence: { line: 'train.py:77 in remember' },
+    })
     expect(named?.advice.join()).toContain('Look at train.py:77')
     expect(more).toEqual([])
   })
 
   it('says nothing of a line from before the leak, or of another rank', () => {
     const detector = leak.create(leak.defaults)
-    const old = run({ leakLines: [{ ...line, at: START - 1 }, { ...line, at: START + 1e6, rank: 1 }] })
+    const old = run({
+      leakLines: [
+        { ...line, at: START - 1 },
+        { ...line, at: START + 1e6, rank: 1 },
+      ],
+    })
     expect(alarms(feed(detector, [old, ...leaking(0, until)])).filter(({ message }) => message.includes('train.py'))).toEqual([])
   })
 
