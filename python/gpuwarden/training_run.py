@@ -190,6 +190,8 @@ class Run:
             if is_oom and self._sender is not None:
                 report = oom_report.build(error, self.id, self.rank, read_settings().snapshot_folder, self._growth)
                 self._sender.report(report)
+                if oom_report.add_ways_out(report):
+                    self._sender.report(report)
                 log.error("%s", oom_report.in_words(report))
             if isinstance(error, SystemExit):
                 outcome = "success" if error.code in (None, 0) else "failed"

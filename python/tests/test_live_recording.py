@@ -2,8 +2,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import subprocess
 from typing import Any, Dict, List
+from unittest import mock
+
+from gpuwarden import snapshot_verdict
 
 from .world import BIN, NODE, WorldWithAgent, until
 
@@ -87,6 +92,23 @@ class LiveRecording(WorldWithAgent):
         self.assertIn("Recorded for 12 steps", host.stdout)
         child.terminate()
         child.communicate(timeout=20)
+
+    def test_a_snapshot_of_running_out_is_analyzed_by_the_program(self) -> None:
+        frames = [{"filename": "/home/user/train.py", "line": 33, "name": "keep"}]
+        blocks = [{"address": n << 30, "size": 1 << 30, "requested_size": 1 << 30, "state": "active_allocated", "frames": frames} for n in range(1, 9)]
+        segments = [dict(block, device=0, total_size=1 << 30, allocated_size=1 << 30, active_size=1 << 30, stream=0, segment_type="large", blocks=[block]) for block in blocks]
+        events = [{"action": "alloc", "addr": n << 30, "size": 1 << 30, "stream": 0, "time_us": n, "frames": frames} for n in range(1, 9)]
+        events.append({"action": "oom", "device_free": 1 << 20, "size": 1 << 30, "stream": 0, "time_us": 9, "frames": frames})
+        path = os.path.join(self.folder, "oom.pickle")
+        with open(path, "wb") as file:
+            pickle.dump({"segments": segments, "device_traces": [events]}, file)
+        with mock.patch.dict("os.environ", GPUWARDEN_PROGRAM=BIN, PATH=os.path.dirname(str(NODE)) + ":" + os.environ["PATH"]):
+            ways = snapshot_verdict.ways_out_of(path)
+            self.assertTrue(ways)
+            self.assertTrue(any("train.py:33" in (way["line"] or "") for way in ways or []), ways)
+            self.assertIsNone(snapshot_verdict.ways_out_of("/nonexistent"))
+        with mock.patch.dict("os.environ", {"GPUWARDEN_PROGRAM": "/nonexistent"}):
+            self.assertIsNone(snapshot_verdict.ways_out_of(path))
 
     def test_clear_errors(self) -> None:
         unknown = self.program("snapshot", "--run", "nobody")
