@@ -34,6 +34,7 @@ function summaryOf(outOfMemory: OomReport | null, more: Partial<SummaryInput> = 
     outcome: 'oom',
     message: RECORD.message,
     outOfMemory,
+    leaks: [],
     runs: [],
     from: 0,
     to: 56_200,
@@ -60,6 +61,17 @@ describe('the summary of a run that ran out of memory', () => {
   GPU 0     memory peak 128.0 GiB of 128.0 GiB, mean 128.0 GiB, utilization 50%, 124 W, up to 43 °C
   findings  none`,
     )
+  })
+
+  it('names the line that was recorded to leak while the run went on', () => {
+    const line = { file: 'train.py', line: 77, function: 'remember', bytes: 1e9, blocks: 20, bytesPerStep: 161 * 2 ** 20, share: 0.98 }
+    const leaks = [
+      { ...line, rank: 0, at: 0 },
+      { ...line, rank: 3, at: 0, share: null },
+    ]
+    const text = summaryText(summaryOf(null, { leaks }))
+    expect(text).toContain('\n  leak      161 MiB per step from train.py:77 in remember (98% of the growth)\n')
+    expect(text).toContain('\n  leak      161 MiB per step from train.py:77 in remember, rank 3\n')
   })
 
   it('names the three lines that held most, how it grew, and the snapshot', () => {
