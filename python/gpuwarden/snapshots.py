@@ -49,6 +49,23 @@ def holders(snapshot: Mapping[str, Any], device: Optional[int] = None) -> List[D
     return [{"file": file, "line": line, "function": name, "bytes": held, "blocks": count} for (file, line, name), (held, count) in largest]
 
 
+def fragmentation(segments: Sequence[Mapping[str, Any]], device: Optional[int] = None) -> Dict[str, Any]:
+    """Free memory inside segments that PyTorch holds, and which share of it is in pieces too small for a request, by the request's size."""
+    pieces: List[int] = []
+    whole = 0
+    for segment in segments:
+        if device is not None and segment.get("device", device) != device:
+            continue
+        blocks = segment.get("blocks") or []
+        free = [int(block.get("size", 0)) for block in blocks if block.get("state") == "inactive"]
+        pieces.extend(free)
+        whole += sum(free) if len(free) == len(blocks) else 0
+    total = sum(pieces)
+    sizes = [1 << power for power in range(20, 34, 2)]
+    unusable = {str(size): round(1 - sum(piece for piece in pieces if piece >= size) / total, 4) for size in sizes} if total else {}
+    return {"free_bytes": total, "largest_free_bytes": max(pieces, default=0), "releasable_bytes": whole, "unusable_share_by_request": unusable}
+
+
 def own_line(frames: Sequence[Mapping[str, Any]]) -> Optional[Line]:
     """The innermost line of the program itself."""
     return next((_line(frame) for frame in frames if frame.get("line") and is_own_file(str(frame.get("filename", "")))), None)

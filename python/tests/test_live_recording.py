@@ -9,6 +9,7 @@ from typing import Any, Dict, List
 from unittest import mock
 
 from gpuwarden import snapshot_verdict
+from gpuwarden.memory import analyze_snapshot
 
 from .world import BIN, NODE, WorldWithAgent, until
 
@@ -107,6 +108,9 @@ class LiveRecording(WorldWithAgent):
             self.assertTrue(ways)
             self.assertTrue(any("train.py:33" in (way["line"] or "") for way in ways or []), ways)
             self.assertIsNone(snapshot_verdict.ways_out_of("/nonexistent"))
+            self.assertEqual(analyze_snapshot(path)["devices"][0]["peak"]["allocated_bytes"], 8 << 30)
+            with self.assertRaisesRegex(RuntimeError, "no such file"):
+                analyze_snapshot("/nonexistent")
         with mock.patch.dict("os.environ", {"GPUWARDEN_PROGRAM": "/nonexistent"}):
             self.assertIsNone(snapshot_verdict.ways_out_of(path))
 

@@ -12,6 +12,7 @@ from unittest import mock
 
 import gpuwarden
 from gpuwarden import device_recording, recording, snapshots
+from gpuwarden.memory import MemoryDebugger
 from gpuwarden.recording import Recorder, Recording
 from gpuwarden.settings import read_settings
 
@@ -303,6 +304,18 @@ class HostRecordingTest(Played):
             self.assertNotIn("reason", self.sent[0])
         finally:
             tracemalloc.stop()
+
+
+class DebuggerTest(Played):
+    def test_the_memory_debugger_knows_who_holds_memory_and_how_it_is_cut_up(self) -> None:
+        with self.with_torch():
+            self.assertEqual(MemoryDebugger().get_status_report()["memory_by_line"], [])
+            self.torch.enabled = "all"
+            self.torch.make(6 * MIB, line=8)
+            report = MemoryDebugger().get_status_report()
+        self.assertEqual([(one["line"], one["bytes"]) for one in report["memory_by_line"]], [(8, 6 * MIB)])
+        self.assertEqual((report["fragmentation"]["free_bytes"], report["fragmentation"]["unusable_share_by_request"][str(MIB)]), (99, 1.0))
+        self.assertEqual((MemoryDebugger().get_status_report()["memory_by_line"], MemoryDebugger().get_status_report()["fragmentation"]), ([], None))
 
 
 class LineTest(unittest.TestCase):
