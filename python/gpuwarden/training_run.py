@@ -19,7 +19,7 @@ from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
-from .steps import Step, scalar, scalars
+from .steps import Step, scalar, scalars, whole_steps
 
 log = logging.getLogger("gpuwarden")
 
@@ -316,15 +316,6 @@ def snapshot(steps: int = 20, host: bool = False) -> Recording:
     """Records the next steps of the latest run; starts one if there is none. See `Run.snapshot`."""
     current = _last_run if _last_run is not None and _last_run.is_active else run()
     return current.snapshot(steps, host)
-
-
-def whole_steps(count: Any) -> Optional[int]:
-    """A planned number of steps as a whole number; None for anything else: infinity, zero, -1, nonsense."""
-    try:
-        whole = int(count)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return whole if 0 < whole < 2**53 else None
 
 
 def _safe_id(text: str) -> str:

@@ -5,6 +5,8 @@ import type { RecordOrder } from './recording-requests.ts'
 import { parseReceivedStep } from './step-line.ts'
 
 export interface BatchOutcome {
+  /** Id of the run: only an agent knows what was sent to it. */
+  readonly run: string
   readonly accepted: number
   readonly duplicates: number
   readonly last_seq: Readonly<Record<string, number>>
@@ -47,6 +49,7 @@ export function applyBatch(progress: Progress, run: string, body: Buffer, receiv
   return {
     steps,
     outcome: {
+      run,
       accepted: steps.length,
       duplicates,
       last_seq: progress.lastSeqs(),

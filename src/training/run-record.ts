@@ -78,7 +78,7 @@ export function newRun(post: RunPost, now: number, process: RunProcess | null): 
   return { ...post, ...OPEN, ...known }
 }
 
-const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
+export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
   endedAt: null,
   outcome: null,
   message: null,
