@@ -30,7 +30,8 @@ describe('recordings', () => {
     expect(record).toMatchObject({ kind: 'gpu', steps: 27, trigger: 'leak' })
     expect(await step(3)).toHaveProperty('record', record)
     expect((await recordings()).waiting).toHaveLength(1)
-    expect((await post(`${path}/r/recordings/${record.id}`, RESULT)).status).toBe(200)
+    const taken = await post(`${path}/r/recordings/${record.id}`, RESULT)
+    expect(taken, 'names the run, as every acknowledgement does').toEqual({ status: 200, body: { id: 'r', recording: record.id } })
     expect(await step(4)).not.toHaveProperty('record')
     const named = { rank: 0, file: 'train.py', line: 77, function: 'remember', bytesPerStep: 168_820_736, share: 0.98 }
     expect(runs.at(-1)?.leakLines).toMatchObject([named])

@@ -64,8 +64,10 @@ class Delivery:
             self.rejected += refused
             self.say("rejected", "the agent refused %d steps: %s" % (refused, str(answer.body.get("rejected"))[:300]))
         self.delivered += len(lines) - refused
-        if body.get("record") is not None:
-            self.on_request(body["record"])
+        try:
+            self.on_request(answer.body.get("record"))
+        except Exception as error:  # The steps are delivered, whatever becomes of the request.
+            self.say("request", "what the agent asks for failed: %s: %s" % (type(error).__name__, error))
 
     def once(self, run: Mapping[str, Any], what: str, body: Mapping[str, Any]) -> None:
         """The end of a run, or a report: a permanent refusal ends it, anything else is tried again."""

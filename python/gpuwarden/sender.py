@@ -232,13 +232,14 @@ class Sender:
         while self._reports:
             self._delivery.once(self.run, "report", self._reports[0])
             self._reports.popleft()
+        if self._end is not None:
+            self._delivery.once(self.run, "end", self._end)
+            self._end = None
+        # Last: the rest must not wait for an agent that does not take them.
         while self._recordings:
             result = self._recordings[0]
             self._delivery.once(self.run, "recordings/%s" % result["id"], result)
             self._recordings.popleft()
-        if self._end is not None:
-            self._delivery.once(self.run, "end", self._end)
-            self._end = None
         self._pause = 0.0
         self._offline_since = None
 

@@ -118,7 +118,7 @@ export function recordingRoutes(training: Training, now: () => number): readonly
       summary: 'Takes what an SDK recorded; the last eight are kept with the run',
       body: recordingPost,
       bodyLimitBytes: LIMIT_BYTES,
-      answer: z.object({ id: z.string() }),
+      answer: z.object({ id: z.string().describe('Of the run'), recording: z.string() }),
       errors: ['unknown_run', 'invalid_body', 'unavailable'],
       handler: (context) => unlessStuck(context, () => take(context, training)),
     }),
@@ -130,8 +130,9 @@ async function take(context: RouteContext, training: Training): Promise<unknown>
   const recording = params.recording ?? ''
   if (!RECORDING_ID.test(recording)) return refuse('invalid_body', 'The id of a recording has letters and digits, at most 64.')
   await training.open()
-  const isKept = await training.recordings.keep(params.id ?? '', recordingOf(recording, body as z.infer<typeof recordingPost>))
-  return isKept ? { id: recording } : unknownRun(context)
+  const id = params.id ?? ''
+  const isKept = await training.recordings.keep(id, recordingOf(recording, body as z.infer<typeof recordingPost>))
+  return isKept ? { id, recording } : unknownRun(context)
 }
 
 function recordingOf(id: string, said: z.infer<typeof recordingPost>): LineRecording {
