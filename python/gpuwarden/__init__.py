@@ -9,10 +9,11 @@
 from ._version import __version__
 from .gpu_metrics import GPUMetrics
 from .gpu_monitor import GPUMonitor, TrainingMonitorCallback
+from .latest_run import log_step, run, snapshot
 from .memory import MemoryDebugger, MemoryProfiler
 from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
 from .recording import Recording
-from .training_run import Run, log_step, run, snapshot
+from .training_run import Run
 
 __all__ = [
     "GPUMetrics",

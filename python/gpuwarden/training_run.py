@@ -27,7 +27,6 @@ log = logging.getLogger("gpuwarden")
 ALLOCATOR_SECONDS = 0.25
 OUTCOMES = ("success", "oom", "nan", "killed", "failed")
 _count = itertools.count(1)
-_last_run: "Optional[Run]" = None
 
 
 class Run:
@@ -286,36 +285,6 @@ class Run:
         self.faults += 1
         if self.faults == 1:
             log.warning("gpuwarden: %s: %s: %s", what, type(error).__name__, error)
-
-
-def run(
-    name: Optional[str] = None,
-    *,
-    run_id: Optional[str] = None,
-    framework: Optional[str] = None,
-    correlation_id: Optional[str] = None,
-    gpus: Optional[List[Union[int, str]]] = None,
-    total_steps: Optional[int] = None,
-) -> Run:
-    """Starts a run. Use it with `with`, or call `finish()`; a program that just ends is fine too.
-
-    With `total_steps` gpuwarden can show the remaining time.
-    """
-    global _last_run
-    _last_run = Run(name, run_id=run_id, framework=framework, correlation_id=correlation_id, gpus=gpus, total_steps=total_steps)
-    return _last_run
-
-
-def log_step(step: Optional[int] = None, **values: Any) -> None:
-    """Logs to the latest run; starts one if there is none."""
-    current = _last_run if _last_run is not None and _last_run.is_active else run()
-    current.log(step, **values)
-
-
-def snapshot(steps: int = 20, host: bool = False) -> Recording:
-    """Records the next steps of the latest run; starts one if there is none. See `Run.snapshot`."""
-    current = _last_run if _last_run is not None and _last_run.is_active else run()
-    return current.snapshot(steps, host)
 
 
 def _safe_id(text: str) -> str:

@@ -269,8 +269,8 @@ class RequestTest(Played):
     def test_without_an_agent_a_snapshot_can_be_asked_for_in_code(self) -> None:
         with self.with_torch(), tempfile.TemporaryDirectory() as folder:
             with mock.patch.dict("os.environ", GPUWARDEN_URL="http://127.0.0.1:9", GPUWARDEN_SPOOL=folder):
-                run = gpuwarden.Run("in code")
-                asked = run.snapshot(steps=8)
+                run = gpuwarden.Run("in code, of a callback")
+                asked = gpuwarden.snapshot(steps=8)
                 for _ in range(12):
                     self.torch.make(MIB, line=5)
                     run.log(loss=1.0)
