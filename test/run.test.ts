@@ -41,7 +41,7 @@ describe('the command', () => {
     const script = 'printf "out\\n"; printf "err\\n" >&2; env | grep ^GPUWARDEN_ | cut -d= -f1 | sort; exit 7'
     const ended = await run(['run', ...OWN_AGENT, '--log-dir', dir, '--name', 'mine', '--', 'bash', '-c', script])
     expect(ended.code).toBe(7)
-    expect(ended.stdout).toBe('out\nGPUWARDEN_CORRELATION_ID\nGPUWARDEN_RUN_ID\nGPUWARDEN_RUN_NAME\nGPUWARDEN_URL\n')
+    expect(ended.stdout).toBe('out\nGPUWARDEN_CORRELATION_ID\nGPUWARDEN_PROGRAM\nGPUWARDEN_RUN_ID\nGPUWARDEN_RUN_NAME\nGPUWARDEN_URL\n')
     expect(ended.stderr.startsWith('err\n\ngpuwarden · mine: failed (exit code 7)\n')).toBe(true)
     expect(ended.stderr).toMatch(/GPU seconds on \d+ × Simulated/)
     expect(ended.stderr).toContain('SIMULATED')

@@ -140,6 +140,8 @@ export class Agent {
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
     if (this.#training.played) hub.addSink(this.#training.played)
+    const { recordings } = this.#training
+    hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],

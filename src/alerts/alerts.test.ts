@@ -152,6 +152,17 @@ describe('alerts: from a finding to a message', () => {
     expect(world.channel.got[0]).toMatchObject({ owners: ['ada@example.org'], alerts: [{ finding: { subject: { user: 'ada' } } }] })
   })
 
+  it('names the line of a leak that became known while the message waited for others', async () => {
+    const world = pretendWorld({ settings: { 'alerts.group_seconds': 30 } })
+    const subject = { run: 'r', rank: 0 }
+    world.say('leak|run=r|rank=0', { detector: 'leak', subject, evidence: { source: 'allocator' } })
+    await world.pass(10_000)
+    expect(world.channel.got).toEqual([])
+    world.say('leak|run=r|rank=0', { detector: 'leak', subject, evidence: { source: 'allocator', line: 'train.py:77 in remember' } })
+    await world.pass(MINUTE)
+    expect(world.channel.got.map(({ alerts }) => alerts.map(({ finding }) => finding.evidence.line))).toEqual([['train.py:77 in remember']])
+  })
+
   it('gives links to the web UI and to silence it', async () => {
     const world = pretendWorld({ settings: { 'alerts.dashboard_url': 'https://gpu.example.org/' } })
     world.say('thermal|gpu=GPU-0')

@@ -111,8 +111,10 @@ export class Dispatch {
       const told = queue.told(record.fingerprint)
       const waiting = queue.waiting.get(record.fingerprint)
       const isWorse = SEVERITY_RANK[record.finding.severity] > SEVERITY_RANK[waiting?.severity ?? told?.severity ?? 'critical']
+      // A line of code that became known while the message waits belongs into it.
+      const isNamed = record.finding.evidence.line !== undefined && waiting?.alert.finding.evidence.line !== record.finding.evidence.line
       const isWanted = queue.announces(record.fingerprint)
-        ? waiting !== undefined && isWorse
+        ? waiting !== undefined && (isWorse || isNamed)
         : told === undefined || isWorse || nowMs() - told.ms >= repeatMs
       if (!isWanted && !waiting) continue
       if (muted === undefined) muted = this.muted(record)

@@ -13,6 +13,7 @@ import { detectorOptions } from '../detectors/settings.ts'
 import { type BuiltReport, buildReport, type ReportRequest, type ReportRun } from '../report/training-report.ts'
 import { summaryText } from '../report/training-text.ts'
 import { RunFiles, recordedRuns } from '../training/run-files.ts'
+import { leakLinesOf } from '../training/run-record.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 import { readTime } from './read-time.ts'
 
@@ -98,7 +99,7 @@ async function findSubject(subject: string, logDir: string): Promise<{ path: str
   if (entry?.isDirectory()) return { path: subject, run: null }
   const { runs } = await new RunFiles(join(logDir, 'runs')).list()
   const run = runs.find(({ id }) => id === subject) ?? runs.findLast(({ name }) => name === subject)
-  if (run) return { path: logDir, run }
+  if (run) return { path: logDir, run: { ...run, leakLines: leakLinesOf(run) } }
   if (entry) return { path: subject, run: null }
   const known = runs.slice(-5).map(({ id, name }) => `${name} (${id})`)
   throw new Failure(`"${subject}" is neither a log folder nor a run in ${logDir}`, {

@@ -129,6 +129,7 @@ export class RunWatch {
         outcome: record?.outcome ?? end.outcome,
         message: record ? record.message : end.message,
         outOfMemory: readOomReport(record?.report),
+        leaks: record?.leakLines ?? [],
         runs: [],
         from: this.#run.started_at,
         to: ending.at,

@@ -184,6 +184,25 @@ export interface Run {
   readonly outcome: RunOutcome | null
   /** null while it runs. */
   readonly ending: RunEnding | null
+  /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
+  readonly leakLines?: readonly RunLeakLine[]
+}
+
+/** Memory that a line of a program made and kept. */
+export interface RecordedLine {
+  readonly file: string
+  readonly line: Reading
+  readonly function: string | null
+  readonly bytes: number
+  readonly blocks: Reading
+  readonly bytesPerStep: Reading
+  /** Of the growth in the same steps, 0 to 1. */
+  readonly share: Reading
+}
+
+export interface RunLeakLine extends RecordedLine {
+  readonly rank: number
+  readonly at: number
 }
 
 export type RunOutcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'

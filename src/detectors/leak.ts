@@ -2,11 +2,13 @@
 import { type Detector, type DetectorKind, MOST_RUNS, RANKS_PER_RUN } from '../core/detector-contract.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import { LeakWatch } from '../core/memory/leak-watch.ts'
+import { placeText } from '../core/memory/oom-report.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
 import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { LeakLines } from './leak-lines.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
 import { LeakWatches, type LeakWatchesState } from './leak-watches.ts'
 import { runsOfRanks } from './run-table.ts'
@@ -31,12 +33,14 @@ interface Saved extends LeakWatchesState {
   readonly pids: readonly (readonly [string, readonly number[]])[]
   readonly hostTotal: Reading
   readonly findings: unknown
+  readonly lines?: unknown
 }
 
 class LeakDetector implements Detector {
   readonly #options: LeakOptions
   readonly #book = new FindingBook('leak')
   readonly #map: RunMap
+  readonly #lines = new LeakLines()
   readonly #watches: LeakWatches
   readonly #pids = new Map<string, readonly number[]>()
   #hostTotal: Reading = null
@@ -70,6 +74,7 @@ class LeakDetector implements Detector {
       pids: [...this.#pids].map(([gpu, pids]) => [gpu, [...pids]] as const),
       hostTotal: this.#hostTotal,
       findings: this.#book.snapshot(),
+      lines: this.#lines.snapshot(),
     }
     return saved
   }
@@ -82,6 +87,7 @@ class LeakDetector implements Detector {
     for (const [gpu, pids] of saved.pids) this.#pids.set(gpu, [...pids])
     this.#hostTotal = saved.hostTotal
     this.#book.restore(saved.findings)
+    this.#lines.restore(saved.lines)
   }
 
   #gpu(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
@@ -164,13 +170,14 @@ class LeakDetector implements Detector {
     })
     const subject = subjectOf({ run: step.run, rank: step.rank, gpuIndex: gpu === null ? null : this.#map.index(gpu) })
     if (watch.leak === null) return this.#end(subject, step.at, 'allocator')
-    if (!confirmed) return NO_FINDINGS
+    if (!confirmed && !this.#hasNewLine(subject)) return NO_FINDINGS
     const where = gpu === null ? '' : ` on ${this.#map.label(gpu)}`
     const name = `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}${where}`
     return this.#raise(subject, step.at, name, watch, watch.leak, capacity, 'allocator')
   }
 
   #run(run: Run): readonly Finding[] {
+    this.#lines.note(run)
     if (run.endedAt === null) {
       this.#map.noteRun(run)
       return NO_FINDINGS
@@ -252,9 +259,20 @@ class LeakDetector implements Detector {
     source: LeakSource,
   ): readonly Finding[] {
     const key = this.#book.key(subject)
-    return this.#book.due(key, at, 'warning')
-      ? this.#book.raise(subject, at, leakDraft({ at, name, leak, msPerUnit: watch.msPerUnit, capacity, source }))
-      : NO_FINDINGS
+    const isNews = this.#hasNewLine(subject)
+    if (!isNews && !this.#book.due(key, at, 'warning')) return NO_FINDINGS
+    const since = this.#book.get(key)?.since ?? at - (leak.to - leak.from) * watch.msPerUnit
+    const line = this.#lines.of(subject.run, subject.rank, since)
+    // The book repeats a finding only after a while; the line behind it is news at once.
+    if (isNews) this.#book.resolve(key, at)
+    return this.#book.raise(subject, at, { ...leakDraft({ at, name, leak, msPerUnit: watch.msPerUnit, capacity, source, line }), since })
+  }
+
+  /** A line was recorded that the finding does not name yet. */
+  #hasNewLine(subject: FindingSubject): boolean {
+    const before = this.#book.get(this.#book.key(subject))
+    const line = before === undefined ? null : this.#lines.of(subject.run, subject.rank, before.since)
+    return line !== null && before?.evidence.line !== placeText(line)
   }
 }
 

@@ -55,6 +55,28 @@ describe('oom', () => {
     expect(feed(oom.create(oom.defaults), inputs)).toEqual([])
   })
 
+  it('names the line that was recorded to leak, at once', () => {
+    const climbing = (from: number, count: number): DetectorInput[] =>
+      Array.from({ length: count }, (_, index) => {
+        const at = START + (from + index) * 500
+        const kept = 0.1 * GIB * Math.max(0, from + index - 100)
+        const processes = [process(1001, { memoryUsedBytes: 21 * GIB + kept })]
+        const memory = { memoryAllocatedBytes: 10 * GIB + kept, memoryPeakAllocatedBytes: 18 * GIB + kept }
+        return [
+          gpu(at, { memoryUsedBytes: 21 * GIB + kept, processes }),
+          step(at + 1, from + index, { ...memory, memoryReservedBytes: 20 * GIB + kept }),
+        ]
+      }).flat()
+    const detector = oom.create(oom.defaults)
+    const before = feed(detector, [device(), run({ pid: 1001, gpus: ['GPU-0'] }), ...climbing(0, 400)])
+    expect(before.at(-1)).toMatchObject({ state: 'active', subject: { run: 'run-1' } })
+    const figures = { bytes: 2e9, blocks: 20, bytesPerStep: 102 * 2 ** 20, share: 0.98 }
+    const line = { file: 'train.py', line: 77, function: 'remember', ...figures, rank: 0, at: START + 200_000 }
+    const [named] = feed(detector, [run({ pid: 1001, gpus: ['GPU-0'], leakLines: [line] }), ...climbing(400, 1)])
+    expect(named?.message).toContain(' Leak: 102 MiB per step from train.py:77 in remember (98% of the growth).')
+    expect(named).toMatchObject({ since: before.at(-1)?.since, advice: [expect.any(String), expect.stringContaining('train.py:77')] })
+  })
+
   describe('of a run that leaked until it ended', () => {
     const told = async (end: Partial<Run>) => {
       const { inputs, oom: endedAt } = await traceOf('leak_with_end', 'with training figures', RUNS)

@@ -2,6 +2,7 @@
 import { type Detector, type DetectorKind, MOST_RUNS, RANKS_PER_RUN } from '../core/detector-contract.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
+import { placeText } from '../core/memory/oom-report.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'
 import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
@@ -9,6 +10,7 @@ import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep 
 import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { LeakLines } from './leak-lines.ts'
 import { type OomPlace, oomDraft } from './oom-message.ts'
 import { atEndOfProcesses, atEndOfRun, notAnyMore } from './oom-outcome.ts'
 import { RunTable, runsOfRanks } from './run-table.ts'
@@ -48,6 +50,7 @@ interface Saved {
   readonly users: readonly (readonly [string, readonly number[]])[]
   readonly flushes: readonly (readonly [string, FlushMemory])[]
   readonly findings: unknown
+  readonly lines?: unknown
 }
 
 class OomDetector implements Detector {
@@ -59,6 +62,7 @@ class OomDetector implements Detector {
   readonly #ranks: RunTable<OomWatch>
   readonly #users = new Map<string, readonly number[]>()
   readonly #flushes = new Map<string, FlushMemory>()
+  readonly #lines = new LeakLines()
 
   constructor(options: OomOptions, maxRuns = MOST_RUNS) {
     this.#map = new RunMap(maxRuns)
@@ -92,6 +96,7 @@ class OomDetector implements Detector {
       users: [...this.#users].map(([gpu, pids]) => [gpu, [...pids]] as const),
       flushes: [...this.#flushes].map(([gpu, memory]) => [gpu, { ...memory }] as const),
       findings: this.#book.snapshot(),
+      lines: this.#lines.snapshot(),
     }
     return saved
   }
@@ -112,6 +117,7 @@ class OomDetector implements Detector {
     this.#flushes.clear()
     for (const [gpu, memory] of saved.flushes) this.#flushes.set(gpu, { ...memory })
     this.#book.restore(saved.findings)
+    this.#lines.restore(saved.lines)
   }
 
   #gpu(sample: GpuSample): readonly Finding[] {
@@ -184,6 +190,7 @@ class OomDetector implements Detector {
   }
 
   #run(run: Run): readonly Finding[] {
+    this.#lines.note(run)
     if (run.endedAt === null) {
       this.#map.noteRun(run)
       return NO_FINDINGS
@@ -246,8 +253,10 @@ class OomDetector implements Detector {
     const ahead = Math.max(0, forecast.fullAt - at / 1000)
     const evidence = Math.max(forecast.span, (at - watch.since) / 1000)
     const risk = riskOf({ ahead, room: forecast.room, evidence, allocator, doubtful: watch.doubtful, before: before?.riskLevel ?? null })
-    if (before !== undefined && before.riskLevel === risk && !moved(before, forecast, at)) return NO_FINDINGS
-    const text = oomDraft({ at, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
+    const line = this.#lines.of(subject.run, subject.rank, before?.since ?? watch.since)
+    const isNamed = line === null || before?.evidence.line === placeText(line)
+    if (before !== undefined && before.riskLevel === risk && isNamed && !moved(before, forecast, at)) return NO_FINDINGS
+    const text = oomDraft({ at, line, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
     // The book repeats the same severity only after a while; a forecast that moved is news at once.
     if (before !== undefined) this.#book.resolve(key, at)
     return this.#book.raise(subject, at, { ...text, since: before?.since ?? text.since ?? at })

@@ -12,6 +12,7 @@ import {
   gpuNames,
   gpuTimeFigure,
   lastMessage,
+  leakText,
   oomRunName,
   outcomeText,
   priceText,
@@ -37,6 +38,7 @@ export function htmlReport(report: HtmlReport): string {
     head: `${badge(summary)}<span class="faint">${timeHtml(summary.from, summary.to)}</span>`,
     body: `${message === null ? '' : `<pre>${escapeHtml(message)}</pre>`}
 ${summary.notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join('')}
+${summary.leaks.map((line) => `<p class="note">Leak: ${escapeHtml(leakText(line))}</p>`).join('')}
 ${tiles(summary)}
 ${lastWords(report)}
 ${runTable(summary.runs)}

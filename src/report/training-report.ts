@@ -2,7 +2,7 @@
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
-import type { Finding } from '../core/model.ts'
+import type { Finding, RunLeakLine } from '../core/model.ts'
 import { timeText } from '../core/time-span.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
@@ -21,6 +21,7 @@ export interface ReportRun {
   /** Ids or indices; empty when unknown. */
   readonly gpus: readonly string[]
   readonly report: Readonly<Record<string, unknown>> | null
+  readonly leakLines?: readonly RunLeakLine[]
 }
 
 export interface ReportRequest {
@@ -141,6 +142,7 @@ function summaryOf(
       outcome: run?.outcome ?? null,
       message: run?.message ?? null,
       outOfMemory: readOomReport(lastReport),
+      leaks: run?.leakLines ?? [],
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: run && from === null ? Math.min(run.startedAt, shown.from) : shown.from,
       to: to === null ? (run?.endedAt ?? shown.to) : shown.to,

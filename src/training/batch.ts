@@ -1,6 +1,7 @@
 /** A batch of lines, applied to a run: what is new, what is a duplicate, what cannot be used. */
 import type { TrainingStep } from '../core/model.ts'
 import type { Progress } from './progress.ts'
+import type { RecordOrder } from './recording-requests.ts'
 import { parseReceivedStep, type ReceivedStep } from './step-line.ts'
 
 export interface BatchOutcome {
@@ -14,6 +15,8 @@ export interface BatchOutcome {
   readonly rejected_count: number
   /** Custom metrics above the run's limit; the rest of their steps was accepted. */
   readonly ignored_metrics: readonly string[]
+  /** Asks the SDK for a recording. */
+  readonly record?: RecordOrder
 }
 
 const MOST_NAMED = 10

@@ -1,6 +1,7 @@
 /** Runs that ended without a report: their process is gone, or they were silent for too long. */
 import { hostname } from 'node:os'
 import { formatDuration } from '../core/format.ts'
+import type { Log } from '../core/kinds.ts'
 import type { Reading } from '../core/model.ts'
 import { isStillRunning, startTicksOf } from '../core/process-identity.ts'
 import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
@@ -14,6 +15,29 @@ export interface PresumedEnd {
   readonly outcome: Outcome
   readonly message: string
   readonly endedAt: number
+}
+
+/** Closes the runs that have such an end; returns how many. */
+export async function closeRuns(given: {
+  readonly runs: readonly RunRecord[]
+  readonly endOf: (run: RunRecord) => PresumedEnd | null
+  readonly change: (id: string, make: (known: RunRecord | undefined) => RunRecord | null) => Promise<RunRecord | null>
+  readonly log: Log
+}): Promise<number> {
+  const { runs, endOf, change, log } = given
+  let closed = 0
+  for (const run of runs) {
+    if (run.endedAt !== null || !endOf(run)) continue
+    await change(run.id, (known) => {
+      // It may have reported while it waited for its turn.
+      const end = known ? endOf(known) : null
+      if (!known || !end) return null
+      closed++
+      log.info({ run: run.id, ...end }, 'a run that ended without a report was closed')
+      return { ...known, ...end, endIsPresumed: true }
+    })
+  }
+  return closed
 }
 
 /** The process that posts a run, when it runs on this host; in another PID namespace its PID says nothing. */

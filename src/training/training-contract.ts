@@ -4,6 +4,7 @@ import type { Provenance, Run, TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { BatchOutcome } from './batch.ts'
 import type { Progress } from './progress.ts'
+import type { Recordings } from './recordings.ts'
 import type { ListedRun } from './registry.ts'
 import type { ReportKind, ReportOutcome, ReportProgram } from './report-process.ts'
 import type { RunEnd, RunPost, RunRecord } from './run-record.ts'
@@ -61,6 +62,7 @@ export interface Training {
   /** Follows the recording that is played. */
   readonly played: Sink | null
   readonly routes: readonly Route[]
+  readonly recordings: Recordings
   /**
    * Reads what an earlier process left; to be called when the hub's sinks are in place. Routes wait for it, though not for a disk that does
    * not answer: this rejects with DiskStuck then, as do the others, and goes on by itself when the disk does.

@@ -11,6 +11,8 @@ import { Checkpoints } from './checkpoints.ts'
 import { Journal, type JournalEntry } from './journal.ts'
 import { PlayedRuns } from './played-runs.ts'
 import type { Progress } from './progress.ts'
+import { recordingRoutes } from './recording-routes.ts'
+import { Recordings } from './recordings.ts'
 import { recoverSteps } from './recovery.ts'
 import { type ListedRun, Registry } from './registry.ts'
 import { type ReportKind, ReportMaker, type ReportOutcome } from './report-process.ts'
@@ -19,7 +21,7 @@ import { trainingRoutes } from './routes.ts'
 import { RunFiles, recordedRuns } from './run-files.ts'
 import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
-import { presumedEnd, seenProcess } from './silent-runs.ts'
+import { closeRuns, presumedEnd, seenProcess } from './silent-runs.ts'
 import type { ReceivedStep } from './step-line.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
 import { UnstoredSteps } from './unstored-steps.ts'
@@ -39,6 +41,7 @@ export function createTraining(options: TrainingOptions): Training {
 class TrainingRoom implements Training {
   readonly routes: readonly Route[]
   readonly logDir: string | null
+  readonly recordings: Recordings
   /** null: nothing is kept. */
   readonly #dir: string | null
   readonly #options: TrainingOptions
@@ -85,12 +88,17 @@ class TrainingRoom implements Training {
       opened: () => this.#opened,
       flush: () => this.flush(),
     })
+    this.recordings = new Recordings({
+      ...{ asksByItself: settings['training.record_leaks'], now: this.#now, log: this.#log },
+      run: (id) => this.#registry.get(id),
+      change: (id, make) => this.#change(id, make),
+    })
     const { report, recording, hub } = options
     const reported = recording ?? this.#dir
     this.logDir = reported
     this.#reports = report && reported !== null ? new ReportMaker(report, reported) : null
     this.played = recording === undefined ? null : new PlayedRuns((run) => hub.receiveRun(run))
-    this.routes = [...trainingRoutes(this, this.#now), ...reportRoutes(this)]
+    this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...reportRoutes(this)]
     this.#timers = [
       setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
       setInterval(() => void this.closeSilentRuns().catch((error: unknown) => this.#couldNotKeep(error)), LOOK_FOR_SILENT_MS).unref(),
@@ -179,6 +187,7 @@ class TrainingRoom implements Training {
     // A program that trained with NaN to its last step ended without an error, but did not succeed.
     const end: RunEnd = progress && endsInNan(progress.figures()) ? { ...told, outcome: 'nan' } : told
     const run = await this.#change(id, (known) => (known ? endRun(known, end, this.#now()) : null))
+    if (run && run.endedAt !== null) this.recordings.drop(id)
     // Whoever ends a run looks at its log next.
     if (run && run.endedAt !== null) {
       this.#unstored.forget(id)
@@ -202,29 +211,16 @@ class TrainingRoom implements Training {
     this.#isClosingSilent = true
     try {
       await this.#opened
-      return await this.#closeSilent()
+      // After a jump of the clock, the age of a silence is not known.
+      const staleMs = (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
+      return await closeRuns({
+        ...{ runs: this.#registry.list(), log: this.#log },
+        endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), staleMs),
+        change: (id, make) => this.#change(id, make),
+      })
     } finally {
       this.#isClosingSilent = false
     }
-  }
-
-  async #closeSilent(): Promise<number> {
-    let closed = 0
-    // After a jump of the clock, the age of a silence is not known.
-    const staleMs = (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
-    const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), staleMs)
-    for (const run of this.#registry.list()) {
-      if (run.endedAt !== null || !endOf(run)) continue
-      await this.#change(run.id, (known) => {
-        // It may have reported while it waited for its turn.
-        const end = known ? endOf(known) : null
-        if (!known || !end) return null
-        closed++
-        this.#log.info({ run: run.id, ...end }, 'a run that ended without a report was closed')
-        return { ...known, ...end, endIsPresumed: true }
-      })
-    }
-    return closed
   }
 
   async flush(): Promise<boolean> {
@@ -297,7 +293,9 @@ class TrainingRoom implements Training {
     const isJudged = this.#unstored.isEmpty ? undefined : (received: ReceivedStep) => this.#unstored.has(entry.run, received)
     const { steps, judged, outcome } = applyBatch(progress, entry.run, entry.body, entry.receivedAt, isJudged)
     if (judged.length > 0) this.#options.judge?.skip(judged)
-    this.#outcomes.set(entry, outcome)
+    const [step] = steps
+    const record = step ? this.recordings.orderFor(entry.run, step.rank, progress) : null
+    this.#outcomes.set(entry, record ? { ...outcome, record } : outcome)
     this.#steps += outcome.accepted
     this.#duplicates += outcome.duplicates
     this.#rejected += outcome.rejected_count
