@@ -52,6 +52,20 @@ describe('rules', () => {
     expect(await told({ for_seconds: 2 * 3600 })).toEqual([`${other} warning`])
   })
 
+  it('make a loss that does not fall a warning once it has lasted half an hour, and only then', async () => {
+    const world = pretendWorld()
+    const flat = { detector: 'loss_plateau', severity: 'info' as const }
+    world.say('short', flat)
+    world.say('long', flat)
+    await world.pass(20 * MINUTE)
+    world.clear('short', flat)
+    await world.pass(9 * MINUTE)
+    expect(world.channel.said()).toEqual([])
+    await world.pass(3 * MINUTE)
+    expect(world.channel.said()).toEqual(['long firing'])
+    expect(world.channel.got[0]?.severity).toBe('warning')
+  })
+
   it('switch a detector off, change its severity, or leave it out', async () => {
     const world = pretendWorld({
       settings: { 'alerts.rules.xid': false, 'alerts.rules.ecc': { severity: 'critical' }, 'alerts.ignore': ['loss_plateau'] },

@@ -6,7 +6,7 @@ import { EXIT, Failure } from '../core/failure.ts'
 import { toJson } from '../core/json-text.ts'
 import { ledgerOf } from '../core/memory/ledger.ts'
 import { VERSION } from '../core/version.ts'
-import { type BuiltReport, buildReport, type ReportRun } from '../report/training-report.ts'
+import { type BuiltReport, buildReport, type ReportRequest, type ReportRun } from '../report/training-report.ts'
 import { summaryText } from '../report/training-text.ts'
 import { RunFiles } from '../training/run-files.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
@@ -33,9 +33,9 @@ export function reportOf(
   pricePerGpuHour: number | null,
   onProgress?: (share: number) => void,
 ): Promise<BuiltReport> {
-  return runsIn(path).then(async ({ runs, pidOf }) => {
+  return runsIn(path).then(async ({ runs, pidOf, pidsOf }) => {
     try {
-      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, ...(onProgress ? { onProgress } : {}) })
+      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, pidsOf, ...(onProgress ? { onProgress } : {}) })
     } catch (error) {
       if (error instanceof Failure) throw error
       throw new Failure((error as Error).message, { exitCode: EXIT.noSource, cause: error })
@@ -75,7 +75,7 @@ async function findSubject(subject: string, logDir: string): Promise<{ path: str
 }
 
 /** The runs of a log folder, and which process a rank was. */
-async function runsIn(logDir: string): Promise<{ runs: readonly ReportRun[]; pidOf: (run: string, rank: number) => number | null }> {
+async function runsIn(logDir: string): Promise<Required<Pick<ReportRequest, 'runs' | 'pidOf' | 'pidsOf'>>> {
   const files = new RunFiles(join(logDir, 'runs'))
   const pids = new Map<string, number>()
   // A single file, or a recording of something else: it has no runs beside it.
@@ -88,6 +88,7 @@ async function runsIn(logDir: string): Promise<{ runs: readonly ReportRun[]; pid
   return {
     runs: [...runs].sort((a, b) => a.startedAt - b.startedAt),
     pidOf: (run, rank) => pids.get(`${rank}@${run}`) ?? null,
+    pidsOf: (run) => [...pids].flatMap(([key, pid]) => (key.endsWith(`@${run}`) ? [pid] : [])),
   }
 }
 

@@ -108,7 +108,9 @@ function createRunDied(activeMs: number): Detector {
       const known = runs.get(subject.run)
       if (!known) return NO_FINDINGS
       if (predictedAt !== null && severity !== 'info') known.forecast ??= { saidAt: at, predictedAt }
-      if (detector === 'loss_nan' && known.nan === null && typeof evidence.step === 'number') known.nan = evidence.step
+      const { step, earliest_step: earliest } = evidence
+      if (detector === 'loss_nan' && known.nan === null && typeof step === 'number')
+        known.nan = { shown: step, earliest: typeof earliest === 'number' ? earliest : step }
     }
     if (!HARDWARE.has(detector)) return NO_FINDINGS
     return note(fingerprint, { at, gpu: subject.gpu, gpuIndex: subject.gpuIndex, pid: null, text: message.replace(/\.$/, '') })

@@ -29,6 +29,8 @@ export interface ReportRequest {
   readonly pricePerGpuHour: number | null
   readonly ledgerOf: LedgerOf
   readonly pidOf: PidOf
+  /** All processes of a run, where they are known. */
+  readonly pidsOf?: (run: string) => readonly number[]
   readonly onProgress?: (share: number) => void
 }
 
@@ -43,10 +45,11 @@ const AFTER_END_MS = 2000
 export async function buildReport(request: ReportRequest): Promise<BuiltReport> {
   const { path, run, ledgerOf, pidOf, onProgress } = request
   const range = run ? { from: run.startedAt, ...(run.endedAt === null ? {} : { to: run.endedAt + AFTER_END_MS }) } : {}
-  const recorded = await readForReport(path, { ...range, ...(onProgress ? { onProgress } : {}) })
+  const ownPids = new Set(run ? request.pidsOf?.(run.id) : [])
+  const recorded = await readForReport(path, { ...range, ownPids, ...(onProgress ? { onProgress } : {}) })
   const own = run ? gpusOf(recorded, run) : []
   const shown = run ? ofRun(recorded, run, own) : recorded
-  if (shown.gpus.length === 0 && shown.ranks.length === 0)
+  if (recorded.gpus.length === 0 && shown.ranks.length === 0)
     throw new Failure(`${path} has no samples${run ? ` from the time of run ${run.name}` : ''}`, {
       exitCode: EXIT.noSource,
       hint: 'Each line must be a JSON object with a timestamp, as gpuwarden writes it; see docs/cli.md.',
@@ -55,7 +58,7 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
     ? []
     : (request.runs ?? []).filter(({ startedAt, endedAt }) => startedAt <= shown.to && (endedAt ?? shown.to) >= shown.from)
   const lastReport = (run ?? runs.findLast(({ report }) => readOomReport(report) !== null))?.report ?? null
-  const summary = summaryOf(request, shown, runs, lastReport, run !== null && own.length === 0)
+  const summary = summaryOf(request, shown, runs, lastReport, run !== null && own.length === 0, recorded)
   return {
     summary,
     html: (version, generatedAt) => {
@@ -74,12 +77,13 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
 
 function gpusOf({ gpus }: Recorded, run: ReportRun): Recorded['gpus'] {
   const own = new Set(run.gpus)
-  return gpus.filter(({ id, index, label }) => own.has(id) || own.has(String(index)) || own.has(label))
+  // A real run may say "0" beside a simulated GPU 0; only a simulated one knows its id.
+  return gpus.filter(({ id, index, label, isSimulated }) => own.has(id) || (!isSimulated && (own.has(String(index)) || own.has(label))))
 }
 
-/** Leaves out other runs, and other GPUs where the run's own are known. */
+/** Leaves out other runs, other GPUs where the run's own are known, and simulated ones that are not its own. */
 function ofRun(recorded: Recorded, run: ReportRun, gpus: Recorded['gpus']): Recorded {
-  const kept = gpus.length > 0 ? gpus : recorded.gpus
+  const kept = gpus.length > 0 ? gpus : recorded.gpus.filter(({ isSimulated }) => !isSimulated)
   const indices = new Set(kept.map(({ index }) => index))
   return {
     ...recorded,
@@ -97,9 +101,12 @@ function summaryOf(
   runs: readonly ReportRun[],
   lastReport: ReportRun['report'],
   isOfAllGpus: boolean,
+  recorded: Recorded,
 ): Summary {
   const notes: string[] = []
   if (shown.gpus.some(({ isSimulated }) => isSimulated)) notes.push('The GPUs are SIMULATED.')
+  if (shown.gpus.length === 0 && recorded.gpus.length > 0)
+    notes.push('This machine has no GPU: the SIMULATED ones are not part of the run.')
   if (isOfAllGpus && shown.gpus.length > 0)
     notes.push('It is unknown which GPUs the run used: GPU readings, energy and cost cover all GPUs of the recording.')
   if (shown.skipped > 0) notes.push(`${shown.skipped} of ${shown.lines} lines could not be read.`)
@@ -115,13 +122,13 @@ function summaryOf(
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: run ? Math.min(run.startedAt, shown.from) : shown.from,
       to: run?.endedAt ?? shown.to,
-      gpus: shown.gpus.map(({ id, label, name, totalBytes, use }) => ({
+      gpus: shown.gpus.map(({ id, label, name, totalBytes, use, ownPeakBytes }) => ({
         id,
         label,
         name,
         memoryTotalBytes: totalBytes,
         use: use.summary(),
-        peakProcessBytes: null,
+        peakProcessBytes: ownPeakBytes,
       })),
       training: trainingOf(shown.ranks),
       findings: shown.findings,
