@@ -198,7 +198,10 @@ describe('a report', () => {
     expect(summaryText(summary)).toContain('GPU 1     memory peak 55.0 GiB of 140.0 GiB, with other processes 61.0 GiB, mean')
     const folder = recording()
     for (const name of readdirSync(folder).filter((one) => one.startsWith('gpu_')))
-      writeFileSync(join(folder, name), readFileSync(join(folder, name), 'utf8').replaceAll('"provenance":"live"', '"provenance":"simulated"'))
+      writeFileSync(
+        join(folder, name),
+        readFileSync(join(folder, name), 'utf8').replaceAll('"provenance":"live"', '"provenance":"simulated"'),
+      )
     const beside = (await buildReport({ ...own, path: folder, run: { ...run, gpus: ['1'] } })).summary
     expect([beside.gpus, beside.cost, beside.energyKilowattHours]).toEqual([[], null, null])
     expect(beside.notes).toContain('This machine has no GPU: the SIMULATED ones are not part of the run.')

@@ -20,6 +20,7 @@ import type { Config } from './config.ts'
 import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
 import { type Opened, Sampling } from './sampling.ts'
+import { isShuttingDown } from './system-state.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
@@ -222,6 +223,7 @@ export class Agent {
     await this.#retract().catch((error: unknown) =>
       this.log.log.info({ err: error }, 'cannot remove the file that says where the agent is'),
     )
+    if (reason === 'SIGTERM' && (await isShuttingDown())) this.#noteShutdown()
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()
@@ -230,6 +232,15 @@ export class Agent {
     this.log.log.info({ reason }, 'gpuwarden stops')
     const lost = await this.log.close()
     if (isHeldByDisk()) this.#endDespiteDisk(lost)
+  }
+
+  /** Runs that are killed along with the agent did not die by themselves. */
+  #noteShutdown(): void {
+    const at = Date.now()
+    const message = 'this machine was shutting down'
+    this.log.log.info({}, message)
+    const event = { kind: 'event', at, gpu: null, event: 'shutdown', code: at, message, origin: 'systemd' } as const
+    this.sampling.hub.receive({ source: 'host', provenance: 'live', at, samples: [event] })
   }
 
   /** A call that never returns cannot be canceled, and exit() waits for its thread; a signal does not. */

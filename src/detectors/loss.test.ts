@@ -66,7 +66,11 @@ describe('loss_nan', () => {
   it('names the steps in which it may have begun where the loss is logged every tenth step', () => {
     const logged = (loss: (index: number) => number, more: object = {}) =>
       Array.from({ length: 150 }, (_, index) =>
-        step(START + index * 1000, index + 1, (index + 1) % 10 === 0 ? { loss: loss(index + 1), gradientNorm: null, ...more } : NOTHING_LOGGED),
+        step(
+          START + index * 1000,
+          index + 1,
+          (index + 1) % 10 === 0 ? { loss: loss(index + 1), gradientNorm: null, ...more } : NOTHING_LOGGED,
+        ),
       )
     const found = feedTo(
       lossNan,
@@ -78,12 +82,20 @@ describe('loss_nan', () => {
       'the loss is NaN at step 140; it began between step 11 and 20; the last finite loss was 2 at step 10.',
     ])
     expect(found[0]?.evidence).toMatchObject({ step: 20, earliest_step: 11 })
-    expect(feedTo(lossNan, logged(() => Number.NaN))[0]?.message).toContain('at step 10; it began between step 1 and 10.')
+    expect(
+      feedTo(
+        lossNan,
+        logged(() => Number.NaN),
+      )[0]?.message,
+    ).toContain('at step 10; it began between step 1 and 10.')
     const filtered = feedTo(
       lossNan,
       logged(() => 0, { gradientNorm: Number.NaN }),
     )
-    expect(filtered[0]).toMatchObject({ severity: 'critical', message: expect.stringContaining('the loss is NaN (logged as 0) at step 10') })
+    expect(filtered[0]).toMatchObject({
+      severity: 'critical',
+      message: expect.stringContaining('the loss is NaN (logged as 0) at step 10'),
+    })
   })
 
   it('ends after twenty good steps, and with the run', () => {

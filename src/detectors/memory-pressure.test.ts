@@ -49,7 +49,8 @@ describe('memory pressure', () => {
         gpu(START + i * 1000, { memoryUsedBytes: 25 * GIB, processes: [process(1001)] }),
         step(START + i * 1000 + 1, i, { allocRetries: 0, memoryReservedBytes: reserved, memoryLimitBytes: limit }),
       ]).flat()
-    const said = (inputs: DetectorInput[]) => feed(memoryPressure.create(memoryPressure.defaults), [device(), run({ pid: 1001 }), ...inputs])
+    const said = (inputs: DetectorInput[]) =>
+      feed(memoryPressure.create(memoryPressure.defaults), [device(), run({ pid: 1001 }), ...inputs])
     expect(said(limited(null, 23 * GIB))).toEqual([])
     expect(said(limited(24 * GIB, 12 * GIB))).toEqual([])
     expect(said(limited(24 * GIB, 23 * GIB))[0]?.message).toMatch(

@@ -20,6 +20,8 @@ export interface Clue {
   readonly gpu: string | null
   readonly gpuIndex: number | null
   readonly pid: number | null
+  /** The machine that shut down: it explains only runs of its own that were killed. */
+  readonly host?: string | null
   readonly text: string
 }
 

@@ -1,7 +1,7 @@
 /** A run that died: one finding per death, whoever saw it. Other findings around it are its evidence. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorKind } from '../core/detector-contract.ts'
-import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
+import type { Finding, GpuEvent, Reading, Run, TrainingStep } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
 import { subjectOfRun } from './run-watch.ts'
@@ -17,6 +17,7 @@ const CLUE_CAP = 64
 /** How long before or after a death a clue may be its cause. */
 const BEFORE_MS = 120_000
 const AFTER_MS = 30_000
+const SHUTDOWN = 'shutdown'
 /** Detectors whose findings about a run's GPUs explain a death. */
 const HARDWARE = new Set(['xid', 'gpu_lost', 'ecc', 'driver_stuck'])
 
@@ -39,6 +40,7 @@ function createRunDied(activeMs: number): Detector {
   const runs = new BoundedMap<string, LivedRun>(RUN_CAP)
   const clues = new BoundedMap<string, Clue>(CLUE_CAP)
   let nowAt = 0
+  let hostName: string | null = null
 
   function lived(id: string): LivedRun {
     const known = runs.get(id) ?? runs.keep(id, { run: null, lastStep: null, lastStepAt: null, forecast: null, nan: null })
@@ -117,8 +119,16 @@ function createRunDied(activeMs: number): Detector {
   }
 
   function takeEvent({ event, at, code, message }: GpuEvent): readonly Finding[] {
+    if (event === 'shutdown') return noteShutdown(code, message)
     if (event !== 'oom_kill') return NO_FINDINGS
     return note(`oom_kill ${code} ${at}`, { at, gpu: null, gpuIndex: null, pid: code, text: `the host ran out of memory: ${message}` })
+  }
+
+  /** `dueAt` null: it was canceled. */
+  function noteShutdown(dueAt: Reading, text: string): readonly Finding[] {
+    if (dueAt !== null) return note(SHUTDOWN, { at: dueAt, gpu: null, gpuIndex: null, pid: null, host: hostName, text })
+    clues.delete(SHUTDOWN)
+    return NO_FINDINGS
   }
 
   /** A clue just after a death may still explain it. */
@@ -148,25 +158,29 @@ function createRunDied(activeMs: number): Detector {
           return takeFinding(input.finding)
         case 'event':
           return takeEvent(input.event)
-        case 'gpu':
         case 'host':
+          hostName = input.sample.hostname
+          return fade(input.sample.at)
+        case 'gpu':
           return fade(input.sample.at)
         default:
           return NO_FINDINGS
       }
     },
-    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt }),
+    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt, hostName }),
     restore(state) {
-      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number }
+      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number; hostName?: string | null }
       runs.load(saved.runs)
       clues.load(saved.clues)
       book.restore(saved.findings)
       nowAt = saved.nowAt
+      hostName = saved.hostName ?? null
     },
   }
 }
 
-function concerns({ gpu, gpuIndex, pid }: Clue, run: Run): boolean {
+function concerns({ gpu, gpuIndex, pid, host }: Clue, run: Run): boolean {
+  if (host !== undefined) return run.outcome === 'killed' && (run.host === null || run.host === host)
   if (pid !== null) return pid === run.pid
   return (gpu !== null && run.gpus.includes(gpu)) || (gpuIndex !== null && run.gpus.includes(String(gpuIndex)))
 }

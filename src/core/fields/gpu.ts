@@ -15,6 +15,7 @@ export const GPU_EVENTS = [
   'recovered',
   'log_gap',
   'oom_kill',
+  'shutdown',
 ] as const
 
 export const MIG_INSTANCE = {

@@ -222,7 +222,18 @@ export class RunMap {
 }
 
 function newRank(at: number): Rank {
-  return { gpu: null, lastAt: at, limit: null, reserved: null, every: 0, outside: [], others: [], leastOthers: -1, othersGrew: false, sample: -1 }
+  return {
+    gpu: null,
+    lastAt: at,
+    limit: null,
+    reserved: null,
+    every: 0,
+    outside: [],
+    others: [],
+    leastOthers: -1,
+    othersGrew: false,
+    sample: -1,
+  }
 }
 
 function isFresh(rank: Rank, at: number): boolean {
