@@ -1,5 +1,6 @@
 /** What a message says, before it is put into any form: what, where, since when, evidence, how sure, what to do. All of it harmless single lines. */
 import type { Alert, AlertMessage } from '../core/alert-contract.ts'
+import { messageAt } from '../core/forecast-words.ts'
 import { formatAge, formatDuration, formatPercent } from '../core/format.ts'
 import type { Severity } from '../core/model.ts'
 import { evidenceFacts, type Fact, moment } from './evidence.ts'
@@ -88,15 +89,16 @@ function alertContent(alert: Alert, message: AlertMessage): AlertContent {
   const severity = finding.severity.toUpperCase()
   const word = { firing: severity, repeat: `STILL ${severity}`, resolved: 'RESOLVED', late: `LATE ${severity}` }[status]
   const isOver = status === 'resolved' || status === 'late'
+  const now = message.at + message.delayedMs
   return {
     word,
     tone: isOver ? 'resolved' : finding.severity,
     detector: oneLine(finding.detector, 60).replaceAll('_', ' '),
     place: placeOf(alert),
-    headline: oneLine(finding.message, 400),
+    headline: oneLine(messageAt(finding, now), 400),
     where: whereFacts(alert, message),
-    when: whenFacts(alert, message.at),
-    evidence: evidenceFacts(finding.evidence, message.at),
+    when: whenFacts(alert, now),
+    evidence: evidenceFacts(finding.evidence, now),
     certainty: certaintyOf(alert),
     advice: isOver ? [] : finding.advice.slice(0, 8).map((line) => oneLine(line, 400)),
   }

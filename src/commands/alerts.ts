@@ -4,6 +4,7 @@ import type { Silence } from '../alerts/silences.ts'
 import type { AgentClient } from '../core/agent-client.ts'
 import type { AlertView, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
+import { messageAt } from '../core/forecast-words.ts'
 import { formatClock, formatDuration, printable } from '../core/format.ts'
 import { userNameOrNumber } from '../core/user-name.ts'
 import { agentOf } from './agent-address.ts'
@@ -113,7 +114,7 @@ function alertTable(all: readonly AlertView[], now: number): string[] {
     finding.severity,
     formatClock(finding.since, now),
     printable(fingerprint),
-    `${simulated ? 'SIMULATED ' : ''}${flapping ? 'FLAPPING ' : ''}${printable(finding.message)}`,
+    `${simulated ? 'SIMULATED ' : ''}${flapping ? 'FLAPPING ' : ''}${printable(messageAt(finding, now))}`,
   ])
   return alignColumns([['STATE', 'SEVERITY', 'SINCE', 'FINGERPRINT', 'MESSAGE'], ...rows])
 }

@@ -1,8 +1,9 @@
 /** The finding about a leak. */
+import { ahead, fullSpan } from '../core/forecast-words.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import type { FindingDraft } from './finding.ts'
-import { ahead, evidenceNumber } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export type LeakSource = 'device' | 'process' | 'host memory' | 'allocator'
 
@@ -20,7 +21,7 @@ export interface LeakStatement {
 export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakStatement): FindingDraft {
   const rate = leak.slope * capacity
   const lastedMs = (leak.to - leak.from) * msPerUnit
-  const fullMs = (leak.room / leak.slope) * msPerUnit
+  const { fullMs, earliestMs, latestMs } = fullSpan((leak.room / leak.slope) * msPerUnit)
   const perSecond = msPerUnit > 0 ? (rate * 1000) / msPerUnit : 0
   const pace =
     source === 'allocator'
@@ -32,7 +33,7 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakS
     since: at - lastedMs,
     message:
       `${name} leaks ${pace}: ${formatBytes(leak.rise * capacity)} more in ${formatDuration(lastedMs)}, and nothing is freed. ` +
-      `At this rate the ${source === 'host memory' ? 'host' : 'GPU'} will be full ${ahead(fullMs, 0.6 * fullMs, 1.8 * fullMs)}.` +
+      `At this rate the ${source === 'host memory' ? 'host' : 'GPU'} will be full ${ahead(fullMs, earliestMs, latestMs)}.` +
       (device ? ' Seen from the device only: a cache that is still filling looks the same.' : ''),
     evidence: {
       source,
@@ -44,7 +45,7 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakS
       trendScore: evidenceNumber(leak.score),
       steadiness: evidenceNumber(leak.steadiness),
       roomBytes: Math.round(leak.room * capacity),
-      secondsToFull: evidenceNumber(fullMs / 1000),
+      fullAt: Number.isFinite(fullMs) ? Math.round(at + fullMs) : null,
     },
     confidence: confidence(leak, lastedMs, device),
     advice: ADVICE[source],

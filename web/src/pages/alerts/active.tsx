@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { messageAt } from '../../../../src/core/forecast-words.ts'
 import type { AlertView } from '../../answers.ts'
 import { ask, inWords } from '../../api.ts'
 import { now } from '../../live/agent-clock.ts'
@@ -77,7 +78,7 @@ function Alert({
           {finding.subject.pid !== null && ` · PID ${finding.subject.pid}`}
         </span>
       </div>
-      <p>{finding.message}</p>
+      <p>{messageAt(finding, at)}</p>
       <p class="tiny faint">
         since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · confidence {formatPercent(finding.confidence)}
         {alert.told.length > 0 && ` · notified: ${alert.told.join(', ')}`}
