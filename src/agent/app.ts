@@ -17,6 +17,7 @@ import { createStore, type Store } from '../store/store.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
+import { EventLog } from './event-log.ts'
 import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
 import { type Opened, Sampling } from './sampling.ts'
@@ -121,6 +122,7 @@ export class Agent {
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
+    hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.correlationOf(run) }))
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],

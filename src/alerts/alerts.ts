@@ -228,6 +228,9 @@ class AlertRoom implements Alerts {
     this.#events.note(finding.at, this.#time.ms)
     const simulated = isSimulated(finding, this.#options.state.gpus())
     const { refused } = this.#engine
+    // Before it is resolved it may be clear for a while, and come back: both can be seen.
+    const isTurn = finding.state === 'resolved' || this.#engine.get(finding.fingerprint)?.clearMs != null
+    if (isTurn) this.news.touch(finding.fingerprint)
     this.#follow(this.#engine.accept(admitted, finding.at, simulated))
     if (this.#engine.refused > refused) this.#dispatch.mention(admitted, simulated)
   }

@@ -104,14 +104,14 @@ function alertContent(alert: Alert, message: AlertMessage): AlertContent {
   }
 }
 
-function placeOf({ gpuLabel, finding }: Alert): string {
+function placeOf({ gpuLabel, runName, finding }: Alert): string {
   const label = gpuLabel ?? finding.subject.gpuIndex
   if (label !== null) return `GPU ${oneLine(String(label), 20)}`
-  return finding.subject.run === null ? '' : `run ${oneLine(finding.subject.run, 60)}`
+  return finding.subject.run === null ? '' : `run ${oneLine(runName ?? finding.subject.run, 60)}`
 }
 
 /** Without the command line: people put passwords there. */
-function whereFacts({ finding, gpuLabel, gpuName, process }: Alert, message: AlertMessage): Fact[] {
+function whereFacts({ finding, gpuLabel, gpuName, runName, process }: Alert, message: AlertMessage): Fact[] {
   const { subject } = finding
   const info = process?.info ?? null
   const pid = subject.pid ?? process?.pid ?? null
@@ -126,7 +126,7 @@ function whereFacts({ finding, gpuLabel, gpuName, process }: Alert, message: Ale
     ['Container', info?.container ?? null],
     ['Pod', info?.pod ?? null],
     ['Slurm job', info?.slurmJob ?? null],
-    ['Run', subject.run === null ? null : `${subject.run}${subject.rank === null ? '' : ` rank ${subject.rank}`}`],
+    ['Run', subject.run === null ? null : `${runName ?? subject.run}${subject.rank === null ? '' : ` rank ${subject.rank}`}`],
   ]
   return facts.flatMap(([name, value]) => (value === null || value === '' ? [] : [{ label: name, value: oneLine(value, 200) }]))
 }

@@ -3,6 +3,7 @@ import { BoundedMap } from '../core/bounded-map.ts'
 import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, HostSample, ProcessView, Provenance, Reading, Run, SourceHealth } from '../core/model.ts'
+import { RunNames } from '../core/run-names.ts'
 import { DetectorSet, type DetectorStates } from './detector-set.ts'
 import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
 
@@ -43,9 +44,10 @@ interface Saved {
   /** Those of simulated inputs; absent where there were none. */
   readonly simulated?: DetectorStates
   readonly active: readonly Finding[]
+  readonly runNames?: unknown
 }
 
-const RUN_NAMES = 512
+const MOST_RUNS = 512
 const FAILURE = 'detector_failure'
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
 
@@ -71,8 +73,8 @@ class DetectorEngine implements Engine {
   readonly #active = new Map<string, Finding>()
   readonly #devices = new Map<string, GpuInfo>()
   readonly #failures: DetectorFailure[] = []
-  readonly #runNames = new BoundedMap<string, string>(RUN_NAMES)
-  readonly #runProvenance = new BoundedMap<string, Provenance>(RUN_NAMES)
+  readonly #names = new RunNames()
+  readonly #runProvenance = new BoundedMap<string, Provenance>(MOST_RUNS)
   #lastAt = 0
   /** Of the input at hand. */
   #provenance: Provenance = 'live'
@@ -102,7 +104,7 @@ class DetectorEngine implements Engine {
         this.#takeDevices(event.devices, out)
         break
       case 'run':
-        this.#runNames.set(event.run.id, event.run.name)
+        this.#names.note(event.run)
         this.#provenance = this.#provenanceOfRun(event.run)
         this.#runProvenance.set(event.run.id, this.#provenance)
         this.#show({ type: 'run', run: event.run }, out)
@@ -137,6 +139,7 @@ class DetectorEngine implements Engine {
       detectors: this.#real.snapshot(),
       ...(this.#simulated ? { simulated: this.#simulated.snapshot() } : {}),
       active: [...this.#active.values()],
+      runNames: this.#names.saved(),
     } satisfies Saved
   }
 
@@ -144,6 +147,7 @@ class DetectorEngine implements Engine {
     const saved = state as Saved | null
     if (saved?.version !== 1) throw new Error(`expected a saved detector state of version 1, got version ${String(saved?.version)}`)
     this.#lastAt = saved.lastAt
+    if (saved.runNames) this.#names.load(saved.runNames)
     const fail = (detector: string, error: unknown) => this.#fail({ detector, while: 'restoring', error })
     const real = this.#real.restore(saved.detectors, fail)
     const simulated = saved.simulated ? this.#setOf('simulated').restore(saved.simulated, fail) : new Set<string>()
@@ -252,10 +256,7 @@ class DetectorEngine implements Engine {
 
   /** Detectors know runs by id, people by name. */
   #named({ message, subject: { run } }: Finding): string {
-    const name = run === null ? undefined : this.#runNames.get(run)
-    if (run === null || name === undefined || name === run || !message.includes(run)) return message
-    const isShared = [...this.#runNames].some(([id, other]) => other === name && id !== run)
-    return message.replaceAll(run, isShared ? `${name} [${run.slice(0, 8)}]` : name)
+    return run === null || !message.includes(run) ? message : message.replaceAll(run, this.#names.of(run))
   }
 
   #switchOff(name: string, error: unknown, out: Finding[]): void {

@@ -32,14 +32,15 @@ async function answer(context: RouteContext, training: Training, maker: ReportMa
   if (!found) return unknownRun(context)
   if (training.logDir === null || maker === null)
     return refuse('no_log', 'Nothing is logged here, so there is nothing to report.', 'Set log.enabled to true for the next run.')
-  const { id } = found.run
+  const { id, correlationId } = found.run
   await training.flush()
   const made = await maker.make(id, kind)
   if (made.ok) return context.reply({ body: made.body, type: TYPES[kind], headers: headersOf(id, kind, made.body, context.query) })
   if (made.why === 'nothing')
     return refuse('no_log', `The log holds nothing of this run: ${made.message}`, 'It may have been rotated away.')
   if (made.why === 'busy') return refuse('too_many_requests', made.message, 'Try again in a few seconds.', { 'retry-after': '5' })
-  log.warn({ run: id, why: made.why, reason: made.message }, 'the report of a run could not be made')
+  const correlated = correlationId === null ? {} : { correlation_id: correlationId }
+  log.warn({ run: id, ...correlated, why: made.why, reason: made.message }, 'the report of a run could not be made')
   const hint = `On the machine itself: gpuwarden report ${id} --log-dir ${training.logDir} --${kind}.`
   return refuse('unavailable', `The report could not be made: ${made.message}`, hint)
 }

@@ -158,6 +158,10 @@ class TrainingRoom implements Training {
     return this.#registry.overview()
   }
 
+  correlationOf(id: string): string | null {
+    return this.#registry.get(id)?.correlationId ?? null
+  }
+
   async closeSilentRuns(): Promise<number> {
     // Until the runs are read from disk there is nothing to close; the next request retries a failed read.
     if (!this.#opened || this.#isClosingSilent) return 0
@@ -180,7 +184,6 @@ class TrainingRoom implements Training {
         const end = known ? endOf(known) : null
         if (!known || !end) return null
         closed++
-        this.#log.info({ run: run.id, ...end }, 'a run that ended without a report was closed')
         return { ...known, ...end, endIsPresumed: true }
       })
     }

@@ -87,7 +87,7 @@ function Alert({
         {alert.acknowledged &&
           ` · acknowledged by ${alert.acknowledged.by || 'somebody'} until ${clockTime(alert.acknowledged.until, now.value)}`}
       </p>
-      {finding.advice.length > 0 && (
+      {state !== 'resolved' && finding.advice.length > 0 && (
         <ul class="advice small">
           {finding.advice.map((line) => (
             <li key={line}>{line}</li>
