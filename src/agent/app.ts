@@ -97,7 +97,8 @@ export class Agent {
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
       : { values, logDir }
-    this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log })
+    const runName = (run: string) => this.#training.recordOf(run)?.name ?? null
+    this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log, runName })
     const { alerts } = this.#alerting
     hub.addSink(history)
     hub.addSink({ name: 'training', accept: (event) => follow(trainingMetrics, xids, event) })
@@ -122,7 +123,7 @@ export class Agent {
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
-    hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.correlationOf(run) }))
+    hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],

@@ -28,6 +28,8 @@ export interface DispatchOptions {
   readonly nowMs: () => number
   /** Why nobody would get an alert by this channel now. */
   readonly idle: (channel: string) => string | null
+  /** Of a run that was not heard of since the start; null: unknown. */
+  readonly runName: (run: string) => string | null
 }
 
 /** Why a firing alert is not reported. */
@@ -172,10 +174,15 @@ export class Dispatch {
       resolvedAt: status === 'resolved' ? record.resolvedAt : null,
       gpuLabel: info?.label ?? null,
       gpuName: info?.name ?? null,
-      runName: said.subject.run === null ? null : this.#names.of(said.subject.run),
+      runName: said.subject.run === null ? null : this.#nameOf(said.subject.run),
       process: this.#process(record.finding),
       series: null,
     }
+  }
+
+  #nameOf(run: string): string {
+    const name = this.#names.of(run)
+    return name === run ? (this.#options.runName(run) ?? run) : name
   }
 
   #info(finding: Finding): GpuInfo | undefined {

@@ -54,7 +54,9 @@ describe('rules', () => {
   })
 
   it('show an alert as resolved as soon as its finding is over, and notify once it has stayed away', async () => {
-    const world = pretendWorld({ settings: { 'alerts.keep_firing_seconds': 120, 'alerts.group_seconds': 0 } })
+    const dir = await temporaryDir()
+    const settings = { 'alerts.keep_firing_seconds': 120, 'alerts.group_seconds': 0 }
+    const world = pretendWorld({ dir, settings })
     const events: AlertView[] = []
     world.alerts.news.follow(({ alerts }) => void events.push(...alerts))
     world.say('x', { detector: 'xid', severity: 'critical' })
@@ -71,6 +73,12 @@ describe('rules', () => {
     world.clear('x', { detector: 'xid' })
     await world.pass(3 * MINUTE)
     expect(world.channel.said()).toEqual(['x firing', 'x resolved'])
+    world.say('y', { detector: 'loss_nan', severity: 'critical' })
+    await world.pass(MINUTE)
+    world.clear('y', { detector: 'loss_nan' })
+    await world.alerts.close()
+    const after = pretendWorld({ dir, settings, at: world.at + SECOND })
+    expect(stateOf(after, 'y')).toBe('resolved')
   })
 
   it('make a loss that does not fall a warning once it has lasted half an hour, and only then', async () => {

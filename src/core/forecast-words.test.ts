@@ -31,7 +31,7 @@ describe('a message that says how much time is left', () => {
       'in 1 min 30 s (1 min to 1 min 58 s)',
       'in 1 min (30 s to 1 min 28 s)',
       'in 5 s (0–33 s)',
-      'within a second, at the latest in 28.5 s',
+      'within a second, at the latest in 29 s',
       'any moment',
     ])
     expect(messageAt(forecast(800, 0, 4000), AT + 2000)).toMatch(/memory within a second, at the latest in 2 s: 87% .* \(a lot\)\.$/)
@@ -50,6 +50,13 @@ describe('a message that says how much time is left', () => {
     expect(messageAt({ ...leak, message }, AT + 300_000)).toMatch(/will be full in 5 min \(1–13 min\)\.$/)
     const over = { ...leak, message, state: 'resolved' as const }
     expect(messageAt(over, AT + 300_000)).toBe(message)
+    const stall = {
+      ...leak,
+      since: AT - 4260,
+      evidence: {},
+      message: 'Run a has stalled: no step for 4.26 s after step 60, usually one every 200 ms.',
+    }
+    expect(messageAt(stall, AT + 90_000)).toBe('Run a has stalled: no step for 1 min 34 s after step 60, usually one every 200 ms.')
     const other = { ...leak, message: 'GPU 0 was full 3 times in 1 min (again).', evidence: {} }
     expect(messageAt(other, AT + 300_000)).toBe(other.message)
   })

@@ -6,6 +6,8 @@ const MINUTE_MS = 60_000
 /** What ahead() writes. */
 const AHEAD = /\b(?:in \d[^():]* \([^)]*\)|within a second(?:, at the latest in \d[\w. ]*\w)?)/
 const OVERDUE = 'any moment'
+/** What findings that last say of how long they have lasted. */
+const LASTING = /\b(no step|in use|been idle) for \d[\d.]* \w+(?: \d+ \w+)?/
 
 /** A time ahead with its interval: `in 29 s (15–42 s)`; within a second digits mean nothing. */
 export function ahead(ms: number, earliestMs: number, latestMs: number): string {
@@ -14,11 +16,9 @@ export function ahead(ms: number, earliestMs: number, latestMs: number): string 
   return latestMs < 1000 ? 'within a second' : `within a second, at the latest in ${roughly(latestMs)}`
 }
 
-/** The message of a finding as it reads at `now`: the time that is left, not the time that was left when it was said. */
-export function messageAt(
-  { message, state, at, predictedAt, predictedEarliestAt, predictedLatestAt, evidence }: Finding,
-  now: number,
-): string {
+/** The message of a finding as it reads at `now`: the time that is left, or has passed, not that of the moment when it was said. */
+export function messageAt(finding: Finding, now: number): string {
+  const { message, state, at, since, predictedAt, predictedEarliestAt, predictedLatestAt, evidence } = finding
   if (state !== 'active' || now - at < 1000) return message
   const left = (when: number) => Math.max(0, when - now)
   if (predictedAt !== null) {
@@ -26,7 +26,7 @@ export function messageAt(
     return message.replace(AHEAD, latest <= now ? OVERDUE : ahead(left(predictedAt), left(earliest), left(latest)))
   }
   const { fullAt } = evidence
-  if (typeof fullAt !== 'number') return message
+  if (typeof fullAt !== 'number') return message.replace(LASTING, (_, what: string) => `${what} for ${formatDuration(now - since)}`)
   const { earliestMs, fullMs, latestMs } = fullSpan(fullAt - at)
   const words = at + latestMs <= now ? OVERDUE : ahead(left(at + fullMs), left(at + earliestMs), left(at + latestMs))
   return message.replace(AHEAD, words)

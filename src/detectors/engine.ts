@@ -5,7 +5,7 @@ import type { HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, HostSample, ProcessView, Provenance, Reading, Run, SourceHealth } from '../core/model.ts'
 import { RunNames } from '../core/run-names.ts'
 import { DetectorSet, type DetectorStates } from './detector-set.ts'
-import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
+import { fingerprintOf, NO_FINDINGS, resolved, subjectOf } from './finding.ts'
 
 export interface EngineOptions {
   readonly kinds: readonly DetectorKind[]
@@ -297,9 +297,4 @@ class DetectorEngine implements Engine {
     const candidates: Reading[] = [this.#lastAt, health.since, health.lastSampleAt]
     return Math.max(...candidates.map((at) => at ?? 0))
   }
-}
-
-function resolved(finding: Finding, at: number, message: string): Finding {
-  const over = { predictedAt: null, predictedEarliestAt: null, predictedLatestAt: null }
-  return { ...finding, ...over, state: 'resolved', at: Math.max(at, finding.since), message }
 }

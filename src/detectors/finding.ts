@@ -161,7 +161,7 @@ export class FindingBook {
   }
 }
 
-function resolved(finding: Finding, at: number, message: string): Finding {
+export function resolved(finding: Finding, at: number, message: string): Finding {
   return {
     ...finding,
     state: 'resolved',

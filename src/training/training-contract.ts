@@ -56,8 +56,7 @@ export interface Training {
   keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean>
   /** Most recently heard of first. */
   runs(): readonly ListedRun[]
-  /** What a run was given to find its lines in other logs; null: nothing, or no such run. */
-  correlationOf(id: string): string | null
+  recordOf(id: string): RunRecord | null
   find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
   readonly logDir: string | null
   /** Closes runs that ended without a word; returns how many. Done at intervals anyway. */

@@ -34,6 +34,7 @@ export function createTraining(options: TrainingOptions): Training {
 class TrainingRoom implements Training {
   readonly routes: readonly Route[]
   readonly logDir: string | null
+  readonly recordOf = (id: string): RunRecord | null => this.#registry.get(id) ?? null
   readonly #options: TrainingOptions
   readonly #now: () => number
   readonly #log: Log
@@ -156,10 +157,6 @@ class TrainingRoom implements Training {
 
   runs(): readonly ListedRun[] {
     return this.#registry.overview()
-  }
-
-  correlationOf(id: string): string | null {
-    return this.#registry.get(id)?.correlationId ?? null
   }
 
   async closeSilentRuns(): Promise<number> {
