@@ -25,6 +25,7 @@ export class EventLog implements Sink {
   accept(event: HubEvent): void {
     if (event.type === 'finding') this.#finding(event.finding)
     else if (event.type === 'run') this.#run(event.run)
+    else if (event.type === 'restart') for (const known of [this.#severities, this.#outcomes]) known.clear()
     else if (event.type === 'tick') for (const one of event.tick.events) this.#event(one, event.tick.provenance)
   }
 
