@@ -55,6 +55,15 @@ describe('oom', () => {
     expect(feed(oom.create(oom.defaults), inputs)).toEqual([])
   })
 
+  it('came true when memory was full at last, though it was not when the forecast was made', () => {
+    const inputs: DetectorInput[] = [device()]
+    const held = (at: number, used: number) => gpu(at, { memoryUsedBytes: used, processes: [process(1001, { memoryUsedBytes: used })] })
+    for (let i = 0; i < 700; i++) inputs.push(held(START + i * 1000, Math.min(79 * GIB, 20 * GIB + 0.1 * GIB * Math.max(0, i - 100))))
+    const found = feed(oom.create(oom.defaults), [...inputs, gpu(START + 700_000, { memoryUsedBytes: 0, processes: [] })])
+    expect(found.at(-2)?.evidence.levelRatio).toBeLessThan(0.95)
+    expect(found.at(-1)).toMatchObject({ state: 'resolved', evidence: { outcome: 'came_true' } })
+  })
+
   it('forecasts the moment at which a run reaches the limit that it set', () => {
     const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
     for (let i = 0; i < 300; i++) {

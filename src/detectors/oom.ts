@@ -103,14 +103,15 @@ class OomDetector implements Detector {
     if (this.#usersLeft(sample)) {
       this.#watches.get(key)?.restart()
       const own = this.#book.key(this.#subject(gpu))
-      const end = (finding: Finding) => atEndOfProcesses(finding, at)
-      let ended = this.#book.resolveWhere((finding) => finding.fingerprint === own, at, end)
+      const end = (level: number) => (finding: Finding) => atEndOfProcesses(finding, at, level)
+      let ended = this.#book.resolveWhere((finding) => finding.fingerprint === own, at, end(this.#watches.get(key)?.level ?? 0))
       for (const one of this.#map.ranksOn(gpu)) {
         const [rank, run] = [Number.parseInt(one, 10), one.slice(one.indexOf('@') + 1)]
+        const level = this.#watches.get(`run ${one}`)?.level ?? 0
         this.#watches.delete(`run ${one}`)
         ended = both(
           ended,
-          this.#book.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, end),
+          this.#book.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, end(level)),
         )
       }
       if (ended.length > 0) return ended
