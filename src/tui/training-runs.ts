@@ -1,5 +1,5 @@
 /** The course of training runs while this screen looks: the loss over time, and how long it will take. */
-import { namesGpu } from '../core/known/about-gpu.ts'
+import { isGpuOfRun } from '../core/known/about-gpu.ts'
 import { compareRuns, isRunning, type KnownRun, type KnownRuns, namesIn } from '../core/known/runs.ts'
 import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'
 import type { RunData } from './screen-data.ts'
@@ -89,7 +89,7 @@ export function runsOn(runs: KnownRuns, gpu: GpuInfo, isOnlyGpu: boolean): reado
   const all = withSteps(runs.values())
   return all.filter(({ run }) => {
     if (run !== null && run.endedAt !== null) return false
-    return run && run.gpus.length > 0 ? run.gpus.some((name) => namesGpu(gpu, name)) : isOnlyGpu && all.length === 1
+    return run && run.gpus.length > 0 ? run.gpus.some((name) => isGpuOfRun(gpu, name)) : isOnlyGpu && all.length === 1
   })
 }
 
