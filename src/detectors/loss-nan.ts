@@ -64,12 +64,14 @@ export const lossNan: DetectorKind<Thresholds<'lossNan'>> = {
         const severity: Severity = lossBad || state.badInRow >= options.gradientSteps ? 'critical' : 'warning'
         const subject = subjectOfRun(run.id)
         if (!book.due(book.key(subject), step.at, severity)) return NO_FINDINGS
+        const shown = state.began?.shown ?? step.step
+        const isSame = shown === step.step
         return book.raise(subject, step.at, {
           severity,
-          message: `Run ${run.id}: ${what(step, lossBad)} at step ${step.step}${past(state)}.`,
+          message: `Run ${run.id}: ${what(step, lossBad)} ${isSame ? 'at' : 'since'} step ${shown}${past(state)}.`,
           evidence: {
-            step: step.step,
-            earliest_step: state.began?.earliest ?? step.step,
+            step: shown,
+            earliest_step: state.began?.earliest ?? shown,
             rank: step.rank,
             loss: step.loss === null ? null : evidenceNumber(step.loss),
             gradient_norm: step.gradientNorm === null ? null : evidenceNumber(step.gradientNorm),

@@ -78,8 +78,8 @@ describe('loss_nan', () => {
     )
     expect(found.map((finding) => finding.message.replace(/^Run run-1: /, ''))).toEqual([
       'the loss is NaN at step 20; it began between step 11 and 20; the last finite loss was 2 at step 10.',
-      'the loss is NaN at step 80; it began between step 11 and 20; the last finite loss was 2 at step 10.',
-      'the loss is NaN at step 140; it began between step 11 and 20; the last finite loss was 2 at step 10.',
+      'the loss is NaN since step 20; it began between step 11 and 20; the last finite loss was 2 at step 10.',
+      'the loss is NaN since step 20; it began between step 11 and 20; the last finite loss was 2 at step 10.',
     ])
     expect(found[0]?.evidence).toMatchObject({ step: 20, earliest_step: 11 })
     expect(
