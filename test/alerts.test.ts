@@ -218,7 +218,7 @@ describe('gpuwarden alerts', () => {
     const alerts = (...args: string[]) => run(['alerts', ...args, '--port', port])
     const listed = await alerts()
     expect([listed.code, listed.stderr]).toEqual([0, ''])
-    expect(listed.stdout).toMatch(/^STATE +SEVERITY +SINCE +FINGERPRINT +MESSAGE\nfiring +critical +.*gpu_lost\|gpu=/)
+    expect(listed.stdout).toMatch(/^1 alert open:\nSTATE +SEVERITY +SINCE +FINGERPRINT +MESSAGE\nfiring +critical +.*gpu_lost\|gpu=/)
     const acknowledged = await alerts('ack', 'gpu_lost', '--for', '30m')
     expect(acknowledged.stdout).toMatch(/^Acknowledged until /)
     expect((await lostAlert(agent))?.mutedBy).toBe('acknowledged')

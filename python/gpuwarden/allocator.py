@@ -67,8 +67,22 @@ def figures(stats: Optional[Dict[str, Any]] = None) -> Optional[Dict[str, int]]:
         "peak_reserved": _of(stats, "reserved_bytes", "peak"),
         "retries": stats.get("num_alloc_retries"),
         "ooms": stats.get("num_ooms"),
+        "limit": _limit(),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _limit() -> Optional[int]:
+    """What this process may have of the GPU where the program set a limit (`set_per_process_memory_fraction`); None: all of it, or PyTorch is too old to say."""
+    cuda = _cuda()
+    ask = getattr(native(), "_cuda_getMemoryFraction", None)
+    if cuda is None or ask is None:
+        return None
+    device = cuda.current_device()
+    fraction = ask(device)
+    if not 0.0 < fraction < 1.0:
+        return None
+    return int(fraction * cuda.get_device_properties(device).total_memory)
 
 
 def requested_bytes(stats: Dict[str, Any]) -> Optional[int]:

@@ -18,10 +18,12 @@ import { createStore, type Store } from '../store/store.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
+import { EventLog } from './event-log.ts'
 import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
 import { Replay } from './replay.ts'
 import { type Opened, Sampling } from './sampling.ts'
+import { isShuttingDown } from './system-state.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
@@ -99,7 +101,8 @@ export class Agent {
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
       : { values, logDir }
-    this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log })
+    const runName = (run: string) => this.#training.recordOf(run)?.name ?? null
+    this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log, runName })
     const { alerts } = this.#alerting
     hub.addSink(history)
     hub.addSink({ name: 'training', accept: (event) => follow(trainingMetrics, xids, event) })
@@ -142,6 +145,7 @@ export class Agent {
     if (this.#training.played) hub.addSink(this.#training.played)
     const { recordings } = this.#training
     hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
+    hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
@@ -257,6 +261,7 @@ export class Agent {
     await this.#retract().catch((error: unknown) =>
       this.log.log.info({ err: error }, 'cannot remove the file that says where the agent is'),
     )
+    if (reason === 'SIGTERM' && (await isShuttingDown())) this.#noteShutdown()
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()
@@ -265,6 +270,15 @@ export class Agent {
     this.log.log.info({ reason }, 'gpuwarden stops')
     const lost = await this.log.close()
     if (isHeldByDisk()) this.#endDespiteDisk(lost)
+  }
+
+  /** Runs that are killed along with the agent did not die by themselves. */
+  #noteShutdown(): void {
+    const at = Date.now()
+    const message = 'this machine was shutting down'
+    this.log.log.info({}, message)
+    const event = { kind: 'event', at, gpu: null, event: 'shutdown', code: at, message, origin: 'systemd' } as const
+    this.sampling.hub.receive({ source: 'host', provenance: 'live', at, samples: [event] })
   }
 
   /** A call that never returns cannot be canceled, and exit() waits for its thread; a signal does not. */

@@ -129,15 +129,19 @@ export class Hub {
       else host = sample
     }
     const provenance = this.#provenanceOf(report, gpus[0])
-    if (host) state.keepProcesses(host.processes)
+    const isSimulation = report.provenance === 'simulated'
+    if (host) state.keepProcesses(host.processes, isSimulation)
+    // It only says who the simulated processes are: host figures are those of the real host.
+    if (isSimulation) host = null
     const isReading = gpus.length > 0
     if (isReading || events.some(({ event }) => event === 'lost')) state.addUnlisted(report.source, at, gpus)
     if (gpus.length > 0 || host || events.length > 0) {
       const processes: ProcessView[] = []
-      for (const sample of gpus) state.join(sample, processes)
+      for (const sample of gpus) state.join(sample, processes, isSimulation)
       const tick: Tick = { seq: ++this.#seq, at, source: report.source, provenance, gpus, processes, host, events }
       this.#publish({ type: 'tick', tick })
-      if (isReading) this.#follow(report.source, gpus)
+      // The PID of a simulated process belongs to somebody else here.
+      if (isReading && !isSimulation) this.#follow(report.source, gpus)
     }
     this.receiveSteps(steps, provenance)
   }

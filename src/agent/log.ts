@@ -1,4 +1,4 @@
-/** gpu_monitor.log: JSON lines, each with the correlation id of this process's run. */
+/** gpu_monitor.log: JSON lines, each with a correlation id: of the training run that it is about, or of this process. */
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { destination, type Level, multistream, pino, type StreamEntry, stdTimeFunctions } from 'pino'
@@ -38,7 +38,9 @@ export function openLog(options: LogOptions): OpenLog {
   const logger = pino(
     {
       level: options.level,
-      base: { pid: process.pid, correlation_id: options.runId },
+      base: { pid: process.pid },
+      // Not in the base: a line that names its own would have two.
+      mixin: () => ({ correlation_id: options.runId }),
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: ['token', 'password', '*.token', '*.password', 'headers.authorization'], censor: '********' },

@@ -122,19 +122,17 @@ export class Sampling {
     const failed = openings.find((opening) => opening.result === 'failed')
     if (failed && !isVendor(failed.source))
       throw new Failure(failed.message ?? `${failed.source} could not be opened`, { exitCode: EXIT.noSource })
-    if (names.some(isVendor)) await this.supervisor.open('host')
+    if (!names.includes('replay')) await this.supervisor.open('host')
     return { openings, simulatedInstead: false }
   }
 
-  /** `host` goes with real GPUs; simulated ones stand in only where there is none at all. */
+  /** Simulated GPUs stand in only where there is none at all; the host is always the real one. */
   async #openAuto(): Promise<Omit<Opened, 'missing'>> {
     const openings = await Promise.all(VENDOR_NAMES.map((name) => this.supervisor.open(name)))
-    if (openings.some((opening) => opening.result !== 'absent')) {
-      await this.supervisor.open('host')
-      return { openings, simulatedInstead: false }
-    }
-    const demo = await this.supervisor.open('demo')
-    return { openings: [...openings, demo], simulatedInstead: true }
+    const simulatedInstead = openings.every((opening) => opening.result === 'absent')
+    if (simulatedInstead) openings.push(await this.supervisor.open('demo'))
+    await this.supervisor.open('host')
+    return { openings, simulatedInstead }
   }
 
   /** A driver that cannot be talked to yet may still have them, and so may a later part of a recording. */

@@ -188,6 +188,19 @@ describe('state and hub', () => {
     ])
   })
 
+  it('takes from a simulation who its processes are, and nothing about the host', () => {
+    const { world, state, hub, watched, tick } = house()
+    world.health = [health('demo', 'ok', 'simulated'), health('host', 'ok')]
+    hub.receiveDevices('demo', [gpu('s0', 0, { provenance: 'simulated' })])
+    tick('demo', [{ ...hostSample(NOW, [who(7, NOW - 60_000)]), cpuCount: 96 }, sample('s0', NOW, [7])], 'simulated')
+    expect(state.host()).toBeNull()
+    tick('host', [hostSample(NOW, [{ ...who(7, NOW - 60_000), user: 'root' }])])
+    tick('demo', [sample('s0', NOW + 1, [7])], 'simulated')
+    expect(state.host()?.sample).toMatchObject({ hostname: 'box', cpuCount: 2 })
+    expect(state.processes().map((process) => process.info?.user)).toEqual(['alice'])
+    expect(watched).toEqual([])
+  })
+
   it('asks for the owners of processes only when the set of processes changed', () => {
     const { hub, watched, tick } = house()
     hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n1', 1)])

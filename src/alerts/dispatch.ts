@@ -3,6 +3,7 @@ import type { Alert, AlertStatus } from '../core/alert-contract.ts'
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { AgentState } from '../core/kinds.ts'
 import type { Finding, GpuInfo, ProcessView, Run } from '../core/model.ts'
+import { RunNames } from '../core/run-names.ts'
 import { type AlertRecord, SEVERITY_RANK } from './alert-record.ts'
 import type { ChannelQueue } from './channel-queue.ts'
 import type { MatchSubject } from './matcher.ts'
@@ -27,6 +28,8 @@ export interface DispatchOptions {
   readonly nowMs: () => number
   /** Why nobody would get an alert by this channel now. */
   readonly idle: (channel: string) => string | null
+  /** Of a run that was not heard of since the start; null: unknown. */
+  readonly runName: (run: string) => string | null
 }
 
 /** Why a firing alert is not reported. */
@@ -39,6 +42,7 @@ export class Dispatch {
   readonly #options: DispatchOptions
   /** The owner of each run; the run heard from longest ago is first. */
   readonly #runUsers = new BoundedMap<string, string>(MOST_RUNS, { isRenewed: true })
+  readonly #names = new RunNames()
   /** Fingerprints already counted as "N more", so that repeats do not count again. */
   readonly #mentioned = new Set<string>()
 
@@ -59,7 +63,9 @@ export class Dispatch {
   }
 
   /** Findings of a run go to whoever started it. */
-  noteRun({ id, user }: Run): void {
+  noteRun(run: Run): void {
+    const { id, user } = run
+    this.#names.note(run)
     if (user === null) this.#runUsers.delete(id)
     else this.#runUsers.set(id, user)
   }
@@ -170,9 +176,15 @@ export class Dispatch {
       resolvedAt: status === 'resolved' ? record.resolvedAt : null,
       gpuLabel: info?.label ?? null,
       gpuName: info?.name ?? null,
+      runName: said.subject.run === null ? null : this.#nameOf(said.subject.run),
       process: this.#process(record.finding),
       series: null,
     }
+  }
+
+  #nameOf(run: string): string {
+    const name = this.#names.of(run)
+    return name === run ? (this.#options.runName(run) ?? run) : name
   }
 
   #info(finding: Finding): GpuInfo | undefined {

@@ -1,5 +1,6 @@
 /** What a message says, before it is put into any form: what, where, since when, evidence, how sure, what to do. All of it harmless single lines. */
 import type { Alert, AlertMessage } from '../core/alert-contract.ts'
+import { messageAt } from '../core/forecast-words.ts'
 import { formatAge, formatDuration, formatPercent } from '../core/format.ts'
 import type { Severity } from '../core/model.ts'
 import { evidenceFacts, type Fact, moment } from './evidence.ts'
@@ -110,28 +111,29 @@ function alertContent(alert: Alert, message: AlertMessage): AlertContent {
   const severity = finding.severity.toUpperCase()
   const word = { firing: severity, repeat: `STILL ${severity}`, resolved: 'RESOLVED', late: `LATE ${severity}` }[status]
   const isOver = status === 'resolved' || status === 'late'
+  const now = message.at + message.delayedMs
   return {
     word,
     tone: isOver ? 'resolved' : finding.severity,
     detector: oneLine(finding.detector, 60).replaceAll('_', ' '),
     place: placeOf(alert),
-    headline: oneLine(finding.message, 400),
+    headline: oneLine(messageAt(finding, now), 400),
     where: whereFacts(alert, message),
-    when: whenFacts(alert, message.at),
-    evidence: evidenceFacts(finding.evidence, message.at),
+    when: whenFacts(alert, now),
+    evidence: evidenceFacts(finding.evidence, now),
     certainty: certaintyOf(alert),
     advice: isOver ? [] : finding.advice.slice(0, 8).map((line) => oneLine(line, 400)),
   }
 }
 
-function placeOf({ gpuLabel, finding }: Alert): string {
+function placeOf({ gpuLabel, runName, finding }: Alert): string {
   const label = gpuLabel ?? finding.subject.gpuIndex
   if (label !== null) return `GPU ${oneLine(String(label), 20)}`
-  return finding.subject.run === null ? '' : `run ${oneLine(finding.subject.run, 60)}`
+  return finding.subject.run === null ? '' : `run ${oneLine(runName ?? finding.subject.run, 60)}`
 }
 
 /** Without the command line: people put passwords there. */
-function whereFacts({ finding, gpuLabel, gpuName, process }: Alert, message: AlertMessage): Fact[] {
+function whereFacts({ finding, gpuLabel, gpuName, runName, process }: Alert, message: AlertMessage): Fact[] {
   const { subject } = finding
   const info = process?.info ?? null
   const pid = subject.pid ?? process?.pid ?? null
@@ -146,7 +148,7 @@ function whereFacts({ finding, gpuLabel, gpuName, process }: Alert, message: Ale
     ['Container', info?.container ?? null],
     ['Pod', info?.pod ?? null],
     ['Slurm job', info?.slurmJob ?? null],
-    ['Run', subject.run === null ? null : `${subject.run}${subject.rank === null ? '' : ` rank ${subject.rank}`}`],
+    ['Run', subject.run === null ? null : `${runName ?? subject.run}${subject.rank === null ? '' : ` rank ${subject.rank}`}`],
   ]
   return facts.flatMap(([name, value]) => (value === null || value === '' ? [] : [{ label: name, value: oneLine(value, 200) }]))
 }

@@ -43,9 +43,9 @@ export function reportOf(
   pricePerGpuHour: number | null,
   more: Pick<ReportRequest, 'from' | 'to' | 'detect' | 'onProgress'> = {},
 ): Promise<BuiltReport> {
-  return runsIn(path).then(async ({ runs, pidOf }) => {
+  return runsIn(path).then(async ({ runs, pidOf, pidsOf }) => {
     try {
-      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, ...more })
+      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, pidsOf, ...more })
     } catch (error) {
       if (error instanceof Failure) throw error
       throw new Failure((error as Error).message, { exitCode: EXIT.noSource, cause: error })
@@ -109,7 +109,7 @@ async function findSubject(subject: string, logDir: string): Promise<{ path: str
 }
 
 /** The runs of a log folder, and which process a rank was. */
-async function runsIn(logDir: string): Promise<{ runs: readonly ReportRun[]; pidOf: (run: string, rank: number) => number | null }> {
+async function runsIn(logDir: string): Promise<Required<Pick<ReportRequest, 'runs' | 'pidOf' | 'pidsOf'>>> {
   const files = new RunFiles(join(logDir, 'runs'))
   const pids = new Map<string, number>()
   const runs = await recordedRuns(logDir)
@@ -121,6 +121,7 @@ async function runsIn(logDir: string): Promise<{ runs: readonly ReportRun[]; pid
   return {
     runs: [...runs].sort((a, b) => a.startedAt - b.startedAt),
     pidOf: (run, rank) => pids.get(`${rank}@${run}`) ?? null,
+    pidsOf: (run) => [...pids].flatMap(([key, pid]) => (key.endsWith(`@${run}`) ? [pid] : [])),
   }
 }
 

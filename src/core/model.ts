@@ -73,10 +73,10 @@ export interface GpuEvent {
   /** GpuInfo.id; null: the driver did not say. */
   readonly gpu: string | null
   readonly event: (typeof GPU_EVENTS)[number]
-  /** XID, recovery action, killed PID …; null: none. */
+  /** XID, recovery action, killed PID, epoch milliseconds of a shutdown …; null: none. */
   readonly code: Reading
   readonly message: string
-  /** `nvml`, `kmsg`, `sysfs`, `sampler`. */
+  /** `nvml`, `kmsg`, `sysfs`, `systemd`, `sampler`. */
   readonly origin: string
 }
 

@@ -170,7 +170,7 @@ function isOfRank(key: string): (finding: Finding) => boolean {
   return ({ subject }) => subject.run === run && subject.rank === rank
 }
 
-function resolved(finding: Finding, at: number, message: string): Finding {
+export function resolved(finding: Finding, at: number, message: string): Finding {
   return {
     ...finding,
     state: 'resolved',

@@ -1,11 +1,12 @@
 /** The finding about a leak. */
+import { ahead, fullSpan } from '../core/forecast-words.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import { fromLine } from '../core/memory/line-recording.ts'
 import { placeText } from '../core/memory/oom-report.ts'
 import type { RecordedLine } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
-import { ahead, evidenceNumber } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export type LeakSource = 'device' | 'process' | 'host memory' | 'allocator'
 
@@ -25,7 +26,7 @@ export interface LeakStatement {
 export function leakDraft({ at, name, leak, msPerUnit, capacity, source, line = null }: LeakStatement): FindingDraft {
   const rate = leak.slope * capacity
   const lastedMs = (leak.to - leak.from) * msPerUnit
-  const fullMs = (leak.room / leak.slope) * msPerUnit
+  const { fullMs, earliestMs, latestMs } = fullSpan((leak.room / leak.slope) * msPerUnit)
   const perSecond = msPerUnit > 0 ? (rate * 1000) / msPerUnit : 0
   const pace =
     source === 'allocator'
@@ -37,7 +38,7 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source, line = 
     since: at - lastedMs,
     message:
       `${name} leaks ${pace}${line === null ? '' : ` from ${fromLine(line)}`}: ${formatBytes(leak.rise * capacity)} more in ${formatDuration(lastedMs)}, and nothing is freed. ` +
-      `At this rate the ${source === 'host memory' ? 'host' : 'GPU'} will be full ${ahead(fullMs, 0.6 * fullMs, 1.8 * fullMs)}.` +
+      `At this rate the ${source === 'host memory' ? 'host' : 'GPU'} will be full ${ahead(fullMs, earliestMs, latestMs)}.` +
       (device ? ' Seen from the device only: a cache that is still filling looks the same.' : ''),
     evidence: {
       source,
@@ -49,7 +50,7 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source, line = 
       trendScore: evidenceNumber(leak.score),
       steadiness: evidenceNumber(leak.steadiness),
       roomBytes: Math.round(leak.room * capacity),
-      secondsToFull: evidenceNumber(fullMs / 1000),
+      fullAt: Number.isFinite(fullMs) ? Math.round(at + fullMs) : null,
       ...lineEvidence(line),
     },
     confidence: confidence(leak, lastedMs, device),

@@ -1,4 +1,4 @@
-/** The loss has stopped falling: medians of long windows, compared with their noise. Information only. */
+/** The loss has stopped falling: medians of long windows, compared with their noise. Information; an alert once it has lasted long. */
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import { LOSS_CHART } from './charts.ts'
@@ -20,6 +20,9 @@ export const lossPlateau: DetectorKind<Thresholds<'lossPlateau'>> = {
   severities: ['info'],
   inputs: ['step', 'run', 'gpu'],
   charts: [LOSS_CHART],
+  // Most runs end on a plateau, and few stay there for long: people want to know of those.
+  patienceSeconds: 1800,
+  alertSeverity: () => 'warning',
   defaults: THRESHOLDS.lossPlateau,
   create: (options, maxRuns) =>
     watchRuns<PlateauState>(

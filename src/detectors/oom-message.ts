@@ -1,4 +1,5 @@
 /** The finding about memory that will run out. */
+import { ahead as inTime } from '../core/forecast-words.ts'
 import { formatBytes, formatPercent } from '../core/format.ts'
 import { leakLineText } from '../core/memory/line-recording.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
@@ -6,7 +7,7 @@ import { severityOf } from '../core/memory/oom-risk.ts'
 import type { RecordedLine, RiskLevel } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { lineAdvice, lineEvidence } from './leak-message.ts'
-import { evidenceNumber, ahead as inTime } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 /** `run`: the run (`NAME, rank 1`) whose allocator is followed; null: the device itself. */
 export interface OomPlace {
@@ -54,7 +55,6 @@ export function oomDraft(said: OomStatement): FindingDraft {
       capacityBytes: Math.round(capacity),
       roomBytes: Math.round(forecast.room * capacity),
       bytesPerSecond: Math.round(forecast.slope * capacity),
-      secondsLeft: evidenceNumber((expected - at) / 1000),
       evidenceSeconds: evidenceNumber(evidence),
       spread: evidenceNumber(forecast.spread),
       ...lineEvidence(line),

@@ -127,11 +127,12 @@ class OomDetector implements Detector {
     if (this.#usersLeft(sample)) {
       this.#watches.get(gpu)?.restart()
       const own = this.#book.key(this.#subject(gpu))
-      const end = (finding: Finding) => atEndOfProcesses(finding, at)
-      let ended = this.#book.resolveWhere((finding) => finding.fingerprint === own, at, end)
+      const end = (level: number) => (finding: Finding) => atEndOfProcesses(finding, at, level)
+      let ended = this.#book.resolveWhere((finding) => finding.fingerprint === own, at, end(this.#watches.get(gpu)?.level ?? 0))
       for (const one of this.#map.ranksOn(gpu)) {
+        const level = this.#ranks.get(one)?.level ?? 0
         this.#ranks.delete(one)
-        ended = both(ended, this.#book.resolveRank(one, at, end))
+        ended = both(ended, this.#book.resolveRank(one, at, end(level)))
       }
       if (ended.length > 0) return ended
     }

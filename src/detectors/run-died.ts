@@ -1,7 +1,7 @@
 /** A run that died: one finding per death, whoever saw it. Other findings around it are its evidence. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import { type Detector, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
-import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
+import type { Finding, GpuEvent, Reading, Run, TrainingStep } from '../core/model.ts'
 import { byType } from './by-type.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
@@ -12,6 +12,7 @@ const CLUE_CAP = 64
 /** How long before or after a death a clue may be its cause. */
 const BEFORE_MS = 120_000
 const AFTER_MS = 30_000
+const SHUTDOWN = 'shutdown'
 /** Detectors whose findings about a run's GPUs explain a death. */
 const HARDWARE = new Set(['xid', 'gpu_lost', 'ecc', 'driver_stuck'])
 
@@ -34,6 +35,7 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
   const runs = new BoundedMap<string, LivedRun>(maxRuns)
   const clues = new BoundedMap<string, Clue>(CLUE_CAP)
   let nowAt = 0
+  let hostName: string | null = null
 
   function lived(id: string): LivedRun {
     const known = runs.get(id) ?? runs.keep(id, { run: null, lastStep: null, lastStepAt: null, forecast: null, nan: null })
@@ -103,15 +105,25 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
       const known = runs.get(subject.run)
       if (!known) return NO_FINDINGS
       if (predictedAt !== null && severity !== 'info') known.forecast ??= { saidAt: at, predictedAt }
-      if (detector === 'loss_nan' && known.nan === null && typeof evidence.step === 'number') known.nan = evidence.step
+      const { step, earliest_step: earliest } = evidence
+      if (detector === 'loss_nan' && known.nan === null && typeof step === 'number')
+        known.nan = { shown: step, earliest: typeof earliest === 'number' ? earliest : step }
     }
     if (!HARDWARE.has(detector)) return NO_FINDINGS
     return note(fingerprint, { at, gpu: subject.gpu, gpuIndex: subject.gpuIndex, pid: null, text: message.replace(/\.$/, '') })
   }
 
   function takeEvent({ event, at, code, message }: GpuEvent): readonly Finding[] {
+    if (event === 'shutdown') return noteShutdown(code, message)
     if (event !== 'oom_kill') return NO_FINDINGS
     return note(`oom_kill ${code} ${at}`, { at, gpu: null, gpuIndex: null, pid: code, text: `the host ran out of memory: ${message}` })
+  }
+
+  /** `dueAt` null: it was canceled. */
+  function noteShutdown(dueAt: Reading, text: string): readonly Finding[] {
+    if (dueAt !== null) return note(SHUTDOWN, { at: dueAt, gpu: null, gpuIndex: null, pid: null, host: hostName, text })
+    clues.delete(SHUTDOWN)
+    return NO_FINDINGS
   }
 
   /** A clue just after a death may still explain it. */
@@ -137,20 +149,25 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
       finding: ({ finding }) => takeFinding(finding),
       event: ({ event }) => takeEvent(event),
       gpu: ({ sample }) => fade(sample.at),
-      host: ({ sample }) => fade(sample.at),
+      host: ({ sample }) => {
+        hostName = sample.hostname
+        return fade(sample.at)
+      },
     }),
-    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt }),
+    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt, hostName }),
     restore(state) {
-      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number }
+      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number; hostName?: string | null }
       runs.load(saved.runs)
       clues.load(saved.clues)
       book.restore(saved.findings)
       nowAt = saved.nowAt
+      hostName = saved.hostName ?? null
     },
   }
 }
 
-function concerns({ gpu, gpuIndex, pid }: Clue, run: Run): boolean {
+function concerns({ gpu, gpuIndex, pid, host }: Clue, run: Run): boolean {
+  if (host !== undefined) return run.outcome === 'killed' && (run.host === null || run.host === host)
   if (pid !== null) return pid === run.pid
   return (gpu !== null && run.gpus.includes(gpu)) || (gpuIndex !== null && run.gpus.includes(String(gpuIndex)))
 }

@@ -1,7 +1,7 @@
 /** Training has stalled: no step for ten step times; without reported steps, a GPU that went idle in the middle of its work. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import { type Detector, type DetectorInput, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
-import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../core/model.ts'
+import type { Finding, GpuSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
@@ -38,7 +38,7 @@ export const stall: DetectorKind<StallOptions> = {
   name: 'stall',
   about: 'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work.',
   severities: ['info', 'warning'],
-  inputs: ['gpu', 'step', 'run', 'device'],
+  inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.stall,
   create: (options, maxRuns) => new StallDetector(options, maxRuns),
@@ -72,6 +72,8 @@ class StallDetector implements Detector {
         return this.#step(input.step)
       case 'run':
         return this.#run(input.run)
+      case 'host':
+        return this.#host(input.sample.at)
       case 'device': {
         const gpu = this.#gpu(input.device.id)
         gpu.label = input.device.label
@@ -129,10 +131,7 @@ class StallDetector implements Detector {
   }
 
   #sample(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
-    const passed = sample.at - this.#time.lastAt
-    const hole = this.#intervalMs === 0 ? 300_000 : Math.max(HOLE_MS, 5 * this.#intervalMs)
-    if (!advance(this.#time, sample.at, hole)) return NO_FINDINGS
-    if (passed > 0 && passed < 300_000) this.#intervalMs += (passed - this.#intervalMs) / (this.#intervalMs === 0 ? 1 : 8)
+    if (!this.#advance(sample.at)) return NO_FINDINGS
     const gpu = this.#gpu(sample.gpu)
     gpu.memoryUsedBytes = sample.memoryUsedBytes
     gpu.seenMs = this.#time.ms
@@ -143,8 +142,24 @@ class StallDetector implements Detector {
     }
     let findings: readonly Finding[] = NO_FINDINGS
     for (const id of this.#runs.dropSilent(sample.at, FORGET_MS)) findings = both(findings, this.#drop(id, sample.at, SILENT))
-    for (const run of this.#runs.values()) findings = both(findings, this.#judge(run, sample))
+    for (const run of this.#runs.values()) findings = both(findings, this.#judge(run, sample.at, sample.utilizationRatio))
     return both(findings, this.#judgeGpu(gpu, sample, processes))
+  }
+
+  /** Where there is no GPU, the host is the clock. */
+  #host(at: number): readonly Finding[] {
+    if (this.#gpus.size > 0 || this.#runs.size === 0 || !this.#advance(at)) return NO_FINDINGS
+    let findings: readonly Finding[] = NO_FINDINGS
+    for (const run of this.#runs.values()) findings = both(findings, this.#judge(run, at, null))
+    return findings
+  }
+
+  #advance(at: number): boolean {
+    const passed = at - this.#time.lastAt
+    const hole = this.#intervalMs === 0 ? 300_000 : Math.max(HOLE_MS, 5 * this.#intervalMs)
+    if (!advance(this.#time, at, hole)) return false
+    if (passed > 0 && passed < 300_000) this.#intervalMs += (passed - this.#intervalMs) / (this.#intervalMs === 0 ? 1 : 8)
+    return true
   }
 
   #step(step: TrainingStep): readonly Finding[] {
@@ -189,7 +204,7 @@ class StallDetector implements Detector {
     return this.#book.key(subjectOf({ run: id }))
   }
 
-  #judge(run: Pace, sample: GpuSample): readonly Finding[] {
+  #judge(run: Pace, at: number, utilizationRatio: Reading): readonly Finding[] {
     // A step from the future has a wrong clock.
     run.progressMs = Math.min(run.progressMs, this.#time.ms)
     const silentMs = this.#time.ms - run.progressMs
@@ -197,18 +212,18 @@ class StallDetector implements Detector {
     if (run.said === null && silentMs <= limitMs) return NO_FINDINGS
     if (run.said === null && awaitsSample(run, this.#gpus.values(), run.progressMs + limitMs, this.#time.ms, this.#intervalMs))
       return NO_FINDINGS
-    if (silentMs > FORGET_MS) return this.#drop(run.run, sample.at, SILENT)
+    if (silentMs > FORGET_MS) return this.#drop(run.run, at, SILENT)
     const left = run.pidsVersion === this.#pidsVersion ? run.pids.length : countLeft(run, this.#gpus.values())
-    if (left === 0 && (run.pids.length > 0 || !isAnyMemoryHeld(this.#gpus.values())))
-      return this.#drop(run.run, sample.at, 'has left its GPUs')
-    if (left < run.pids.length && this.#isLeftToOthers(run, limitMs)) return this.#drop(run.run, sample.at, 'has left its GPU to others')
+    if (left === 0 && this.#gpus.size > 0 && (run.pids.length > 0 || !isAnyMemoryHeld(this.#gpus.values())))
+      return this.#drop(run.run, at, 'has left its GPUs')
+    if (left < run.pids.length && this.#isLeftToOthers(run, limitMs)) return this.#drop(run.run, at, 'has left its GPU to others')
     // A stall lasts until a step comes, whatever the GPU does in between.
     const excuse = run.said === 'warning' ? null : this.#excuse(run, silentMs, limitMs)
     const severity = excuse === null ? 'warning' : 'info'
     run.said = severity
     const subject = subjectOf({ run: run.run, user: run.user })
-    if (!this.#book.due(this.#book.key(subject), sample.at, severity)) return NO_FINDINGS
-    return this.#book.raise(subject, sample.at, runDraft(run, sample, silentMs, left, excuse))
+    if (!this.#book.due(this.#book.key(subject), at, severity)) return NO_FINDINGS
+    return this.#book.raise(subject, at, runDraft(run, at, utilizationRatio, silentMs, left, excuse))
   }
 
   #excuse(run: Pace, silentMs: number, limitMs: number): string | null {

@@ -110,10 +110,10 @@ function runTable(runs: readonly SummaryRun[]): string {
 function gpuTable(gpus: readonly SummaryGpu[]): string {
   if (gpus.length === 0) return ''
   const head = ['GPU', 'name', 'memory peak', 'mean', 'of', 'utilization', 'tensor cores', 'power', 'temperature', 'energy']
-  const rows = gpus.map(({ label, name, memoryTotalBytes, use }) => [
+  const rows = gpus.map(({ label, name, memoryTotalBytes, use, peakProcessBytes }) => [
     label,
     name ?? 'unknown',
-    formatBytes(use.peakMemoryUsedBytes),
+    formatBytes(peakProcessBytes ?? use.peakMemoryUsedBytes),
     formatBytes(use.meanMemoryUsedBytes),
     formatBytes(memoryTotalBytes),
     formatPercent(use.meanUtilizationRatio),

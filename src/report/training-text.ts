@@ -92,9 +92,9 @@ export function betterLoss(loss: number | null, best: number | null): string | n
 }
 
 function gpuText({ memoryTotalBytes, use, peakProcessBytes }: SummaryGpu): string {
-  const parts = [`memory peak ${formatBytes(use.peakMemoryUsedBytes)} of ${formatBytes(memoryTotalBytes)}`]
+  const parts = [`memory peak ${formatBytes(peakProcessBytes ?? use.peakMemoryUsedBytes)} of ${formatBytes(memoryTotalBytes)}`]
+  if (peakProcessBytes !== null) parts.push(`with other processes ${formatBytes(use.peakMemoryUsedBytes)}`)
   parts.push(`mean ${formatBytes(use.meanMemoryUsedBytes)}`)
-  if (peakProcessBytes !== null) parts.push(`own processes up to ${formatBytes(peakProcessBytes)}`)
   parts.push(`utilization ${formatPercent(use.meanUtilizationRatio)}`)
   if (use.meanTensorActiveRatio !== null) parts.push(`tensor cores ${formatPercent(use.meanTensorActiveRatio)}`)
   if (use.meanPowerWatts !== null) parts.push(formatWhole(use.meanPowerWatts, 'W'))

@@ -31,6 +31,8 @@ export interface RunProcess {
   readonly pid: number
   /** In the kernel's ticks since boot. */
   readonly start: number
+  /** Id of that boot; null: unknown. */
+  readonly boot?: string | null
 }
 
 /** What POST /api/v1/runs takes, in base form. */

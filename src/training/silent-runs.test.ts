@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -114,6 +114,22 @@ describe('a run that ends without a word', () => {
     process.kill(pid, 'SIGKILL')
     await expect.poll(() => isStillRunning(pid, start), PATIENT).toBe(false)
     expect(startTicksOf(pid)).toBe(start)
+  })
+
+  it('with its machine is closed as such after the next boot, even when its PID is in use again', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-silent-'))
+    const first = world(dir)
+    await announce(first.training, { pid: process.pid })
+    await first.training.close()
+    const file = join(dir, 'runs', 'r1.run.json')
+    const kept = JSON.parse(readFileSync(file, 'utf8')) as { processes: { boot: string }[] }
+    expect(kept.processes[0]?.boot).toMatch(/^[0-9a-f-]{36}$/)
+    writeFileSync(file, JSON.stringify({ ...kept, processes: [{ ...kept.processes[0], boot: '00000000-0000-4000-8000-000000000000' }] }))
+    const { training, clock, runs } = world(dir)
+    await training.open()
+    clock.aheadMs = 70_000
+    expect(await training.closeSilentRuns()).toBe(1)
+    expect(runs.at(-1)).toMatchObject({ outcome: 'killed', ending: { message: 'its machine was shut down or restarted', isAsked: false } })
   })
 
   it('elsewhere is closed as failed when nothing was heard for a day', async () => {

@@ -1,9 +1,8 @@
 /** Runs that ended without a report: their process is gone, or they were silent for too long. */
 import { hostname } from 'node:os'
 import { formatDuration } from '../core/format.ts'
-import type { Log } from '../core/kinds.ts'
 import type { Reading } from '../core/model.ts'
-import { isStillRunning, startTicksOf } from '../core/process-identity.ts'
+import { isStillRunning, ownIdentity, startTicksOf } from '../core/process-identity.ts'
 import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
 
 /** A process may be gone while its last report is still on its way, or waits in its spool for the agent. */
@@ -22,9 +21,8 @@ export async function closeRuns(given: {
   readonly runs: readonly RunRecord[]
   readonly endOf: (run: RunRecord) => PresumedEnd | null
   readonly change: (id: string, make: (known: RunRecord | undefined) => RunRecord | null) => Promise<RunRecord | null>
-  readonly log: Log
 }): Promise<number> {
-  const { runs, endOf, change, log } = given
+  const { runs, endOf, change } = given
   let closed = 0
   for (const run of runs) {
     if (run.endedAt !== null || !endOf(run)) continue
@@ -33,7 +31,6 @@ export async function closeRuns(given: {
       const end = known ? endOf(known) : null
       if (!known || !end) return null
       closed++
-      log.info({ run: run.id, ...end }, 'a run that ended without a report was closed')
       return { ...known, ...end, endIsPresumed: true }
     })
   }
@@ -43,7 +40,7 @@ export async function closeRuns(given: {
 /** The process that posts a run, when it runs on this host; in another PID namespace its PID says nothing. */
 export function seenProcess({ host, pid }: RunPost): RunProcess | null {
   const start = host === hostname() && pid !== null && pid > 0 ? startTicksOf(pid) : null
-  return pid === null || start === null ? null : { pid, start }
+  return pid === null || start === null ? null : { pid, start, boot: ownIdentity().bootId }
 }
 
 /** null: it continues, as far as is known. `listeningSince`: before it nobody could have heard anything. */
@@ -52,6 +49,8 @@ export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: num
   const endedAt = Math.max(run.startedAt, heardAt)
   // The end holds the time: a time inside the text would be in somebody else's time zone.
   const silence = `no sign of life for ${formatDuration(now - heardAt)}`
+  if (run.processes.length > 0 && run.processes.every(({ boot }) => isEarlierBoot(boot)))
+    return { outcome: 'killed', message: 'its machine was shut down or restarted', endedAt }
   if (run.processes.length > 0 && run.processes.every(({ pid, start }) => !isStillRunning(pid, start))) {
     const pids = run.processes.map(({ pid }) => pid)
     const shown = pids.length > 4 ? `${pids.slice(0, 4).join(', ')} …` : pids.join(', ')
@@ -59,4 +58,10 @@ export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: num
   }
   if (staleMs === null || now - heardAt < staleMs || now - listeningSince < GRACE_MS) return null
   return { outcome: 'failed', message: silence, endedAt }
+}
+
+/** A process does not outlive the boot in which it was seen. */
+function isEarlierBoot(boot: string | null | undefined): boolean {
+  const now = ownIdentity().bootId
+  return boot != null && now !== null && boot !== now
 }

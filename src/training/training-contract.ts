@@ -76,6 +76,7 @@ export interface Training {
   keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean>
   /** Most recently heard of first. */
   runs(): readonly ListedRun[]
+  recordOf(id: string): RunRecord | null
   find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
   /** Its report; null: nothing is logged. */
   report(id: string, kind: ReportKind): Promise<ReportOutcome | null>

@@ -42,6 +42,7 @@ class TrainingRoom implements Training {
   readonly routes: readonly Route[]
   readonly logDir: string | null
   readonly recordings: Recordings
+  readonly recordOf = (id: string): RunRecord | null => this.#registry.get(id) ?? null
   /** null: nothing is kept. */
   readonly #dir: string | null
   readonly #options: TrainingOptions
@@ -214,7 +215,7 @@ class TrainingRoom implements Training {
       // After a jump of the clock, the age of a silence is not known.
       const staleMs = (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
       return await closeRuns({
-        ...{ runs: this.#registry.list(), log: this.#log },
+        runs: this.#registry.list(),
         endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), staleMs),
         change: (id, make) => this.#change(id, make),
       })

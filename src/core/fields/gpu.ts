@@ -16,6 +16,7 @@ export const GPU_EVENTS = [
   'log_gap',
   'oom_kill',
   'clock_jump',
+  'shutdown',
 ] as const
 
 export const MIG_INSTANCE = {

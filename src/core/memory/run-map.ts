@@ -16,6 +16,9 @@ interface Gpu {
 interface Rank {
   gpu: string | null
   lastAt: number
+  /** What its process may have of the GPU, and what its allocator has; null: no limit was set, or not known. */
+  limit: Reading
+  reserved: Reading
   /** ms between its steps. */
   every: number
   /** GPU memory outside this allocator, newest last. */
@@ -93,6 +96,8 @@ export class RunMap {
     const rank = this.ranks.get(key) ?? newRank(step.at)
     if (step.at > rank.lastAt) rank.every = rank.every === 0 ? step.at - rank.lastAt : 0.9 * rank.every + 0.1 * (step.at - rank.lastAt)
     rank.lastAt = step.at
+    rank.limit = step.memoryLimitBytes
+    rank.reserved = step.memoryReservedBytes
     rank.gpu = this.find(step)
     const used = rank.gpu === null ? null : (this.gpus.get(rank.gpu)?.used ?? null)
     if (used !== null && step.memoryReservedBytes !== null && used >= step.memoryReservedBytes) {
@@ -104,11 +109,23 @@ export class RunMap {
     return rank.gpu
   }
 
-  /** GPU memory that the run can have: all but what others hold. null when the GPU is unknown. */
+  /** GPU memory that the run can have: all but what others hold, within the limit that it set. null when neither is known. */
   capacity(run: string, rank: number): number | null {
     const entry = this.ranks.get(rankKey(run, rank))
     const gpu = entry?.gpu == null ? undefined : this.gpus.get(entry.gpu)
-    return entry === undefined || gpu === undefined || gpu.total === null ? null : gpu.total - median(entry.outside)
+    if (entry === undefined || gpu === undefined || gpu.total === null) return entry?.limit ?? null
+    return Math.min(gpu.total - median(entry.outside), entry.limit ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** The limit that a run on this GPU set for itself, of the one closest to it; null: none has one. */
+  limited(gpu: string, at: number): { readonly limit: number; readonly ratio: number } | null {
+    let closest: { readonly limit: number; readonly ratio: number } | null = null
+    for (const rank of this.ranks.values()) {
+      const { gpu: own, limit, reserved } = rank
+      if (own !== gpu || limit === null || limit <= 0 || reserved === null || !isFresh(rank, at)) continue
+      if (closest === null || reserved / limit > closest.ratio) closest = { limit, ratio: reserved / limit }
+    }
+    return closest
   }
 
   /** Whether a run currently reports its allocator on this GPU: then the device says less. */
@@ -210,7 +227,18 @@ export class RunMap {
 }
 
 function newRank(at: number): Rank {
-  return { gpu: null, lastAt: at, every: 0, outside: [], others: [], leastOthers: -1, othersGrew: false, sample: -1 }
+  return {
+    gpu: null,
+    lastAt: at,
+    limit: null,
+    reserved: null,
+    every: 0,
+    outside: [],
+    others: [],
+    leastOthers: -1,
+    othersGrew: false,
+    sample: -1,
+  }
 }
 
 function isFresh(rank: Rank, at: number): boolean {

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
+import { isGpuOfRun } from '../../../../src/core/known/about-gpu.ts'
 import { isCauseKnown, readOomReport } from '../../../../src/core/memory/oom-report.ts'
 import type { Finding } from '../../../../src/core/model.ts'
 import type { RunAnswer } from '../../answers.ts'
@@ -65,7 +65,7 @@ export function RunPage({ id }: { readonly id: string }) {
   const shown = query.span === 'all' ? null : last
   const domain = zoomOf(query, axis) ?? shown ?? wholeSpan(axis, curve, run?.startedAt ?? null, end)
   const cells = gpus.value
-  const said = cells.filter((cell) => run?.gpus.some((name) => namesGpu(cell.info.value, name)))
+  const said = cells.filter((cell) => run?.gpus.some((name) => isGpuOfRun(cell.info.value, name)))
   const reserved = columnOf(curve, 'memoryReservedBytes')?.findLast((value) => value !== null) ?? null
   const where = placeOfRank(run, course.rank, reserved, cells.map(factsOf))
   const beside = cells.find((cell) => cell.info.value.label === query.gpu) ?? cells.find((cell) => cell.id === where?.gpu) ?? null
