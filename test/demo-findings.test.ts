@@ -1,6 +1,7 @@
 /** A newcomer who orders a trouble sees it found within a minute, and sees nothing where all is well. More seeds and hours: test/full. */
 import { describe, expect, it } from 'vitest'
 import { findings, named, TROUBLES, words } from './demo-play.ts'
+import { checkStory } from './demo-story.ts'
 
 describe('each trouble is found within a minute', () => {
   it.each(TROUBLES)('%s', async (scenario, detectorNames) => {
@@ -20,4 +21,9 @@ describe('where all is well', () => {
     const found = await findings({ scenario: 'healthy', seconds: 3000, seed: 4, isGpuAlone })
     expect(words(found.filter((one) => one.severity !== 'info'))).toEqual([])
   })
+})
+
+describe('the story', () => {
+  it.each([1, 2, 3])('is told within two minutes (seed %i)', (seed) => checkStory(seed, 120))
+  it('goes on for an hour without a false word, and without noise', () => checkStory(1, 3600))
 })

@@ -225,7 +225,7 @@ function compare(world: World, screens: Screens): ReturnType<typeof read> {
 
 const RUN: Run = {
   ...{ id: '', name: 'the leaking one', host: null, user: 'ada', pid: null, gpus: ['0'], worldSize: 1 },
-  ...{ totalSteps: 1000, startedAt: START, endedAt: null, outcome: null, ending: null },
+  ...{ totalSteps: 1000, startedAt: START, endedAt: null, outcome: null, ending: null, provenance: 'live' },
 }
 
 describe('live', () => {

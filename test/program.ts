@@ -16,10 +16,10 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Nothing of the developer's own configuration reaches a test. */
+/** Nothing of the developer's own configuration reaches a test, and simulated GPUs are well unless it says otherwise. */
 function cleanEnv(extra: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { PATH, HOME, LANG, NODE_V8_COVERAGE } = process.env
-  return { PATH, HOME, LANG, NODE_V8_COVERAGE, XDG_CONFIG_HOME: '/nonexistent', ...extra }
+  return { PATH, HOME, LANG, NODE_V8_COVERAGE, XDG_CONFIG_HOME: '/nonexistent', GPUWARDEN_DEMO_SCENARIO: 'healthy', ...extra }
 }
 
 export function temporaryFolder(): string {

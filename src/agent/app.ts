@@ -120,6 +120,7 @@ export class Agent {
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
+    hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],

@@ -9,6 +9,7 @@ import type {
   ProcessView,
   Provenance,
   Run,
+  RunSample,
   Sample,
   SourceHealth,
   TrainingStep,
@@ -105,15 +106,21 @@ export class Hub {
     const gpus: GpuSample[] = []
     const events: GpuEvent[] = []
     const steps: TrainingStep[] = []
+    const runs: RunSample[] = []
     let host: HostSample | null = null
     for (const sample of samples) {
       if (sample.kind === 'gpu') {
         if (state.shows(sample.gpu)) gpus.push(sample)
       } else if (sample.kind === 'event') events.push(sample)
       else if (sample.kind === 'step') steps.push(sample)
+      else if (sample.kind === 'run') runs.push(sample)
       else host = sample
     }
     const provenance = this.#provenanceOf(report, gpus[0])
+    // What a simulation reports of its runs happened before this look at the GPUs. A run begins before its first step, and ends after its last.
+    for (const { run, about } of runs) if (run.endedAt === null) this.#publish({ type: 'run', run, about })
+    this.receiveSteps(steps, provenance)
+    for (const { run, about } of runs) if (run.endedAt !== null) this.#publish({ type: 'run', run, about })
     if (host) state.keepProcesses(host.processes)
     const isReading = gpus.length > 0
     if (isReading || events.some(({ event }) => event === 'lost')) state.addUnlisted(report.source, at, gpus)
@@ -124,7 +131,6 @@ export class Hub {
       this.#publish({ type: 'tick', tick })
       if (isReading) this.#follow(report.source, gpus)
     }
-    this.receiveSteps(steps, provenance)
   }
 
   /** Steps, events and host figures do not say whether they are simulated; the GPUs recorded with them do. */

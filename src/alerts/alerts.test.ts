@@ -123,6 +123,7 @@ describe('alerts: from a finding to a message', () => {
       endedAt: null,
       outcome: null,
       ending: null,
+      provenance: 'live' as const,
     }
     world.alerts.accept({ type: 'devices', devices: [] })
     world.alerts.accept({ type: 'health', health: [] })
@@ -167,6 +168,7 @@ describe('alerts: from a finding to a message', () => {
       endedAt: null,
       outcome: null,
       ending: null,
+      provenance: 'live' as const,
     }
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-ada', user: 'ada' } })
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-bob', user: 'bob' } })

@@ -110,6 +110,7 @@ class DetectorEngine implements Engine {
         break
       case 'run':
         this.#runNames.set(event.run.id, event.run.name)
+        this.#runProvenance.set(event.run.id, event.run.provenance)
         this.#show({ type: 'run', run: event.run }, out)
         break
       case 'health':

@@ -216,6 +216,7 @@ export function run(overrides: Partial<Run> = {}): DetectorInput {
       endedAt: null,
       outcome: null,
       ending: null,
+      provenance: 'live',
       ...overrides,
     },
   }

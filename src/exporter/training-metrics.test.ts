@@ -19,6 +19,7 @@ function run(id: string, endedAt: number | null): Run {
     endedAt,
     outcome: null,
     ending: null,
+    provenance: 'live',
   }
 }
 

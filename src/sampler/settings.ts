@@ -69,13 +69,13 @@ export const samplerSettings = {
     schema: z.number().int().min(1).max(64).nullable(),
     default: null,
     flag: '--demo-gpus <count>',
-    help: 'simulated GPUs, 1 to 64 (2 if not set)',
+    help: 'simulated GPUs, 1 to 64 (by default as many as the scenario needs)',
   }),
   'demo.scenario': setting({
-    schema: z.enum(['healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'lost', 'all']),
-    default: 'healthy',
+    schema: z.enum(['story', 'healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'straggler', 'lost', 'all']),
+    default: 'story',
     flag: '--demo-scenario <name>',
-    help: 'what happens to the simulated GPUs: healthy, leak, oom, intruder, overheat, stall, lost or all',
+    help: 'what happens to the simulated GPUs: story (a bit of everything), healthy, leak, oom, intruder, overheat, stall, straggler, lost or all',
   }),
   'demo.seed': setting({ schema: z.number().int(), default: 1, flag: '--seed <number>', help: 'the same seed gives the same simulation' }),
   'replay.speed': setting<number | 'max'>({

@@ -56,7 +56,8 @@ const MOST_GPUS = 1024
 const MOST_PROCESSES = 64
 
 /** What an earlier version did not store. */
-export const UNKNOWN_PARTS: Pick<RunRecord, 'totalSteps' | 'processes' | 'endIsPresumed'> = {
+export const UNKNOWN_PARTS: Pick<RunRecord, 'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed'> = {
+  provenance: 'live',
   totalSteps: null,
   processes: [],
   endIsPresumed: false,
@@ -64,7 +65,15 @@ export const UNKNOWN_PARTS: Pick<RunRecord, 'totalSteps' | 'processes' | 'endIsP
 
 /** `process`: the one that reports, when it runs on this host. */
 export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
-  return { ...post, ...OPEN, startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [] }
+  return {
+    ...post,
+    ...OPEN,
+    provenance: 'live',
+    startedAt: post.startedAt ?? now,
+    updatedAt: now,
+    report: null,
+    processes: process ? [process] : [],
+  }
 }
 
 const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
@@ -127,10 +136,11 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
   return {
     id,
     name,
+    provenance,
     host,
     user,
     pid,

@@ -17,6 +17,7 @@ const run: Run = {
   endedAt: null,
   outcome: null,
   ending: null,
+  provenance: 'live',
 }
 
 /** Steps of the fixture are 400 ms apart. */

@@ -1,6 +1,7 @@
 /** As test/demo-findings.test.ts, with many seeds and rates. */
 import { describe, expect, it } from 'vitest'
 import { findings, named, TROUBLES, words } from '../demo-play.ts'
+import { checkStory } from '../demo-story.ts'
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
 
@@ -33,4 +34,8 @@ describe('where all is well nothing is said', () => {
       }
     })
   })
+})
+
+describe('the story', () => {
+  it.each(SEEDS)('goes on for three hours without a false word, and without noise (seed %i)', (seed) => checkStory(seed, 3 * 3600))
 })

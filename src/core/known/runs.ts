@@ -3,7 +3,7 @@ import type { Run, TrainingStep } from '../model.ts'
 
 export interface KnownRun {
   readonly id: string
-  /** null: only its steps are known (simulation, recording). */
+  /** null: only its steps are known (recording). */
   readonly run: Run | null
   /** By rank. */
   readonly steps: ReadonlyMap<number, TrainingStep>

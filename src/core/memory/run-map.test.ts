@@ -48,6 +48,7 @@ function run(parts: Partial<Run>): Run {
     endedAt: null,
     outcome: null,
     ending: null,
+    provenance: 'live',
     ...parts,
   }
 }

@@ -1,10 +1,9 @@
 import { now } from '../../live/agent-clock.ts'
-import { isReplay } from '../../live/store.ts'
 import { go, place, setQuery } from '../../location.ts'
-import { Badge, Choices, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
+import { Choices, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { clockTime, formatAge, formatFigure, formatPercent, NOT_AVAILABLE } from '../../words.ts'
 import { filteredRows, MOST_COMPARED, parseRuns, type RunRow, type StateFilter } from './run-rows.ts'
-import { StateBadge } from './run-state.tsx'
+import { ProvenanceBadge, StateBadge } from './run-state.tsx'
 import { useRuns } from './use-runs.ts'
 
 const STATES = [
@@ -141,8 +140,7 @@ function Row({ row, at, chosen }: { readonly row: RunRow; readonly at: number; r
         </a>
       </td>
       <td class="nowrap">
-        <StateBadge state={row.state} {...(silence === undefined ? {} : { title: silence })} />{' '}
-        {row.isSeenOnly && <Badge tone={isReplay.value ? 'plain' : 'simulated'}>{isReplay.value ? 'REPLAY' : 'SIMULATED'}</Badge>}
+        <StateBadge state={row.state} {...(silence === undefined ? {} : { title: silence })} /> <ProvenanceBadge of={row.provenance} />
       </td>
       <td class="number" data-label="Step">
         {row.step ?? NOT_AVAILABLE}

@@ -17,6 +17,7 @@ function runWith(parts: Partial<RunListed>): RunListed {
     endedAt: null,
     outcome: null,
     ending: null,
+    provenance: 'live',
     ...parts,
   }
 }
