@@ -31,6 +31,7 @@ import { render } from '../src/tui/render.ts'
 import { FIRST_VIEW } from '../src/tui/screen-data.ts'
 import { EventReader } from '../src/tui/sse.ts'
 import { createTheme } from '../src/tui/theme.ts'
+import { stepWith } from '../web/src/pages/training/step.fixture.ts'
 import { FIXTURES } from './program.ts'
 
 const START = Date.UTC(2026, 10, 15, 12)
@@ -336,9 +337,9 @@ describe('live', () => {
     const { world, run } = await play()
     const [top, page] = [await topOn(world), await pageOn(world)]
     await run(25)
-    const [first] = top.runs()
     expect(page.runs()).toEqual(top.runs())
-    world.announce({ ...RUN, id: first?.name ?? '' })
+    world.announce({ ...RUN, id: 'told' })
+    world.hub.receiveSteps([stepWith({ run: 'told', at: Date.now() })])
     await run(2)
     expect(top.runs().map(({ name }) => name)).toContain(RUN.name)
     expect(page.runs()).toEqual(top.runs())

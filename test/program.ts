@@ -16,10 +16,16 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Nothing of the developer's own configuration reaches a test, and simulated GPUs are well unless it says otherwise. */
+/** Nothing of the developer's own configuration reaches a test. */
 function cleanEnv(extra: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { PATH, HOME, LANG, NODE_V8_COVERAGE } = process.env
-  return { PATH, HOME, LANG, NODE_V8_COVERAGE, XDG_CONFIG_HOME: '/nonexistent', GPUWARDEN_DEMO_SCENARIO: 'healthy', ...extra }
+  return { PATH, HOME, LANG, NODE_V8_COVERAGE, XDG_CONFIG_HOME: '/nonexistent', ...extra }
+}
+
+/** Simulated GPUs are well unless the test says otherwise. */
+function calm(args: readonly string[]): readonly string[] {
+  const at = args.findIndex((arg, index) => arg === '--source' && args[index + 1] === 'demo')
+  return at < 0 || args.includes('--demo-scenario') ? args : args.toSpliced(at + 2, 0, '--demo-scenario', 'healthy')
 }
 
 export function temporaryFolder(): string {
@@ -27,7 +33,11 @@ export function temporaryFolder(): string {
 }
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  const child = spawn(process.execPath, [BIN, ...args], { env: cleanEnv(env), cwd: temporaryFolder(), stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [BIN, ...calm(args)], {
+    env: cleanEnv(env),
+    cwd: temporaryFolder(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   return ended(child)
 }
 
@@ -61,7 +71,7 @@ export class RunningAgent {
 
   /** Starts `gpuwarden monitor` on a free port and waits until it watches. */
   static async start(args: readonly string[], env: NodeJS.ProcessEnv = {}, logDir = temporaryFolder()): Promise<RunningAgent> {
-    const child = spawn(process.execPath, [BIN, 'monitor', '--port', '0', '--log-dir', logDir, ...args], {
+    const child = spawn(process.execPath, [BIN, 'monitor', '--port', '0', '--log-dir', logDir, ...calm(args)], {
       env: cleanEnv(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     })

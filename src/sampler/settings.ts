@@ -72,10 +72,10 @@ export const samplerSettings = {
     help: 'simulated GPUs, 1 to 64 (by default as many as the scenario needs)',
   }),
   'demo.scenario': setting({
-    schema: z.enum(['story', 'healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'straggler', 'lost', 'all']),
+    schema: z.enum(['story', 'idle', 'healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'straggler', 'lost', 'all']),
     default: 'story',
     flag: '--demo-scenario <name>',
-    help: 'what happens to the simulated GPUs: story (a bit of everything), healthy, leak, oom, intruder, overheat, stall, straggler, lost or all',
+    help: 'what happens to the simulated GPUs: story (a bit of everything), idle, healthy, leak, oom, intruder, overheat, stall, straggler, lost or all',
   }),
   'demo.seed': setting({ schema: z.number().int(), default: 1, flag: '--seed <number>', help: 'the same seed gives the same simulation' }),
   'replay.speed': setting<number | 'max'>({

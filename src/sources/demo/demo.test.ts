@@ -53,7 +53,7 @@ sourceContract('demo with 64 GPUs', { kind: demo, present: () => sourceEnv({ opt
 
 describe('what can be ordered', () => {
   it.each([
-    [{ demoScenario: 'meltdown' }, /demoScenario must be one of story, healthy, leak, .*, all; got "meltdown"/],
+    [{ demoScenario: 'meltdown' }, /demoScenario must be one of story, idle, healthy, .*, all; got "meltdown"/],
     [{ demoGpus: 0 }, /demoGpus must be a whole number from 1 to 64; got 0/],
     [{ demoGpus: 65 }, /demoGpus must be .*; got 65/],
     [{ demoGpus: 1.5 }, /demoGpus must be .*; got 1.5/],

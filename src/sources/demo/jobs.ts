@@ -78,6 +78,7 @@ function jobNumber(plan: GpuPlan, seconds: number): number {
 
 function jobOf(plan: GpuPlan, number: number): Job | null {
   const { firstPeriod, firstStart, periodSeconds, gapSeconds, episode } = plan
+  if (plan.trouble === 'idle') return null
   if (plan.trouble === 'healthy' && plan.gpu >= 2 && hash(plan.seed, plan.gpu + 100, number) < 0.2) return null
   const later = number === 0 ? 0 : number * periodSeconds
   return {

@@ -1,6 +1,18 @@
 /** The problems that can be simulated, when they begin, and which GPU has which. */
 
-export const DEMO_SCENARIOS = ['story', 'healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'straggler', 'lost', 'all'] as const
+export const DEMO_SCENARIOS = [
+  'story',
+  'idle',
+  'healthy',
+  'leak',
+  'oom',
+  'intruder',
+  'overheat',
+  'stall',
+  'straggler',
+  'lost',
+  'all',
+] as const
 export type DemoScenario = (typeof DEMO_SCENARIOS)[number]
 export type Trouble = Exclude<DemoScenario, 'story' | 'all'>
 
@@ -68,7 +80,7 @@ function usualGpus(scenario: DemoScenario): number {
 export function troubleOf({ scenario, gpus }: DemoOptions, gpu: number): Trouble {
   if (scenario === 'story') return STORY_GPUS[gpu] ?? 'healthy'
   if (scenario === 'all') return SPREAD[gpu] ?? 'healthy'
-  if (scenario === 'straggler') return 'straggler'
+  if (scenario === 'straggler' || scenario === 'idle') return scenario
   const troubled = scenario === 'lost' ? Math.min(1, gpus - 1) : 0
   return gpu === troubled ? scenario : 'healthy'
 }
