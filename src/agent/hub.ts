@@ -117,10 +117,9 @@ export class Hub {
       else host = sample
     }
     const provenance = this.#provenanceOf(report, gpus[0])
-    // What a simulation reports of its runs happened before this look at the GPUs. A run begins before its first step, and ends after its last.
-    for (const { run, about } of runs) if (run.endedAt === null) this.#publish({ type: 'run', run, about })
-    this.receiveSteps(steps, provenance)
-    for (const { run, about } of runs) if (run.endedAt !== null) this.#publish({ type: 'run', run, about })
+    const isSimulation = report.provenance === 'simulated'
+    // What a simulation tells of its runs happened before its GPUs were looked at.
+    if (isSimulation) this.#receiveTraining(runs, steps, provenance)
     if (host) state.keepProcesses(host.processes)
     const isReading = gpus.length > 0
     if (isReading || events.some(({ event }) => event === 'lost')) state.addUnlisted(report.source, at, gpus)
@@ -131,6 +130,14 @@ export class Hub {
       this.#publish({ type: 'tick', tick })
       if (isReading) this.#follow(report.source, gpus)
     }
+    if (!isSimulation) this.#receiveTraining(runs, steps, provenance)
+  }
+
+  /** A run begins before its first step, and ends after its last. */
+  #receiveTraining(runs: readonly RunSample[], steps: readonly TrainingStep[], provenance: Provenance): void {
+    for (const { run, about } of runs) if (run.endedAt === null) this.#publish({ type: 'run', run, about })
+    this.receiveSteps(steps, provenance)
+    for (const { run, about } of runs) if (run.endedAt !== null) this.#publish({ type: 'run', run, about })
   }
 
   /** Steps, events and host figures do not say whether they are simulated; the GPUs recorded with them do. */
