@@ -25,7 +25,8 @@ export function oomOf(job: Job, run: string, at: number): PostMortem {
   const script = `/home/${plan.workload.user}/${plan.workload.script}`
   const holder = { file: script, line: 77, function: 'training_step' }
   const free = card.memoryBytes - card.driverBytes - CONTEXT_BYTES - last.reservedBytes
-  const cache = last.reservedBytes - last.allocatedBytes - last.inactiveSplitBytes
+  // It fails in the middle of a step, after the cache was given back.
+  const fragmented = last.reservedBytes - last.peakAllocatedBytes
   const message = `CUDA out of memory. Tried to allocate ${formatBytes(REQUESTED_BYTES)}. GPU 0 has a total capacity of ${formatBytes(card.memoryBytes)} of which ${formatBytes(free)} is free.`
   return {
     ending: { message, cause: causeWords('leak'), place: placeText(holder), isAsked: false, isPresumed: false },
@@ -41,13 +42,12 @@ export function oomOf(job: Job, run: string, at: number): PostMortem {
         { file: script, line: 74, function: 'training_step' },
       ],
       ledger: [
-        { name: 'torch_allocated', bytes: last.allocatedBytes, explanation: 'Tensors that PyTorch held.' },
+        { name: 'torch_allocated', bytes: last.peakAllocatedBytes, explanation: 'Tensors that PyTorch held.' },
         {
           name: 'torch_inactive_split',
-          bytes: last.inactiveSplitBytes,
+          bytes: fragmented,
           explanation: 'Fragmented memory: unusable pieces of segments that are partly in use.',
         },
-        { name: 'torch_releasable_cache', bytes: cache, explanation: 'Unused segments in the cache.' },
         {
           name: 'non_torch',
           bytes: CONTEXT_BYTES,

@@ -1,4 +1,6 @@
+import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import { now } from '../../live/agent-clock.ts'
+import { gpus } from '../../live/store.ts'
 import { go, place, setQuery } from '../../location.ts'
 import { Choices, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { clockTime, formatAge, formatFigure, formatPercent, NOT_AVAILABLE } from '../../words.ts'
@@ -174,9 +176,10 @@ function Row({ row, at, chosen }: { readonly row: RunRow; readonly at: number; r
 const MOST_GPUS = 4
 
 function Gpus({ names }: { readonly names: readonly string[] }) {
+  const labelOf = (name: string) => gpus.value.find((cell) => namesGpu(cell.info.value, name))?.info.value.label ?? name
   return (
     <span title={names.join(', ')}>
-      {names.slice(0, MOST_GPUS).join(', ')}
+      {names.slice(0, MOST_GPUS).map(labelOf).join(', ')}
       {names.length > MOST_GPUS ? ` +${names.length - MOST_GPUS}` : ''}
     </span>
   )
