@@ -1,7 +1,7 @@
 /** A newcomer who orders a trouble sees it found within a minute, and sees nothing where all is well. More seeds and hours: test/full. */
 import { describe, expect, it } from 'vitest'
 import { findings, named, TROUBLES, words } from './demo-play.ts'
-import { checkStory } from './demo-story.ts'
+import { checkStory, checkTruth } from './demo-story.ts'
 
 describe('each trouble is found within a minute', () => {
   it.each(TROUBLES)('%s', async (scenario, detectorNames) => {
@@ -25,5 +25,6 @@ describe('where all is well', () => {
 
 describe('the story', () => {
   it.each([1, 2, 3])('is told within two minutes (seed %i)', (seed) => checkStory(seed, 120))
+  it.each(['all', 'leak', 'oom'])('%s: no forecast is wrong, and the dead are left in peace', (scenario) => checkTruth(scenario, 900))
   it('goes on for an hour without a false word, and without noise', () => checkStory(1, 3600))
 })

@@ -27,6 +27,13 @@ const PARTS: readonly (readonly [part: string, bySecond: number, isIt: (finding:
 const MOST_AN_HOUR = 30
 const MOST_AT_A_TIME = 8
 
+/** Whatever the scenario: nothing is said of the dead, and no warning of an out-of-memory was wrong. */
+export async function checkTruth(scenario: string, seconds: number): Promise<void> {
+  const play = await played({ scenario, seconds })
+  expect(ofDead(play), 'findings of dead runs').toEqual([])
+  expect(words(falseForecasts(play)), 'forecasts that did not come true').toEqual([])
+}
+
 export async function checkStory(seed: number, seconds: number): Promise<void> {
   const story = await played({ scenario: 'story', seconds, seed })
   for (const [part, bySecond, isIt] of PARTS) {

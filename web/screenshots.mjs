@@ -27,7 +27,7 @@ const agent = await startAgent()
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
 try {
   await during(BEFORE_THE_END, [
-    ['overview', '#/', { height: 1130 }],
+    ['overview', '#/', { height: 1340 }],
     ['memory', '#/memory?gpu=0', { height: 1150 }],
     ['overview-phone', '#/', { width: 390, height: 844, colorScheme: 'light' }],
   ])
@@ -46,7 +46,7 @@ try {
   ])
   await during(AFTER_THE_END, [
     ['gpu', '#/gpu/3', { height: 1000 }],
-    ['processes', '#/processes?open=4196305@2', { height: 900 }],
+    ['processes', '#/processes?open=5096305@2', { height: 900 }],
     ['settings', '#/settings', { height: 1000, colorScheme: 'light' }],
   ])
 } finally {
@@ -79,7 +79,7 @@ async function during(second, pictures) {
 }
 
 function shootTop() {
-  const env = { ...process.env, COLUMNS: '132', LINES: '44' }
+  const env = { ...process.env, COLUMNS: '132', LINES: '40' }
   const picture = execFileSync(process.execPath, [program, 'top', '--svg', '--connect', agent.url], { env, timeout: LIMIT_MS })
   writeFileSync(join(folder, 'top.svg'), picture)
   console.log(`top.svg at ${Math.round((Date.now() - agent.startedAt) / 1000)} s`)

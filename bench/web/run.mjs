@@ -105,7 +105,21 @@ function startAgent(args) {
   const logDir = mkdtempSync(join(tmpdir(), 'gpuwarden-bench-'))
   const child = spawn(
     process.execPath,
-    [join(root, 'bin/gpuwarden.js'), 'monitor', '--source', 'demo', '--interval', '1', '--port', '0', '--log-dir', logDir, ...args],
+    [
+      join(root, 'bin/gpuwarden.js'),
+      'monitor',
+      '--source',
+      'demo',
+      '--demo-scenario',
+      'healthy',
+      '--interval',
+      '1',
+      '--port',
+      '0',
+      '--log-dir',
+      logDir,
+      ...args,
+    ],
     {
       stdio: ['ignore', 'ignore', 'pipe'],
     },
