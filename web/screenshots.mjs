@@ -1,18 +1,17 @@
 // The pictures in docs/images, of the demo's story: npm run images, or node web/screenshots.mjs [top overview …] with a built package.
 // Needs Chromium. Takes two minutes: each picture has its moment in the story.
-import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
+import { startDemoAgent } from '../bench/web/demo-agent.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const program = join(root, 'bin/gpuwarden.js')
 const folder = join(root, 'docs/images')
 const executablePath = process.env.GPUWARDEN_CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path))
 if (!executablePath) throw new Error('Chromium is not installed: apt-get install chromium')
-const SEED = '1'
 /** A page needs this long for its first charts. */
 const LOAD_MS = 6000
 const LIMIT_MS = 30_000
@@ -23,7 +22,8 @@ const AFTER_THE_END = 100
 
 const only = process.argv.slice(2)
 const isWanted = (name) => only.length === 0 || only.includes(name)
-const agent = await startAgent()
+const agent = await startDemoAgent('--demo-scenario', 'story', '--seed', '1')
+const startedAt = Date.now()
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
 try {
   await during(BEFORE_THE_END, [
@@ -52,8 +52,6 @@ try {
 } finally {
   await browser.close()
   agent.child.kill()
-  await new Promise((resolve) => agent.child.once('exit', resolve))
-  rmSync(agent.cwd, { recursive: true, force: true })
 }
 
 /** Opens the pages in time, and takes the pictures at that second of the story, or as soon as possible after it. */
@@ -74,7 +72,7 @@ async function during(second, pictures) {
   for (const { name, page, context } of open) {
     await page.screenshot({ path: join(folder, `web-${name}.png`) })
     await context.close()
-    console.log(`web-${name}.png at ${Math.round((Date.now() - agent.startedAt) / 1000)} s`)
+    console.log(`web-${name}.png at ${Math.round((Date.now() - startedAt) / 1000)} s`)
   }
 }
 
@@ -82,26 +80,11 @@ function shootTop() {
   const env = { ...process.env, COLUMNS: '132', LINES: '40' }
   const picture = execFileSync(process.execPath, [program, 'top', '--svg', '--connect', agent.url], { env, timeout: LIMIT_MS })
   writeFileSync(join(folder, 'top.svg'), picture)
-  console.log(`top.svg at ${Math.round((Date.now() - agent.startedAt) / 1000)} s`)
-}
-
-function startAgent() {
-  const cwd = mkdtempSync(join(tmpdir(), 'gpuwarden-shots-'))
-  const args = [program, 'monitor', '--source', 'demo', '--demo-scenario', 'story', '--seed', SEED, '--port', '0']
-  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] })
-  return new Promise((resolve, reject) => {
-    let text = ''
-    child.stderr.on('data', (data) => {
-      text += data
-      const line = text.split('\n').find((one) => one.includes('gpuwarden is watching') && one.endsWith('}'))
-      if (line) resolve({ child, cwd, url: JSON.parse(line).url, startedAt: Date.now() })
-    })
-    child.once('exit', () => reject(new Error(text)))
-  })
+  console.log(`top.svg at ${Math.round((Date.now() - startedAt) / 1000)} s`)
 }
 
 function until(second) {
-  return wait(Math.max(0, agent.startedAt + second * 1000 - Date.now()))
+  return wait(Math.max(0, startedAt + second * 1000 - Date.now()))
 }
 
 function wait(ms) {

@@ -76,7 +76,7 @@ export function newRun(post: RunPost, now: number, process: RunProcess | null): 
   }
 }
 
-const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
+export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
   endedAt: null,
   outcome: null,
   message: null,

@@ -5,7 +5,7 @@ import { checkStory } from '../demo-story.ts'
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
 
-describe('each trouble is found within a minute', () => {
+describe('each problem is found within a minute', () => {
   it.each(TROUBLES)('%s', async (scenario, detectorNames) => {
     for (const seed of SEEDS)
       expect([...named(await findings({ scenario, seconds: 60, seed }))], `seed ${seed}`).toEqual(

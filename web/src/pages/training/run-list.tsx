@@ -1,5 +1,5 @@
 import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
-import { now } from '../../live/agent-clock.ts'
+import { present } from '../../live/present.ts'
 import { gpus } from '../../live/store.ts'
 import { go, place, setQuery } from '../../location.ts'
 import { Choices, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
@@ -86,7 +86,7 @@ function NoRuns() {
 }
 
 function RunTable({ rows, chosen }: { readonly rows: readonly RunRow[]; readonly chosen: readonly string[] }) {
-  const at = now.value
+  const at = present()
   return (
     <div class="panel flush">
       <ScrollBox label="Runs">
