@@ -25,6 +25,7 @@ describe('where all is well', () => {
 
 describe('the story', () => {
   it.each([1, 2, 3])('is told within two minutes (seed %i)', (seed) => checkStory(seed, 120))
+  it.each([0.2, 5])('is the same story, looking every %d s', (interval) => checkStory(1, 120, interval))
   it.each(['all', 'leak', 'oom'])('%s: no forecast is wrong, and the dead are left in peace', (scenario) => checkTruth(scenario, 900))
   it('goes on for an hour without a false word, and without noise', () => checkStory(1, 3600))
 })

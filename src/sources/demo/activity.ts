@@ -104,7 +104,8 @@ function intruderAt(plan: GpuPlan, job: Job | null, seconds: number): Tenant | n
   const intruder = intruderOf(job, seconds)
   if (intruder === null) return null
   const age = seconds - intruder.since
-  const share = 0.12 * clamp(0.1 + age / 4, 0, 1)
+  // Its context first, then all that it wants, at once.
+  const share = age < 1 ? 0.012 : 0.12
   return {
     pid: intruder.pid,
     memoryBytes: Math.round((share * cardOf(plan.gpu).memoryBytes) / MEBIBYTE) * MEBIBYTE,
