@@ -31,6 +31,7 @@ import { render } from '../src/tui/render.ts'
 import { FIRST_VIEW } from '../src/tui/screen-data.ts'
 import { EventReader } from '../src/tui/sse.ts'
 import { createTheme } from '../src/tui/theme.ts'
+import { stepWith } from '../web/src/pages/training/step.fixture.ts'
 import { FIXTURES } from './program.ts'
 
 const START = Date.UTC(2026, 10, 15, 12)
@@ -225,7 +226,7 @@ function compare(world: World, screens: Screens): ReturnType<typeof read> {
 
 const RUN: Run = {
   ...{ id: '', name: 'the leaking one', host: null, user: 'ada', pid: null, gpus: ['0'], worldSize: 1 },
-  ...{ totalSteps: 1000, startedAt: START, endedAt: null, outcome: null, ending: null },
+  ...{ totalSteps: 1000, startedAt: START, endedAt: null, outcome: null, ending: null, provenance: 'live' },
 }
 
 describe('live', () => {
@@ -342,9 +343,9 @@ describe('live', () => {
     const { world, run } = await play()
     const [top, page] = [await topOn(world), await pageOn(world)]
     await run(25)
-    const [first] = top.runs()
     expect(page.runs()).toEqual(top.runs())
-    world.announce({ ...RUN, id: first?.name ?? '' })
+    world.announce({ ...RUN, id: 'told' })
+    world.hub.receiveSteps([stepWith({ run: 'told', at: Date.now() })])
     await run(2)
     expect(top.runs().map(({ name }) => name)).toContain(RUN.name)
     expect(page.runs()).toEqual(top.runs())

@@ -9,6 +9,7 @@ import type {
   ProcessView,
   Provenance,
   Run,
+  RunSample,
   Sample,
   SourceHealth,
   TrainingStep,
@@ -120,16 +121,20 @@ export class Hub {
     const gpus: GpuSample[] = []
     const events: GpuEvent[] = []
     const steps: TrainingStep[] = []
+    const runs: RunSample[] = []
     let host: HostSample | null = null
     for (const sample of samples) {
       if (sample.kind === 'gpu') {
         if (state.shows(sample.gpu)) gpus.push(sample)
       } else if (sample.kind === 'event') events.push(sample)
       else if (sample.kind === 'step') steps.push(sample)
+      else if (sample.kind === 'run') runs.push(sample)
       else host = sample
     }
     const provenance = this.#provenanceOf(report, gpus[0])
     const isSimulation = report.provenance === 'simulated'
+    // What a simulation tells of its runs happened before its GPUs were looked at.
+    if (isSimulation) this.#receiveTraining(runs, steps, provenance)
     if (host) state.keepProcesses(host.processes, isSimulation)
     // It only says who the simulated processes are: host figures are those of the real host.
     if (isSimulation) host = null
@@ -143,7 +148,14 @@ export class Hub {
       // The PID of a simulated process belongs to somebody else here.
       if (isReading && !isSimulation) this.#follow(report.source, gpus)
     }
+    if (!isSimulation) this.#receiveTraining(runs, steps, provenance)
+  }
+
+  /** A run begins before its first step, and ends after its last. */
+  #receiveTraining(runs: readonly RunSample[], steps: readonly TrainingStep[], provenance: Provenance): void {
+    for (const { run, about } of runs) if (run.endedAt === null) this.#publish({ type: 'run', run, about })
     this.receiveSteps(steps, provenance)
+    for (const { run, about } of runs) if (run.endedAt !== null) this.#publish({ type: 'run', run, about })
   }
 
   /** Steps, events and host figures do not say whether they are simulated; the GPUs recorded with them do. */

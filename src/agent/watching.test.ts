@@ -79,7 +79,7 @@ function watch(logDir: string | null, { more = {}, kinds = [counter], sources = 
   const run = (ending: Partial<Run> = {}) =>
     hub.receiveRun({
       ...{ id: 'r', name: 'r', host: 'box', user: null, pid: null, gpus: [], worldSize: 1, totalSteps: null },
-      ...{ startedAt: AT, endedAt: null, outcome: null, ending: null },
+      ...{ startedAt: AT, endedAt: null, outcome: null, ending: null, provenance: 'live' },
       ...ending,
     })
   return { watching, state, hub, logged, run, values }

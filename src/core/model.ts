@@ -80,8 +80,24 @@ export interface GpuEvent {
   readonly origin: string
 }
 
-/** What a source can measure. Training steps come from recordings here; live ones are posted to the agent. */
-export type Sample = GpuSample | HostSample | GpuEvent | TrainingStep
+/** A run at its start or at its end. Simulations report it here; real runs are posted to the agent. */
+export interface RunSample {
+  readonly kind: 'run'
+  readonly at: number
+  readonly run: Run
+  readonly about: RunAbout
+}
+
+/** What is told about a run for its page alone. */
+export interface RunAbout {
+  readonly command: string | null
+  readonly framework: string | null
+  /** Of the out-of-memory error that ended it, as an SDK sends it. */
+  readonly report: Readonly<Record<string, unknown>> | null
+}
+
+/** What a source can measure. Runs and training steps come from simulations and recordings here; live ones are posted to the agent. */
+export type Sample = GpuSample | HostSample | GpuEvent | TrainingStep | RunSample
 
 /** A process on a GPU, joined with who it is. `info` null: unknown, never somebody else. */
 export interface ProcessView extends GpuProcess {
@@ -172,6 +188,7 @@ export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
 export interface Run {
   readonly id: string
   readonly name: string
+  readonly provenance: Provenance
   readonly host: string | null
   readonly user: string | null
   readonly pid: Reading

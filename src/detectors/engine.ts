@@ -2,7 +2,7 @@
 import { BoundedMap } from '../core/bounded-map.ts'
 import { type DetectorInput, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
 import type { HubEvent, Tick } from '../core/kinds.ts'
-import type { Finding, FindingSubject, GpuInfo, HostSample, ProcessView, Provenance, Reading, Run, SourceHealth } from '../core/model.ts'
+import type { Finding, FindingSubject, GpuInfo, HostSample, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
 import { RunNames } from '../core/run-names.ts'
 import { DetectorSet, type DetectorStates } from './detector-set.ts'
 import { fingerprintOf, NO_FINDINGS, resolved, subjectOf } from './finding.ts'
@@ -115,8 +115,8 @@ class DetectorEngine implements Engine {
         break
       case 'run':
         this.#names.note(event.run)
-        this.#provenance = this.#provenanceOfRun(event.run)
-        this.#runProvenance.set(event.run.id, this.#provenance)
+        this.#provenance = event.run.provenance
+        this.#runProvenance.set(event.run.id, event.run.provenance)
         this.#show({ type: 'run', run: event.run }, out)
         break
       case 'health':
@@ -262,12 +262,6 @@ class DetectorEngine implements Engine {
   #provenanceOf({ gpu, run }: FindingSubject): Provenance {
     const ofGpu = gpu === null ? undefined : this.#devices.get(gpu)?.provenance
     return ofGpu ?? (run === null ? undefined : this.#runProvenance.get(run)) ?? this.#provenance
-  }
-
-  /** A run is simulated when it names a simulated GPU by its id; an index may mean a GPU of another machine. */
-  #provenanceOfRun({ id, gpus }: Run): Provenance {
-    if (gpus.some((gpu) => this.#devices.get(gpu)?.provenance === 'simulated')) return 'simulated'
-    return this.#runProvenance.get(id) ?? 'live'
   }
 
   /** Detectors need not know the host or a GPU's index. */

@@ -28,7 +28,9 @@ export class PlayedRuns implements Sink {
 
   /** Before the first moment. */
   load(records: readonly RunRecord[]): void {
-    this.#timeline = new RunTimeline(records)
+    this.#timeline = new RunTimeline(
+      records.map((run) => ({ ...run, provenance: run.provenance === 'simulated' ? 'simulated' : 'replay' })),
+    )
   }
 
   accept(event: HubEvent): void {
@@ -89,5 +91,16 @@ function unannounced({ run, at }: TrainingStep): RunRecord {
     correlationId: null,
     worldSize: null,
   }
-  return { ...UNKNOWN_PARTS, ...unknown, ...OPEN, id: run, name: run, gpus: [], startedAt: at, updatedAt: at, report: null }
+  return {
+    ...UNKNOWN_PARTS,
+    ...unknown,
+    ...OPEN,
+    provenance: 'replay',
+    id: run,
+    name: run,
+    gpus: [],
+    startedAt: at,
+    updatedAt: at,
+    report: null,
+  }
 }

@@ -66,7 +66,8 @@ const MOST_PROCESSES = 64
 const MOST_LEAK_LINES = 8
 
 /** What an earlier version did not store. */
-export const UNKNOWN_PARTS: Pick<RunRecord, 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings'> = {
+export const UNKNOWN_PARTS: Pick<RunRecord, 'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings'> = {
+  provenance: 'live',
   totalSteps: null,
   processes: [],
   endIsPresumed: false,
@@ -77,7 +78,7 @@ export const UNKNOWN_PARTS: Pick<RunRecord, 'totalSteps' | 'processes' | 'endIsP
 /** `process`: the one that reports, when it runs on this host. */
 export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
   const known = { startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [], recordings: [] }
-  return { ...post, ...OPEN, ...known }
+  return { ...post, ...OPEN, provenance: 'live', ...known }
 }
 
 export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
@@ -142,10 +143,11 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
   return {
     id,
     name,
+    provenance,
     host,
     user,
     pid,

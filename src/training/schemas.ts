@@ -1,5 +1,6 @@
 /** The shapes of what the training routes take and answer. */
 import { z } from 'zod'
+import { PROVENANCES } from '../core/fields/gpu.ts'
 import { RECORDING_KINDS, RECORDING_TRIGGERS } from '../core/memory/line-recording.ts'
 import { parseJson } from '../core/recording/json.ts'
 import { CURVE_FIELDS } from './curve.ts'
@@ -91,6 +92,7 @@ const known = z.number().nullable()
 const runParts = {
   id: z.string(),
   name: z.string(),
+  provenance: z.enum(PROVENANCES).describe('simulated: nobody trains this'),
   host: z.string().nullable(),
   user: z.string().nullable(),
   pid: known,

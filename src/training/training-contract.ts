@@ -1,5 +1,5 @@
 /** What the training room needs and what it gives. */
-import type { Log, Sink } from '../core/kinds.ts'
+import type { HubEvent, Log, Sink } from '../core/kinds.ts'
 import type { Provenance, Run, TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { BatchOutcome } from './batch.ts'
@@ -74,6 +74,8 @@ export interface Training {
   postSteps(id: string, body: Buffer): Promise<BatchOutcome | null>
   endRun(id: string, end: RunEnd): Promise<RunRecord | null>
   keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean>
+  /** Keeps the runs and steps of a simulation, which come through the hub. */
+  accept(event: HubEvent): void
   /** Most recently heard of first. */
   runs(): readonly ListedRun[]
   recordOf(id: string): RunRecord | null

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
-import type { Log } from '../core/kinds.ts'
+import type { HubEvent, Log } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import { MISTRUST_MS } from '../core/wall-clock.ts'
@@ -22,6 +22,7 @@ import { RunFiles, recordedRuns } from './run-files.ts'
 import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
 import { closeRuns, presumedEnd, seenProcess } from './silent-runs.ts'
+import { SimulatedRuns } from './simulated-runs.ts'
 import type { ReceivedStep } from './step-line.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
 import { UnstoredSteps } from './unstored-steps.ts'
@@ -49,6 +50,7 @@ class TrainingRoom implements Training {
   readonly #now: () => number
   readonly #log: Log
   readonly #registry: Registry
+  readonly #simulated: SimulatedRuns
   readonly #journal: Journal
   readonly #checkpoints: Checkpoints
   readonly #unstored = new UnstoredSteps()
@@ -62,10 +64,7 @@ class TrainingRoom implements Training {
   #lastChange: Promise<unknown> = Promise.resolve()
   #isClosingSilent = false
   #unflushed = 0
-  #steps = 0
-  #duplicates = 0
-  #rejected = 0
-  #recovered = 0
+  readonly #counts = { steps: 0, duplicates: 0, rejected: 0, recoveredSteps: 0 }
   #reason: string | null = null
 
   constructor(options: TrainingOptions) {
@@ -78,6 +77,7 @@ class TrainingRoom implements Training {
     this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
     this.#log = options.log.child({ room: 'training' })
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
+    this.#simulated = new SimulatedRuns(this.#registry, this.#now)
     this.#journal = new Journal(
       runsDir,
       (entry) => this.#apply(entry),
@@ -102,7 +102,7 @@ class TrainingRoom implements Training {
     this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...reportRoutes(this)]
     this.#timers = [
       setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
-      setInterval(() => void this.closeSilentRuns().catch((error: unknown) => this.#couldNotKeep(error)), LOOK_FOR_SILENT_MS).unref(),
+      setInterval(() => void this.closeSilentRuns().catch(this.#couldNotKeep), LOOK_FOR_SILENT_MS).unref(),
     ]
   }
 
@@ -125,11 +125,8 @@ class TrainingRoom implements Training {
       runs: runs.length,
       activeRuns: runs.filter((run) => run.endedAt === null).length,
       forgottenRuns: this.#registry.forgotten,
-      steps: this.#steps,
-      duplicates: this.#duplicates,
-      rejected: this.#rejected,
+      ...this.#counts,
       journalBytes: this.#journal.bytes,
-      recoveredSteps: this.#recovered,
       reason: this.#reason ?? (this.#dir === null ? null : (logLane.stuck()?.message ?? null)),
     }
   }
@@ -200,6 +197,12 @@ class TrainingRoom implements Training {
   async keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean> {
     await this.open()
     return (await this.#change(id, (known) => (known ? { ...known, report, updatedAt: this.#now() } : null))) !== null
+  }
+
+  accept(event: HubEvent): void {
+    // A recording has its own runs.
+    const work = this.played ? null : this.#simulated.take(event)
+    if (work) this.#lastChange = Promise.all([this.#lastChange, this.#openOnce()]).then(work).catch(this.#couldNotKeep)
   }
 
   runs(): readonly ListedRun[] {
@@ -297,9 +300,9 @@ class TrainingRoom implements Training {
     const [step] = steps
     const record = step ? this.recordings.orderFor(entry.run, step.rank, progress) : null
     this.#outcomes.set(entry, record ? { ...outcome, record } : outcome)
-    this.#steps += outcome.accepted
-    this.#duplicates += outcome.duplicates
-    this.#rejected += outcome.rejected_count
+    this.#counts.steps += outcome.accepted
+    this.#counts.duplicates += outcome.duplicates
+    this.#counts.rejected += outcome.rejected_count
     if (outcome.accepted > 0) {
       this.#registry.touch(entry.run, progress, entry.receivedAt)
       if (this.#registry.get(entry.run)?.endIsPresumed) this.#reopen(entry.run)
@@ -309,9 +312,7 @@ class TrainingRoom implements Training {
 
   /** Not waited for: the steps are safe whether or not this can be written. */
   #reopen(id: string): void {
-    this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch((error: unknown) =>
-      this.#couldNotKeep(error),
-    )
+    this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch(this.#couldNotKeep)
   }
 
   #journalRemoved(path: string): void {
@@ -322,12 +323,11 @@ class TrainingRoom implements Training {
     this.#registry
       .writeAgain()
       .then(() => this.checkpoint())
-      .catch((error: unknown) => this.#couldNotKeep(error))
+      .catch(this.#couldNotKeep)
   }
 
-  #couldNotKeep(error: unknown): void {
+  readonly #couldNotKeep = (error: unknown) =>
     this.#log.warn({ err: error }, 'the state of a run could not be written; it will be tried again')
-  }
 
   async #publish(steps: readonly TrainingStep[]): Promise<void> {
     for (let from = 0; from < steps.length; from += CHUNK_STEPS) {
@@ -350,10 +350,10 @@ class TrainingRoom implements Training {
     // A recording of something else has no runs beside it.
     if (recording !== undefined) this.played?.load(await recordedRuns(recording))
     if (dir === null) return
-    for (const run of this.#registry.list()) if (run.endedAt === null) hub.receiveRun(publicRun(run))
+    for (const run of await this.#simulated.leftOpen()) hub.receiveRun(publicRun(run))
     const left = await recoverSteps(dir, this.#registry)
     if (left === null) return
-    this.#recovered = left.missing.length
+    this.#counts.recoveredSteps = left.missing.length
     await this.#publish(left.missing)
     // They are deleted at the next checkpoint, when the log is known to hold these steps.
     this.#journal.adopt(left.paths)

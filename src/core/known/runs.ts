@@ -4,7 +4,7 @@ import { nameWithId } from '../run-names.ts'
 
 export interface KnownRun {
   readonly id: string
-  /** null: only its steps are known (simulation, recording). */
+  /** null: only its steps are known (recording). */
   readonly run: Run | null
   /** By rank. */
   readonly steps: ReadonlyMap<number, TrainingStep>

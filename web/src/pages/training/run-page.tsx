@@ -4,10 +4,10 @@ import { isCauseKnown, readOomReport } from '../../../../src/core/memory/oom-rep
 import type { Finding } from '../../../../src/core/model.ts'
 import type { RunAnswer } from '../../answers.ts'
 import { present } from '../../live/present.ts'
-import { gpus, isReplay, latestSteps, playback } from '../../live/store.ts'
+import { gpus, latestSteps, playback } from '../../live/store.ts'
 import { place, setQuery } from '../../location.ts'
 import { FindingItem } from '../../parts/finding-item.tsx'
-import { Badge, Choices, Empty, Fault, Panel } from '../../parts/parts.tsx'
+import { Choices, Empty, Fault, Panel } from '../../parts/parts.tsx'
 import { PastFindings } from '../../parts/past-findings.tsx'
 import { factsOf, placeOfRank } from '../../run-gpu.ts'
 import { LogSwitch, SmoothingSlider } from './controls.tsx'
@@ -21,7 +21,7 @@ import { RunFacts } from './run-facts.tsx'
 import type { RunAxis } from './run-marks.ts'
 import { keptRow, type RunRow, runRows } from './run-rows.ts'
 import { lastSpan, wholeSpan } from './run-span.ts'
-import { StateBadge } from './run-state.tsx'
+import { ProvenanceBadge, StateBadge } from './run-state.tsx'
 import { parseSmoothing } from './smoothing.ts'
 import { useIsKept, useRunCurve, useRunFacts, useRunFindings } from './use-run.ts'
 
@@ -114,7 +114,7 @@ export function RunPage({ id }: { readonly id: string }) {
         )}
         <span class="small faint grow">
           {course.isSeenOnly
-            ? 'The agent stores no curves of simulated runs: this is what arrived since the page was opened.'
+            ? 'The agent stores no curves of replayed runs: this is what arrived since the page was opened.'
             : curve.stride > 1
               ? `One of ${curve.stride} steps is shown, and every NaN or infinite value. Drag to zoom, double-click to go back.`
               : 'Drag to zoom, double-click to go back.'}
@@ -171,9 +171,7 @@ function NotHere({ id, isUnknown, fault }: { readonly id: string; readonly isUnk
       </p>
       {isUnknown ? (
         <Panel>
-          <Empty title={`There is no run ${id} here`}>
-            It was removed, belongs to another agent, or is simulated and has had no step since this page was opened.
-          </Empty>
+          <Empty title={`There is no run ${id} here`}>It was removed, or belongs to another agent.</Empty>
         </Panel>
       ) : fault !== null ? (
         <Fault text={fault} />
@@ -196,9 +194,7 @@ function Head({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | nu
             {row.name}
           </span>{' '}
           <StateBadge state={row.state} />
-          {(row.isSeenOnly || isReplay.value) && (
-            <Badge tone={isReplay.value ? 'plain' : 'simulated'}>{isReplay.value ? 'REPLAY' : 'SIMULATED'}</Badge>
-          )}
+          <ProvenanceBadge of={row.provenance} />
         </h1>
         <p class="tiny faint mono cut" title={row.id}>
           {row.id}
