@@ -163,6 +163,8 @@ export class Supervisor {
       case 'opened':
         record.provenance = message.provenance
         record.intervalMs = message.intervalMs
+        // Its process was replaced: it is read from the beginning again.
+        if (record.restarts > 0 && record.provenance === 'replay') this.#options.onRestart?.()
         this.#options.onDevices(record.source, message.devices)
         this.#answer(record, 'opened', null)
         break
