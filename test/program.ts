@@ -59,12 +59,18 @@ export class RunningAgent {
     this.ended = end
   }
 
-  /** Starts `gpuwarden monitor` on a free port and waits until it watches. */
-  static async start(args: readonly string[], env: NodeJS.ProcessEnv = {}, logDir = temporaryFolder()): Promise<RunningAgent> {
+  /** Starts `gpuwarden monitor` on a free port and waits until it watches; `onSpawn` gets its process before that. */
+  static async start(
+    args: readonly string[],
+    env: NodeJS.ProcessEnv = {},
+    logDir = temporaryFolder(),
+    onSpawn: (child: ChildProcess) => void = () => undefined,
+  ): Promise<RunningAgent> {
     const child = spawn(process.execPath, [BIN, 'monitor', '--port', '0', '--log-dir', logDir, ...args], {
       env: cleanEnv(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
+    onSpawn(child)
     const end = ended(child)
     const url = await new Promise<string>((resolve, reject) => {
       let text = ''

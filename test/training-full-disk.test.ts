@@ -1,42 +1,22 @@
 /** A disk that is really full: steps are refused, and once there is room again none is missing and none is there twice. */
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { parseStepLine } from '../src/core/recording/line.ts'
 import { RunningAgent } from './program.ts'
+import { fillDisk, mountSmallDisk, unmountSmallDisk } from './small-disk.ts'
 import { closeAll, lines, logged, post, postLines, start } from './training-world.ts'
 
 const mounts: string[] = []
 
-/** null: this system does not let us. */
 function smallDisk(megabytes: number): string | null {
-  const path = mkdtempSync(join(tmpdir(), 'gpuwarden-disk-'))
-  if (process.getuid?.() !== 0) return null
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path])
-  if (mounted.status !== 0) return null
-  mounts.push(path)
+  const path = mountSmallDisk(megabytes)
+  if (path !== null) mounts.push(path)
   return path
 }
 
 function unmountAll(): void {
-  for (const path of mounts.splice(0)) if (spawnSync('umount', ['-l', path]).status === 0) rmSync(path, { recursive: true })
-}
-
-/** Takes all room that is left, to the last byte. */
-function fill(path: string): string {
-  const file = join(path, 'filler')
-  for (let size = 1024 * 1024; size >= 1; size = Math.floor(size / 4))
-    for (;;) {
-      try {
-        writeFileSync(file, Buffer.alloc(size), { flag: 'a' })
-      } catch {
-        // No more of this size.
-        break
-      }
-    }
-  return file
+  for (const path of mounts.splice(0)) unmountSmallDisk(path)
 }
 
 const probe = smallDisk(1)
@@ -59,7 +39,7 @@ describe.skipIf(probe === null)('a full disk (needs root and mount)', () => {
     const to = `${url}/api/v1/runs/r1/steps`
     expect((await postLines(to, lines(1, 100))).status).toBe(200)
     await store.flush()
-    const filler = fill(disk)
+    const filler = fillDisk(disk)
     // What does not fit is refused, as often as it is tried.
     for (const _ of [1, 2, 3]) {
       const refused = await postLines(to, lines(101, 3000))

@@ -21,11 +21,7 @@ export class PastAlerts {
 
   constructor(journal: Journal) {
     this.#journal = journal
-    // A journal of an earlier version does not say when the problem began.
-    this.#kept = journal.entries(PREFIX).map(([key, value]) => {
-      const past = value as PastAlert
-      return { key, past: { ...past, since: past.since ?? past.firedAt } }
-    })
+    this.#kept = journal.entries(PREFIX).map(([key, value]) => ({ key, past: withSince(value as PastAlert) }))
     this.#count = Math.max(0, ...this.#kept.map(({ key }) => Number(key.slice(PREFIX.length)) || 0))
   }
 
@@ -37,6 +33,18 @@ export class PastAlerts {
       resolvedAt: resolvedAt ?? finding.at,
       acknowledgedBy: acknowledged?.by ?? null,
     }
+    this.#push(past)
+  }
+
+  /** Earlier ones, of a journal that was found late. */
+  join(earlier: readonly PastAlert[]): void {
+    const later = this.#kept
+    this.#kept = []
+    for (const { key } of later) this.#journal.delete(key)
+    for (const past of [...earlier, ...later.map(({ past }) => past)]) this.#push(withSince(past))
+  }
+
+  #push(past: PastAlert): void {
     const key = `${PREFIX}${++this.#count}`
     this.#kept.push({ key, past })
     this.#journal.set(key, past)
@@ -56,4 +64,9 @@ export class PastAlerts {
       .reverse()
       .slice(0, limit)
   }
+}
+
+/** A journal of an earlier version does not say when the problem began. */
+function withSince(past: PastAlert): PastAlert {
+  return { ...past, since: past.since ?? past.firedAt }
 }

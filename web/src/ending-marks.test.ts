@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { findingWith } from '../../src/core/model.fixture.ts'
 import type { Run } from '../../src/core/model.ts'
 import { endingMarks } from './ending-marks.ts'
-import { findingWith } from './pages/memory/finding.fixture.ts'
 
 const run = (id: string, endedAt: number | null, outcome: Run['outcome']) => ({ id, name: `run ${id}`, endedAt, outcome }) as Run
 
