@@ -40,6 +40,9 @@ export class Hub {
   #watched = ''
   #seq = 0
   #isJumping = false
+  #jumps = 0
+  /** Of replay sources that were replaced. */
+  #jumpsBefore = 0
 
   constructor(options: HubOptions) {
     this.#options = options
@@ -83,12 +86,17 @@ export class Hub {
 
   receivePlayback(playback: PlaybackState): void {
     this.#isJumping = playback.state === 'seeking'
-    this.#publish({ type: 'playback', playback })
+    this.#jumps = playback.jumps
+    this.#publish({ type: 'playback', playback: { ...playback, jumps: this.#jumpsBefore + playback.jumps } })
   }
 
-  /** What comes next is the beginning of the recording. */
-  restart(): void {
+  /** What comes next is the beginning of the recording. `replaced`: nobody asked for it, and its count of jumps starts over. */
+  restart(why: 'moved' | 'replaced'): void {
     this.#isJumping = true
+    if (why === 'replaced') {
+      this.#jumpsBefore += this.#jumps + 1
+      this.#jumps = 0
+    }
     this.#simulated.clear()
     this.#publish({ type: 'restart' })
   }

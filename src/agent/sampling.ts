@@ -62,7 +62,7 @@ export class Sampling {
       onHealth: (health) => this.hub.receiveHealth(health),
       onEnded: (source) => options.onEnded?.(source),
       onPlayback: (playback) => this.hub.receivePlayback(playback),
-      onRestart: () => this.hub.restart(),
+      onRestart: (why) => this.hub.restart(why),
       onLog: (level, message, detail) => log[level](detail, message),
     })
     this.state = new State({

@@ -257,3 +257,32 @@ describe('state and hub', () => {
     expect(events.length).toBe(2)
   })
 })
+
+describe('a recording that is moved', () => {
+  it('starts over with the cards of its beginning, none of them lost, and who only follows is spared the way', () => {
+    const { state, hub, events, tick } = house()
+    const followed: string[] = []
+    hub.addSink({ name: 'follower', accept: (event) => void followed.push(event.type) }, { skipsJumps: true })
+    const playback = { state: 'playing', at: NOW, speed: 1, jumps: 0 } as const
+    hub.receiveDevices('replay', [gpu('r0', 0), gpu('r1', 1)])
+    tick('replay', [sample('r0', NOW), sample('r1', NOW)], 'replay')
+    hub.restart('moved')
+    expect(state.devices()).toEqual([])
+    hub.receiveDevices('replay', [gpu('r0', 0)])
+    tick('replay', [sample('r0', NOW - 5000)], 'replay')
+    hub.receivePlayback({ ...playback, jumps: 1 })
+    tick('replay', [sample('r0', NOW - 4000)], 'replay')
+    expect(state.devices().map(({ id }) => id)).toEqual(['r0'])
+    expect(events.flatMap((event) => (event.type === 'tick' ? event.tick.events : []))).toEqual([])
+    expect(followed).toEqual(['devices', 'tick', 'playback', 'tick'])
+  })
+
+  it('counts a source that was replaced as another jump', () => {
+    const { hub, events } = house()
+    const playback = { state: 'playing', at: NOW, speed: 1, jumps: 4 } as const
+    hub.receivePlayback(playback)
+    hub.restart('replaced')
+    hub.receivePlayback({ ...playback, jumps: 0 })
+    expect(events.flatMap((event) => (event.type === 'playback' ? event.playback.jumps : []))).toEqual([4, 5])
+  })
+})

@@ -173,6 +173,34 @@ describe('alerts: from a finding to a message', () => {
     })
   })
 
+  it('forgets the alerts of a recording that starts over, past ones too, and sends nothing about it', async () => {
+    const world = pretendWorld({ provenance: 'replay' })
+    world.say('a')
+    world.say('b')
+    await world.pass(MINUTE)
+    world.clear('b')
+    await world.pass(HOUR, MINUTE)
+    expect(world.alerts.list().map(({ fingerprint }) => fingerprint)).toContain('a')
+    expect(world.alerts.history().length).toBe(1)
+    world.alerts.accept({ type: 'restart' })
+    expect(world.alerts.list()).toEqual([])
+    expect(world.alerts.history()).toEqual([])
+    await world.pass(HOUR, MINUTE)
+    expect(world.channel.said()).toEqual([])
+    // What is found again at the same moment is an alert again.
+    world.say('a')
+    await world.pass(MINUTE)
+    expect(world.alerts.list()).toEqual([expect.objectContaining({ fingerprint: 'a', state: 'firing' })])
+  })
+
+  it('keeps the alerts of real GPUs when a recording starts over', async () => {
+    const world = pretendWorld()
+    world.say('a')
+    await world.pass(MINUTE)
+    world.alerts.accept({ type: 'restart' })
+    expect(world.alerts.list().length).toBe(1)
+  })
+
   it('does not deliver simulated alerts unless configured to, and then marks them', async () => {
     const world = pretendWorld({ provenance: 'simulated' })
     world.say('a', { severity: 'critical', subject: { gpu: 'GPU-0' } })

@@ -30,7 +30,7 @@ export interface SupervisorOptions {
   readonly onEnded: (source: string) => void
   readonly onPlayback?: (playback: PlaybackState) => void
   /** A recording is read from its beginning again. */
-  readonly onRestart?: () => void
+  readonly onRestart?: (why: 'moved' | 'replaced') => void
   readonly onLog: (level: 'debug' | 'info' | 'warn' | 'error', message: string, detail: object) => void
 }
 
@@ -171,6 +171,8 @@ export class Supervisor {
       case 'opened':
         record.provenance = message.provenance
         record.intervalMs = message.intervalMs
+        // Its process was replaced: it is read from the beginning again.
+        if (record.restarts > 0 && record.provenance === 'replay') this.#options.onRestart?.('replaced')
         this.#options.onDevices(record.source, message.devices)
         this.#answer(record, 'opened', null)
         break
@@ -195,7 +197,7 @@ export class Supervisor {
         this.#options.onPlayback?.(message.playback)
         break
       case 'restarted':
-        this.#options.onRestart?.()
+        this.#options.onRestart?.('moved')
         break
       case 'begin':
         break

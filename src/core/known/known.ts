@@ -37,8 +37,6 @@ export class Known {
   playback: PlaybackState | null = null
   /** False: the agent is not reachable, so nothing is current. */
   isLinked = true
-  /** For screens: a recording is shown as it was at its moment, so its readings stay current. */
-  isTimeless = false
   #gpus: ReadonlyMap<string, KnownGpu> = new Map()
   #host: { readonly sample: HostSample; readonly source: string | null; readonly arrivedAt: number; readonly movedMs: number } | null = null
   #events: readonly GpuEvent[] = []
@@ -134,9 +132,8 @@ export class Known {
     if (!this.#host) return null
     const { source, sample, arrivedAt, movedMs } = this.#host
     const health = healthOfHost(source, this.health)
-    const isPlayedBack = health?.provenance === 'replay'
-    const ageMs = ageOf(sample.at + movedMs, arrivedAt, isPlayedBack, now)
-    return { sample, ageMs, live: this.isLinked && ((isPlayedBack && this.isTimeless) || isLive(health, ageMs)) }
+    const ageMs = ageOf(sample.at + movedMs, arrivedAt, health?.provenance === 'replay', now)
+    return { sample, ageMs, live: this.isLinked && isLive(health, ageMs) }
   }
 
   /** Oldest first; bounded. The same array until there is another. */
@@ -208,9 +205,8 @@ export class Known {
   #view({ info, sample, source, arrivedAt, movedMs }: KnownGpu, now: number): GpuView {
     const health = healthOfGpu(source, info, this.health)
     const isPlayedBack = info.provenance === 'replay' || health?.provenance === 'replay'
-    const isOfMoment = isPlayedBack && this.isTimeless && sample !== null
     const ageMs = sample === null ? null : ageOf(sample.at + movedMs, arrivedAt, isPlayedBack, now)
-    return { info, sample, ageMs, live: this.isLinked && (isOfMoment || isLive(health, ageMs)) }
+    return { info, sample, ageMs, live: this.isLinked && isLive(health, ageMs) }
   }
 }
 

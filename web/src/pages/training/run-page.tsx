@@ -16,7 +16,7 @@ import { GpuBeside } from './gpu-beside.tsx'
 import { LastWords, OutOfMemory } from './out-of-memory.tsx'
 import { RanksPanel } from './ranks.tsx'
 import { RunCharts } from './run-charts.tsx'
-import { Ending, Report } from './run-ending.tsx'
+import { deathOf, Ending, Report } from './run-ending.tsx'
 import { RunFacts } from './run-facts.tsx'
 import type { RunAxis } from './run-marks.ts'
 import { keptRow, type RunRow, runRows } from './run-rows.ts'
@@ -58,6 +58,7 @@ export function RunPage({ id }: { readonly id: string }) {
       : null
   if (row === null || (isKept && run === null)) return <NotHere id={id} isUnknown={isKept === false} fault={fault} />
   const outOfMemory = readOomReport(run?.report)
+  const death = run && deathOf(run, found)
   const { curve } = course
   const end = run?.endedAt ?? (row.isSeenOnly ? (curve.at.at(-1) ?? at) : at)
   const isOver = row.state !== 'running' && row.state !== 'silent'
@@ -152,7 +153,7 @@ export function RunPage({ id }: { readonly id: string }) {
         />
       )}
       {!course.isSeenOnly && <RanksPanel id={id} findings={found} isRunning={run === null || run.endedAt === null} />}
-      <Found list={found} />
+      <Found list={death === null ? found : found.filter((finding) => finding !== death)} isEnding={death !== null} />
       {run?.report && !outOfMemory && <LastWords raw={run.report} />}
     </>
   )
@@ -208,13 +209,14 @@ function Head({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | nu
   )
 }
 
-function Found({ list }: { readonly list: readonly Finding[] }) {
+/** `isEnding`: how the run ended stands above. */
+function Found({ list, isEnding }: { readonly list: readonly Finding[]; readonly isEnding: boolean }) {
   const active = list.filter(({ state }) => state === 'active')
   const past = list.filter(({ state }) => state === 'resolved')
   return (
     <Panel title="Findings">
       {active.length === 0 ? (
-        <Empty title={past.length === 0 ? 'No findings about this run' : 'No active findings'} />
+        <Empty title={past.length > 0 ? 'No active findings' : isEnding ? 'No other findings' : 'No findings about this run'} />
       ) : (
         <ul class="list">
           {active.map((finding) => (
