@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { isMap, parseDocument } from 'yaml'
+import { type Document, isMap, parseDocument } from 'yaml'
 import { alertSettings } from '../alerts/settings.ts'
 import { channelSettings } from '../channels/settings.ts'
 import { EXIT, Failure } from '../core/failure.ts'
@@ -177,14 +177,25 @@ function readFile(file: string): Map<string, unknown> {
     throw new Failure(`configuration file "${file}" cannot be read: ${(cause as Error).message}`, { exitCode: EXIT.usage, cause })
   }
   const document = parseDocument(text, { prettyErrors: true })
+  const invalid = (error: Error) =>
+    new Failure(`configuration file "${file}" is not valid YAML: ${error.message}`, { exitCode: EXIT.usage, cause: error })
   const error = document.errors[0]
-  if (error) throw new Failure(`configuration file "${file}" is not valid YAML: ${error.message}`, { exitCode: EXIT.usage })
+  if (error) throw invalid(error)
   if (document.contents === null) return new Map()
   if (!isMap(document.contents))
     throw new Failure(`configuration file "${file}": expected keys and values at the top level`, { exitCode: EXIT.usage })
   const values = new Map<string, unknown>()
-  flatten(document.toJS({ maxAliasCount: 10 }) as object, '', values, file)
+  flatten(plainValues(document, invalid), '', values, file)
   return values
+}
+
+/** Aliases are resolved here: one that names nothing, or a few that would grow without end, are faults of the file. */
+function plainValues(document: Document, invalid: (error: Error) => Failure): object {
+  try {
+    return document.toJS({ maxAliasCount: 10 }) as object
+  } catch (error) {
+    throw invalid(error as Error)
+  }
 }
 
 function flatten(node: object, prefix: string, into: Map<string, unknown>, file: string): void {
