@@ -19,7 +19,7 @@ function receipt(
 ): Receipt {
   const detector = fingerprint.replace(/\|.*/, '')
   return {
-    ...{ channel, id, at, isAcknowledged: true, detectors: [detector], statuses: [status], gpus: ['0'], text: RUN },
+    ...{ channel, id, at, isAcknowledged: true, isHeard: true, detectors: [detector], statuses: [status], gpus: ['0'], text: RUN },
     alerts: channel === 'mail' ? [] : [{ fingerprint, status, severity: 'critical', firedAt: '2026-01-01T00:00:00Z' }],
     ...more,
   }

@@ -182,12 +182,12 @@ function auditRepetitions(ledger: Ledger, blame: Blame): void {
   for (const channel of CHANNELS) {
     const seenIn = new Map<string, number>()
     const again = new Map<number, string[]>()
-    for (const { id, at, isAcknowledged } of ledger.receipts.filter((receipt) => receipt.channel === channel)) {
+    for (const { id, at, isHeard } of ledger.receipts.filter((receipt) => receipt.channel === channel)) {
       const life = lifeAt(ledger.lives, at)
       const before = seenIn.get(baseOf(id))
       if (before !== undefined && before === life) blame('alert repeated', `${channel} ${id}: twice from one process`)
       else if (before !== undefined) again.set(life, [...(again.get(life) ?? []), id])
-      if (isAcknowledged) seenIn.set(baseOf(id), life)
+      if (isHeard) seenIn.set(baseOf(id), life)
     }
     for (const [life, ids] of again) {
       const from = ledger.lives[life - 1]
