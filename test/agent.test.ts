@@ -139,7 +139,7 @@ describe('monitor with a recording', () => {
   })
 })
 
-describe('monitor with a driver in trouble', () => {
+describe('monitor with a failing driver', () => {
   const library = buildFakeNvml()
   const withDriver = async (values: Parameters<typeof fakeNvmlScript>[0], args: string[] = []) => {
     const script = fakeNvmlScript(values)

@@ -86,7 +86,7 @@ describe('alerts', () => {
       expect((await ask('GET', `/api/v1/alerts/history?${wrong}`)).body.error?.code).toBe('invalid_parameter')
   })
 
-  it('say what a page shows: the label of the GPU, who was told, for whom a message waits', async () => {
+  it('say what a page shows: the label of the GPU, who was notified, for whom a message waits', async () => {
     const channel = new PretendChannel()
     channel.goDown()
     const { world, ask } = await alertServer({ channel })
@@ -185,7 +185,7 @@ describe('channels', () => {
     })
   })
 
-  it('that nobody listens to are told of nothing and keep nothing, until somebody does', async () => {
+  it('that nobody listens to get nothing and keep nothing, until somebody does', async () => {
     let isThere = false
     const channel = Object.assign(new PretendChannel('webpush'), { idle: () => (isThere ? null : 'no browser has subscribed') })
     const { world, ask } = await alertServer({ channel })

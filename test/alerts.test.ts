@@ -161,7 +161,7 @@ describe('an alert', () => {
 })
 
 describe('a restart', () => {
-  it('goes on with what the detectors knew: nothing is told twice, and what they knew is shown at once', async () => {
+  it('goes on with what the detectors knew: nothing is sent twice, and what they knew is shown at once', async () => {
     const box = await mailbox()
     const { agent, startAgent } = await withLostGpu(mailVariables(box.port))
     await until('it arrived', () => lostMails(box).length > 0)
@@ -175,7 +175,7 @@ describe('a restart', () => {
     expect(lostMails(box)).toHaveLength(1)
   })
 
-  it('knows a card that is lost by the name it had, though its driver cannot tell it: one row, one alert, one mail', async () => {
+  it('knows a card that is lost by the name it had, though its driver does not report it: one row, one alert, one mail', async () => {
     const box = await mailbox()
     const { agent, startAgent } = await withLostGpu(mailVariables(box.port))
     await until('it arrived', () => lostMails(box).length > 0)

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { CATALOGUE } from '../src/exporter/catalogue.ts'
+import { CATALOGUE } from '../src/exporter/catalogue.fixture.ts'
 import { metricNames } from './promql.ts'
 
 const FOLDER = fileURLToPath(new URL('../grafana/dashboards/', import.meta.url))

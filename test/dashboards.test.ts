@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { DASHBOARDS, dashboardFiles } from '../grafana/generate/files.ts'
 import { RECORDING } from '../prometheus/generate/recording.ts'
-import { CATALOGUE } from '../src/exporter/catalogue.ts'
+import { CATALOGUE } from '../src/exporter/catalogue.fixture.ts'
 import { run, temporaryFolder } from './program.ts'
 import { metricNames, panelQueries } from './promql.ts'
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { findings, named, TROUBLES, words } from './demo-play.ts'
 
-describe('each trouble is found within a minute', () => {
+describe('each problem is found within a minute', () => {
   it.each(TROUBLES)('%s', async (scenario, detectorNames) => {
     expect([...named(await findings({ scenario, seconds: 60 }))]).toEqual(expect.arrayContaining([...detectorNames]))
   })
@@ -16,7 +16,7 @@ describe('where all is well', () => {
   it.each([
     ['with training steps', false],
     ['from the GPU alone', true],
-  ])('nobody is warned in fifty minutes of evaluations, checkpoints and jobs that come and go, %s', async (_, isGpuAlone) => {
+  ])('no warning in fifty minutes of evaluations, checkpoints and jobs that come and go, %s', async (_, isGpuAlone) => {
     const found = await findings({ scenario: 'healthy', seconds: 3000, seed: 4, isGpuAlone })
     expect(words(found.filter((one) => one.severity !== 'info'))).toEqual([])
   })

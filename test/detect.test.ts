@@ -208,7 +208,7 @@ describe('detect on what is no good recording', () => {
     expect(stderr).not.toMatch(/failed|\n\s+at /)
   })
 
-  it('says when memory is not told, how many lines were out of order, and which were skipped', async () => {
+  it('says when memory is not reported, how many lines were out of order, and which were skipped', async () => {
     const nulls = await detect(
       file(
         'gpu_metrics_a.jsonl',

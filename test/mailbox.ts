@@ -13,6 +13,8 @@ export interface Mail {
 export interface Mailbox {
   readonly port: number
   readonly mails: Mail[]
+  /** Answers to RCPT TO, such as `550 5.1.1 no such user`; null: the mail is taken. */
+  refusal: { readonly code: number; readonly words: string } | null
   close(): Promise<void>
 }
 
@@ -39,6 +41,8 @@ export async function openMailbox({ port = 0, password = null, judge, greet }: M
       password === null || auth.password === password
         ? callback(null, { user: auth.username })
         : callback(Object.assign(new Error('5.7.8 bad credentials, says the server'), { responseCode: 535 })),
+    onRcptTo: (_address, _session, callback) =>
+      callback(box.refusal ? Object.assign(new Error(box.refusal.words), { responseCode: box.refusal.code }) : null),
     onConnect: (_session, callback) => {
       const answer = greet?.() ?? true
       if (answer === true) callback()
@@ -65,13 +69,15 @@ export async function openMailbox({ port = 0, password = null, judge, greet }: M
   server.on('error', () => undefined)
   server.server.on('connection', (socket: Socket) => sockets.add(socket))
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', () => resolve()))
-  return {
+  const box: Mailbox = {
     port: (server.server.address() as AddressInfo).port,
     mails,
+    refusal: null,
     close: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy()
         server.close(() => resolve())
       }),
   }
+  return box
 }

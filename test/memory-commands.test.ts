@@ -34,7 +34,7 @@ describe('monitor --all', () => {
 })
 
 describe('profile', () => {
-  it('tells in its help how often it looks', async () => {
+  it('says in its help how often it samples', async () => {
     expect((await run(['profile', '--help'])).stdout).toMatch(/--interval <seconds>[^-]*\(default:\s+0\.1\)/)
     expect((await run(['monitor', '--help'])).stdout).toMatch(/--interval <seconds>[^-]*\(default:\s+1\)/)
   })
@@ -247,7 +247,7 @@ describe('frag', () => {
     expect(ledger.map((one: { name: string }) => one.name)).toContain('torch_inactive_split')
   })
 
-  it('says plainly that no run told', async () => {
+  it('says plainly that no run reported', async () => {
     const source = `replay:${join(FIXTURES, 'traces/leak_graph/gpu_metrics.jsonl.gz')}`
     const { code, stdout } = await run(['frag', '--source', source])
     expect(code).toBe(0)

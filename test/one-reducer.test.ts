@@ -248,7 +248,7 @@ describe('live', () => {
     return { world, source, run }
   }
 
-  it('findings, alerts and GPUs are the same on every screen while trouble comes, and for who comes in the middle', async () => {
+  it('findings, alerts and GPUs are the same on every screen while problems begin, and for a screen that joins later', async () => {
     const { world, run } = await play()
     const early = { top: await topOn(world), page: await pageOn(world) }
     compare(world, early)
@@ -285,7 +285,7 @@ describe('live', () => {
     compare(world, early)
   })
 
-  it('the same trouble that comes back shows one beginning, before the alert is told of again', async () => {
+  it('the same problem that comes back shows one beginning, before the alert is sent again', async () => {
     const { world, run } = await play()
     const early = { top: await topOn(world), page: await pageOn(world) }
     await run(60)

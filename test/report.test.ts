@@ -343,7 +343,7 @@ describe('the report of a run that ran out of memory, on an H200', () => {
     expect(page.match(/CUDA out of memory/g)?.length).toBe(2)
   })
 
-  it('does not take the process of a run for another one where it tells no figures', async () => {
+  it('does not take the process of a run for another one where it reports no figures', async () => {
     const dir = folder()
     const steps = join(dir, 'training_metrics_20261115_143710.jsonl')
     writeFileSync(steps, `${readFileSync(steps, 'utf8').split('\n').slice(0, 20).join('\n')}\n`)

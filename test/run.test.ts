@@ -83,7 +83,7 @@ describe('the command', () => {
     ).toEqual(['failed', 'killed'])
   })
 
-  it('ends as it would have when nobody reads its output any more', async () => {
+  it('ends as it would have when nobody reads its output anymore', async () => {
     const pipeline = `"${process.execPath}" "${BIN}" run --source demo --port 0 --parse-output --quiet -- bash -c 'while echo line; do :; done' | head -1`
     const child = spawn('bash', ['-c', pipeline], { cwd: temporaryFolder(), stdio: ['ignore', 'pipe', 'ignore'] })
     stops.push(() => child.kill('SIGKILL'))
@@ -232,7 +232,7 @@ describe('import', () => {
 })
 
 describe('TrainingMonitorCallback', () => {
-  it('tells the agent of every step, with NaN, rank and custom figures', async () => {
+  it('reports every step to the agent, with NaN, rank and custom figures', async () => {
     const agent = await RunningAgent.start(['--source', 'demo', '--interval', '1'])
     stops.push(() => agent.stop('SIGKILL'))
     const callback = new TrainingMonitorCallback({ name: 'node', url: agent.url, rank: 2, worldSize: 4 })
@@ -312,7 +312,7 @@ describe('what a command prints', () => {
       },
       tryPostLines: async (_: string, lines: readonly string[]) => {
         posted.push(...lines.map((line) => JSON.parse(line)))
-        return { status: 200, body: { accepted: lines.length } }
+        return { status: 200, body: { run: 'r', accepted: lines.length, duplicates: 0, rejected_count: 0 } }
       },
     } as unknown as AgentClient
     const printed = new PrintedSteps(link, { id: 'r', name: 'r', started_at: 1 })

@@ -43,7 +43,7 @@ describe('snapshot', () => {
     expect(stdout).toMatch(/unknown <?\d+%/)
   })
 
-  it('tells of the leak, and of the out-of-memory with three ways out', async () => {
+  it('reports the leak, and the out-of-memory error with three ways out', async () => {
     const leak = await run(['snapshot', file('leak'), '--memory', '80GiB'])
     expect(leak.stdout).toMatch(
       /^Leak +\/home\/ml\/project\/train\/finetune\.py:77 in <module>\n +keeps 24 MiB each step, .* 80\.0 GiB would be full in/m,

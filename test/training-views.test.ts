@@ -179,7 +179,7 @@ describe('the report of a run', () => {
     ])
   })
 
-  it('is made one at a time, within a time limit, and what fails is told', async () => {
+  it('is made one at a time, within a time limit, and failures are reported', async () => {
     const folder = temporaryFolder()
     const program = join(folder, 'program.mjs')
     // Fails when another one runs at the same time.

@@ -31,7 +31,7 @@ describe('runs', () => {
     expect(made.body.id).toMatch(/^[0-9a-f]{16}$/)
   })
 
-  it('keep the most telling outcome, and the report of an out-of-memory', async () => {
+  it('keep the most specific outcome, and the report of an out-of-memory', async () => {
     const { url, dir } = await start()
     await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
     await post(`${url}/api/v1/runs/r1/end`, { outcome: 'success', rank: 3 })

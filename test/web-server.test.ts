@@ -126,7 +126,7 @@ describe('the web UI’s server', () => {
     expect(json(board).title).toBe(files.files[0]?.title)
   })
 
-  it('tells how the memory of processes went', async () => {
+  it('returns the memory of processes over time', async () => {
     const agent = await start(['--demo-gpus', '2'])
     const answer = await until('there is a process', async () => {
       const found = await agent.get<{ at: number[]; processes: { pid: number; memoryUsedBytes: (number | null)[] }[] }>(

@@ -1,11 +1,10 @@
 // The pictures of the web UI in docs/images, from simulated GPUs: node web/screenshots.mjs [overview gpu …]
 // Needs Chromium and a built package. Takes three minutes: histories have to fill first, but the demo's leak not to its end.
-import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
+import { startDemoAgent } from '../bench/web/demo-agent.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(root, 'docs/images')
@@ -16,7 +15,7 @@ const WARM_UP_MS = Number(process.env.WARM_UP_MS ?? 110_000)
 
 const only = process.argv.slice(2)
 let step = 0
-const agent = await startAgent()
+const agent = await startDemoAgent('--demo-scenario', 'all')
 await announceTraining()
 const training = setInterval(() => void postStep(), 500)
 await wait(WARM_UP_MS)
@@ -42,21 +41,6 @@ async function shoot(name, hash, { width = 1440, height, colorScheme = 'dark' })
   await page.screenshot({ path: join(folder, `web-${name}.png`) })
   await context.close()
   console.log(`web-${name}.png`)
-}
-
-function startAgent() {
-  const cwd = mkdtempSync(join(tmpdir(), 'gpuwarden-shots-'))
-  const args = [join(root, 'bin/gpuwarden.js'), 'monitor', '--source', 'demo', '--demo-scenario', 'all', '--port', '0']
-  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] })
-  return new Promise((resolve, reject) => {
-    let text = ''
-    child.stderr.on('data', (data) => {
-      text += data
-      const line = text.split('\n').find((one) => one.includes('gpuwarden is watching') && one.endsWith('}'))
-      if (line) resolve({ child, url: JSON.parse(line).url })
-    })
-    child.once('exit', () => reject(new Error(text)))
-  })
 }
 
 async function post(path, body, type = 'application/json') {

@@ -1,7 +1,6 @@
 // What the web UI costs: drawing a day of samples, 64 GPUs live in a browser, and the agent's share of each page that is open.
 //   node bench/web/run.mjs [--seconds 30]
 // Needs Chromium. Shares are of processor time, not of the clock: on a busy machine a thread that waits is not counted as one that works.
-import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -10,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { build, preview } from 'vite'
+import { startDemoAgent } from './demo-agent.mjs'
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '30' } } })
 const seconds = Number(values.seconds)
@@ -58,7 +58,7 @@ async function drawADay() {
 }
 
 async function manyGpus() {
-  const agent = await startAgent(['--demo-gpus', '64'])
+  const agent = await startDemoAgent('--interval', '1', '--demo-gpus', '64')
   for (const look of ['table', 'cards']) {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
     await page.goto(`${agent.url}/#/?view=${look}`)
@@ -75,7 +75,7 @@ async function manyGpus() {
 }
 
 async function manyPages() {
-  const agent = await startAgent(['--demo-gpus', '8'])
+  const agent = await startDemoAgent('--interval', '1', '--demo-gpus', '8')
   await wait(5000)
   const alone = await cpuShare(agent.child.pid)
   const streams = Array.from({ length: 50 }, () => get(`${agent.url}/api/v1/stream`, (answer) => answer.resume()))
@@ -99,26 +99,6 @@ async function threadClock(page) {
     const { metrics } = await client.send('Performance.getMetrics')
     return metrics.find(({ name }) => name === 'ThreadTime').value
   }
-}
-
-function startAgent(args) {
-  const logDir = mkdtempSync(join(tmpdir(), 'gpuwarden-bench-'))
-  const child = spawn(
-    process.execPath,
-    [join(root, 'bin/gpuwarden.js'), 'monitor', '--source', 'demo', '--interval', '1', '--port', '0', '--log-dir', logDir, ...args],
-    {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  )
-  return new Promise((resolve, reject) => {
-    let text = ''
-    child.stderr.on('data', (data) => {
-      text += data
-      const line = text.split('\n').find((one) => one.includes('gpuwarden is watching') && one.endsWith('}'))
-      if (line) resolve({ child, url: JSON.parse(line).url })
-    })
-    child.once('exit', () => reject(new Error(text)))
-  })
 }
 
 /** Share of a core that the agent process itself takes; its sampler is another process. */

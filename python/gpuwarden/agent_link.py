@@ -15,6 +15,7 @@ from .settings import Settings
 #: Compressing for a socket of the same host costs more than it saves.
 _GZIP_FROM_BYTES = 4096
 _ANSWER_LIMIT_BYTES = 32 * 1024 * 1024
+_FIRST_WORDS = 60
 
 
 class Unreachable(Exception):
@@ -30,6 +31,8 @@ class Answer(NamedTuple):
     status: int
     body: Any
     retry_after: Optional[float]
+    #: Who answered, and the first words: for what is not an agent's answer.
+    sender: str = ""
 
     @property
     def ok(self) -> bool:
@@ -109,7 +112,7 @@ class AgentLink:
             parsed = json.loads(raw.decode("utf-8")) if raw else None
         except ValueError:
             parsed = None
-        return Answer(response.status, parsed, _seconds(response.getheader("Retry-After")))
+        return Answer(response.status, parsed, _seconds(response.getheader("Retry-After")), _sender(response, raw))
 
     def _open(self) -> http.client.HTTPConnection:
         parts = urlsplit(self._settings.url)
@@ -128,6 +131,13 @@ class AgentLink:
             headers["traceparent"] = "00-%s-%s-01" % (self._trace_id, os.urandom(8).hex())
         headers.update(extra)
         return headers
+
+
+def _sender(response: http.client.HTTPResponse, raw: bytes) -> str:
+    server = response.getheader("Server")
+    words = raw[:_FIRST_WORDS].decode("utf-8", "replace")
+    text = "HTTP %d" % response.status + (" from %s" % server[:_FIRST_WORDS] if server else "") + (": %s" % words if words else "")
+    return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def _seconds(text: Optional[str]) -> Optional[float]:

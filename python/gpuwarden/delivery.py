@@ -36,14 +36,17 @@ class Delivery:
 
     def announce_or_wait(self, run: Mapping[str, Any]) -> None:
         answer = self.announce(run)
-        if not answer.ok:
+        if not is_acknowledged(answer, run):
             # An agent too old to know runs, a wrong token, a full disk: all may be fixed while we wait.
-            raise Unreachable(reason_of(answer), sent=False)
+            raise unacknowledged(answer)
 
     def steps(self, run: Mapping[str, Any], lines: List[bytes]) -> None:
         """A batch that is refused as a whole is halved, until only the bad steps are left out."""
-        answer = self._about(run, "steps", lambda path: self.link.post_lines(path, b"".join(lines)))
-        if answer.status in _REFUSED_STEPS:
+        body = b"".join(lines)
+        answer = self._about(run, "steps", lambda path: self.link.post_lines(path, body))
+        # A proxy may say so too, where an agent would take less at once.
+        is_too_large = answer.status == 413 and len(lines) > 1
+        if is_too_large or (answer.status in _REFUSED_STEPS and answer.code):
             if len(lines) > 1:
                 half = len(lines) // 2
                 self.steps(run, lines[:half])
@@ -52,22 +55,21 @@ class Delivery:
             self.rejected += 1
             self.say("rejected", "the agent refused a step: %s" % reason_of(answer))
             return
-        if not answer.ok:
-            raise Unreachable(reason_of(answer), sent=False)
-        body = answer.body if isinstance(answer.body, dict) else {}
-        refused = int(body.get("rejected_count") or 0)
+        refused = _refused_of(answer, run, body)
+        if refused is None:
+            raise unacknowledged(answer)
         if refused:
             self.rejected += refused
-            self.say("rejected", "the agent refused %d steps: %s" % (refused, str(body.get("rejected"))[:300]))
+            self.say("rejected", "the agent refused %d steps: %s" % (refused, str(answer.body.get("rejected"))[:300]))
         self.delivered += len(lines) - refused
 
     def once(self, run: Mapping[str, Any], what: str, body: Mapping[str, Any]) -> None:
         """The end of a run, or a report: a permanent refusal ends it, anything else is tried again."""
         answer = self._about(run, what, lambda path: self.link.post_json(path, body))
-        if answer.ok:
+        if is_acknowledged(answer, run):
             return
-        if answer.status not in _REFUSED:
-            raise Unreachable(reason_of(answer), sent=False)
+        if answer.status not in _REFUSED or not answer.code:
+            raise unacknowledged(answer)
         self.say("rejected", "the agent refused the %s of a run: %s" % (what, reason_of(answer)))
 
     def lines(self, run: Mapping[str, Any], lines: List[bytes]) -> None:
@@ -116,6 +118,29 @@ class Delivery:
         return answer
 
 
+def is_acknowledged(answer: Answer, run: Mapping[str, Any]) -> bool:
+    """Anybody may answer 200: only an agent names the run."""
+    return answer.ok and isinstance(answer.body, dict) and answer.body.get("id") == run["id"]
+
+
+def _refused_of(answer: Answer, run: Mapping[str, Any], lines: bytes) -> Optional[int]:
+    """How many steps the agent refused; None unless it names the run and accounts for every step."""
+    if not answer.ok or not isinstance(answer.body, dict) or answer.body.get("run") != run["id"]:
+        return None
+    counts = [answer.body.get(name) for name in ("accepted", "duplicates", "rejected_count")]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        return None
+    sent = sum(1 for line in lines.split(b"\n") if line.strip())
+    return counts[2] if sum(counts) == sent else None
+
+
+def unacknowledged(answer: Answer) -> Unreachable:
+    """Without an error code it is something else that answers."""
+    return Unreachable(reason_of(answer), sent=False, answered=not answer.code)
+
+
 def reason_of(answer: Answer) -> str:
+    if not answer.code:
+        return "what answers is not a gpuwarden agent, or an older one: %s" % answer.sender
     hint = ": set GPUWARDEN_TOKEN or GPUWARDEN_TOKEN_FILE" if answer.status == 401 else ""
     return ("HTTP %d %s %s" % (answer.status, answer.code, answer.message)).strip() + hint

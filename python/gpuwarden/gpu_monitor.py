@@ -117,6 +117,14 @@ class GPUMonitor(Monitoring):
             self._on_sample(metrics)
 
 
+def learning_rate(optimizer: Any) -> Optional[float]:
+    try:
+        rate = optimizer.param_groups[0]["lr"]
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return None
+    return rate if isinstance(rate, float) else None
+
+
 def run_beside(
     monitor: Optional[GPUMonitor], name: Optional[str], framework: Optional[str], total_steps: Optional[int], end_is_told_by: str
 ) -> Run:

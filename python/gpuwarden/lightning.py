@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any, Dict, Optional
 
-from .gpu_monitor import GPUMonitor, run_beside
+from .gpu_monitor import GPUMonitor, learning_rate, run_beside
 from .training_run import Run
 
 # Each package has its own Callback and does not accept the other's: the one already in use is meant.
@@ -83,7 +83,7 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             self._step,
             float(trainer.current_epoch) + (batch_idx + 1) / self._batches,
             loss,
-            _learning_rate(self._optimizer),
+            learning_rate(self._optimizer),
             grad_norm,
             None,
             now - began + phases.get("data", 0.0),
@@ -131,11 +131,3 @@ def _total_batches(trainer: Any) -> Optional[int]:
 def _batches(trainer: Any) -> int:
     count = getattr(trainer, "num_training_batches", 0)
     return int(count) if isinstance(count, (int, float)) and 0 < count < 1e15 else 1
-
-
-def _learning_rate(optimizer: Any) -> Optional[float]:
-    try:
-        rate = optimizer.param_groups[0]["lr"]
-    except (AttributeError, KeyError, IndexError, TypeError):
-        return None
-    return rate if isinstance(rate, float) else None

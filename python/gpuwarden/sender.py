@@ -12,7 +12,7 @@ from collections import deque
 from typing import Any, Deque, Dict, List, Mapping, Optional
 
 from .agent_link import Unreachable
-from .delivery import LONGEST_PAUSE, Delivery, Stopped, reason_of
+from .delivery import LONGEST_PAUSE, Delivery, Stopped, is_acknowledged, reason_of, unacknowledged
 from .lifecycle import watch_for_sigterm
 from .settings import Settings
 from .spool import Leftover, Spool, leftovers, read_lines
@@ -143,7 +143,7 @@ class Sender:
                 self._leftovers_at = now + _LEFTOVER_SECONDS
                 self._deliver_leftovers()
         except Unreachable as error:
-            self._offline(str(error))
+            self._offline(error)
         except Stopped:
             self._store()
 
@@ -230,7 +230,7 @@ class Sender:
 
     # --- when nobody answers
 
-    def _offline(self, reason: str) -> None:
+    def _offline(self, error: Unreachable) -> None:
         self._pause = min(LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2, self._delivery.asked_pause))
         self._delivery.asked_pause = 0.0
         now = time.monotonic()
@@ -238,8 +238,9 @@ class Sender:
         self._announced = False
         if self._offline_since is None:
             self._offline_since = now
-        if now - self._offline_since >= _QUIET_SECONDS:
-            self._say_offline(reason)
+        # Something else at the agent's address stays there until somebody reads of it.
+        if error.answered or now - self._offline_since >= _QUIET_SECONDS:
+            self._say_offline(str(error))
         self._store()
 
     def _say_offline(self, reason: str) -> None:
@@ -286,12 +287,12 @@ class Sender:
         """True: all of it. False: not now. None: never, it has been set aside."""
         run = leftover.head["run"]
         answer = self._delivery.announce(run)
-        if answer.status in (400, 409, 413, 422):
+        if answer.status in (400, 409, 413, 422) and answer.code:
             self._delivery.say("leftover", "%s is refused: %s" % (leftover.path, reason_of(answer)))
             leftover.set_aside()
             return None
-        if not answer.ok:
-            return False
+        if not is_acknowledged(answer, run):
+            raise unacknowledged(answer)
         offset = leftover.start
         while not self._is_ending:
             lines, offset = read_lines(leftover.file, offset, BATCH_LINES, BATCH_BYTES)

@@ -26,6 +26,15 @@ class Step(NamedTuple):
     custom: Optional[Mapping[str, Any]]
 
 
+def whole_steps(count: Any) -> Optional[int]:
+    """A planned number of steps as a whole number; None for anything else: infinity, zero, -1, nonsense."""
+    try:
+        whole = int(count)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return whole if 0 < whole < 2**53 else None
+
+
 def scalar(value: Any) -> Any:
     """A float, None, or a Deferred for a number that is still on the GPU. Nothing here waits for the device."""
     kind = type(value)

@@ -18,7 +18,7 @@ from .growth import Growth
 from .ranks import read_ranks, shared_run_id
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
-from .steps import Step, scalar, scalars
+from .steps import Step, scalar, scalars, whole_steps
 
 log = logging.getLogger("gpuwarden")
 
@@ -286,15 +286,6 @@ def log_step(step: Optional[int] = None, **values: Any) -> None:
     """Logs to the latest run; starts one if there is none."""
     current = _last_run if _last_run is not None and _last_run.is_active else run()
     current.log(step, **values)
-
-
-def whole_steps(count: Any) -> Optional[int]:
-    """A planned number of steps as a whole number; None for anything else: infinity, zero, -1, nonsense."""
-    try:
-        whole = int(count)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return whole if 0 < whole < 2**53 else None
 
 
 def _safe_id(text: str) -> str:

@@ -9,7 +9,7 @@ from transformers import TrainerCallback  # type: ignore[import-not-found,unused
 
 from .formats import NOT_AVAILABLE, format_bytes, format_percent
 from .gpu_metrics import MIB
-from .gpu_monitor import GPUMonitor, run_beside
+from .gpu_monitor import GPUMonitor, learning_rate, run_beside
 from .training_run import Run
 
 log = logging.getLogger("gpuwarden")
@@ -71,7 +71,7 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
         self._held = {
             "step": state.global_step,
             "epoch": state.epoch,
-            "lr": _learning_rate(optimizer),
+            "lr": learning_rate(optimizer),
             "step_seconds": now - began + phases.get("data", 0.0),
             "phases": phases,
         }
@@ -135,14 +135,6 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
 def _free(name: str) -> str:
     """A user's metric may have the name of one of ours."""
     return name + "_" if name in ("self", "step", "throughput", "step_seconds", "phases", "lr") else name
-
-
-def _learning_rate(optimizer: Any) -> Optional[float]:
-    try:
-        rate = optimizer.param_groups[0]["lr"]
-    except (AttributeError, KeyError, IndexError, TypeError):
-        return None
-    return rate if isinstance(rate, float) else None
 
 
 def _megabytes(value: Optional[float]) -> str:

@@ -1,4 +1,4 @@
-"""A stand-in for the agent that can be told to misbehave. What a healthy agent does is tested against the real one."""
+"""A stand-in for the agent that misbehaves on request. What a healthy agent does is tested against the real one."""
 from __future__ import annotations
 
 import gzip
@@ -18,6 +18,10 @@ class Stand:
         self.headers: List[Dict[str, str]] = []
         #: Answer every request with this status.
         self.status: Optional[int] = None
+        #: Answer every request with this, as something that is no agent would.
+        self.stranger: Optional[Tuple[int, bytes]] = None
+        #: Acknowledge so many lines fewer than there were.
+        self.forgets = 0
         #: Take more than so many lines as too large.
         self.most_lines = 10**9
         #: Set: requests wait for it.
@@ -39,13 +43,17 @@ class Stand:
                 stand.headers.append(dict(self.headers.items()))
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
-                if stand.status is not None:
+                if stand.stranger is not None:
+                    self._send(*stand.stranger)
+                elif stand.status is not None:
                     self._answer(stand.status, {"error": {"code": "told_to", "message": "told to"}})
                 else:
                     self._answer(*stand.take(self.path, body))
 
             def _answer(self, status: int, value: Any) -> None:
-                data = json.dumps(value).encode()
+                self._send(status, json.dumps(value).encode())
+
+            def _send(self, status: int, data: bytes) -> None:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
@@ -96,7 +104,9 @@ class Stand:
             else:
                 self.steps[key] = line
                 accepted += 1
-        return 200, {"accepted": accepted, "duplicates": len(lines) - accepted, "last_seq": {}, "rejected": [], "rejected_count": 0}
+        duplicates = len(lines) - accepted
+        counts = {"accepted": accepted - self.forgets, "duplicates": duplicates, "rejected_count": 0}
+        return 200, {"run": run_id, "last_seq": {}, "rejected": [], **counts}
 
     def logged(self) -> List[int]:
         return sorted(line["step"] for line in self.steps.values())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 
@@ -87,6 +88,67 @@ class WithoutAgent(World):
         self.assertEqual(done.stdout.strip(), "1 []")
 
 
+class Strangers(World):
+    """Something else answers at the agent's address: a proxy, a wrong port."""
+
+    SCRIPT = """
+        import gpuwarden, logging, sys
+        logging.basicConfig(stream=sys.stderr, format="%(message)s")
+        with gpuwarden.run("lost") as run:
+            for step in range(500):
+                run.log(step=step, loss=1.0)
+        """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.stand = Stand()
+        self.addCleanup(self.stand.close)
+
+    def test_what_is_no_acknowledgement_is_kept_in_the_spool(self) -> None:
+        page = b"<html>please log in</html>"
+        for stranger in [(200, page), (200, b"{}"), (200, b""), (204, b""), (302, page), (400, page), (404, page), (413, page), (422, b"{}")]:
+            self.stand.stranger = stranger
+            done = self.run_script(self.SCRIPT, self.stand.url)
+            with self.subTest(stranger=stranger):
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.spooled_steps(), list(range(500)))
+                self.assertEqual(self.spooled()[-1]["end"]["outcome"], "success")
+                said = [line for line in done.stderr.splitlines() if "what answers is not a gpuwarden agent" in line]
+                self.assertEqual(len(said), 1, done.stderr)
+                self.assertIn("HTTP %d from BaseHTTP" % stranger[0], said[0])
+                if stranger[1] == page:
+                    self.assertIn("please log in", said[0])
+            shutil.rmtree(self.spool)
+
+    def test_an_answer_for_fewer_steps_is_no_acknowledgement(self) -> None:
+        self.stand.forgets = 1
+        done = self.run_script(self.SCRIPT, self.stand.url)
+        self.assertEqual(self.spooled_steps(), list(range(500)))
+        self.assertIn("what answers is not a gpuwarden agent", done.stderr)
+
+    def test_an_acknowledgement_for_another_run_is_none(self) -> None:
+        self.stand.stranger = (200, b'{"id": "other", "run": "other", "accepted": 500, "duplicates": 0, "rejected_count": 0}')
+        self.run_script(self.SCRIPT, self.stand.url)
+        self.assertEqual(self.spooled_steps(), list(range(500)))
+
+    def test_everything_arrives_once_the_agent_is_back(self) -> None:
+        self.stand.stranger = (200, b"<html>please log in</html>")
+        self.run_script(self.SCRIPT, self.stand.url)
+        self.stand.stranger = None
+        self.run_script(
+            """
+            import gpuwarden
+            from tests.world import spool_is_empty, until
+            with gpuwarden.run("next") as run:
+                run.log(step=500, loss=1.0)
+                until('all is delivered', spool_is_empty)
+            """,
+            self.stand.url,
+        )
+        self.assertEqual(self.stand.logged(), list(range(501)))
+        self.assertEqual(self.stand.duplicates, 0)
+
+
 class FullDisk(World):
     CODE = """
         import os, resource, signal, time
@@ -155,7 +217,7 @@ class DifficultAgent(World):
         self.assertLess(float(done.stdout), 1.8)
         self.assertEqual(self.spooled_steps(), list(range(201)))
 
-    def test_one_that_forgot_the_run_is_told_again(self) -> None:
+    def test_one_that_forgot_the_run_gets_it_again(self) -> None:
         child = self.start_script(
             """
             import gpuwarden, time
@@ -351,10 +413,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), -signal.SIGTERM)
+        self.assertEqual(self.terminated(child), -signal.SIGTERM)
         self.assertEqual(self.stand.logged(), list(range(50)))
         self.assertEqual(self.outcomes(), ["killed"])
 
@@ -371,10 +430,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), 7)
+        self.assertEqual(self.terminated(child), 7)
         self.assertEqual(self.outcomes(), ["failed"])
 
     def test_sigterm_in_a_native_call_still_ends_the_program(self) -> None:
@@ -394,11 +450,7 @@ class EndsOfPrograms(World):
             """,
             self.stand.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(0.3)
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), -signal.SIGKILL)
+        self.assertEqual(self.terminated(child, pause=0.3), -signal.SIGKILL)
         self.assertEqual(self.outcomes(), ["killed"])
 
 

@@ -151,10 +151,7 @@ class Steps(WithRuns):
             """,
             self.agent.url,
         )
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(30), -signal.SIGTERM)
+        self.assertEqual(self.terminated(child), -signal.SIGTERM)
         self.assertEqual(self.the_run()["outcome"], "killed")
         self.assertEqual(self.logged(), list(range(100)))
 

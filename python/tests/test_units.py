@@ -21,8 +21,7 @@ from gpuwarden.python_memory import PythonMemory
 from gpuwarden.ranks import Ranks, read_ranks, shared_run_id
 from gpuwarden.settings import read_settings
 from gpuwarden.spool import Spool, leftovers
-from gpuwarden.steps import CUSTOM_LIMIT, Step, encode, scalar, scalars
-from gpuwarden.training_run import whole_steps
+from gpuwarden.steps import CUSTOM_LIMIT, Step, encode, scalar, scalars, whole_steps
 
 GIB = 1 << 30
 

@@ -75,6 +75,14 @@ class World(unittest.TestCase):
         out, err = child.communicate(timeout=timeout)
         return subprocess.CompletedProcess(child.args, child.returncode, out, err)
 
+    def terminated(self, child: "subprocess.Popen[str]", pause: float = 0.0) -> int:
+        """Sends SIGTERM once the script says that it is ready; returns its exit code."""
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(pause)
+        child.send_signal(signal.SIGTERM)
+        return child.wait(30)
+
     def spooled(self) -> List[Dict[str, Any]]:
         """Every line of every spool file; a line that is no JSON fails the test."""
         lines: List[Dict[str, Any]] = []

@@ -9,6 +9,7 @@ import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
 import { TrainingMetrics } from '../exporter/training-metrics.ts'
 import { XidCounts } from '../exporter/xid-counts.ts'
 import { createPush } from '../push/push.ts'
+import { replayRoutes } from '../server/replay-route.ts'
 import { createServer, type GpuwardenServer } from '../server/server.ts'
 import { hasMetricSet } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
@@ -19,6 +20,7 @@ import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
 import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
+import { Replay } from './replay.ts'
 import { type Opened, Sampling } from './sampling.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
@@ -56,6 +58,7 @@ export class Agent {
   readonly #watching: Watching
   readonly #alerting: Alerting
   readonly #training: Training
+  readonly #replay: Replay | null
   readonly #abort = new AbortController()
   #refilled: Promise<unknown> = Promise.resolve()
   #port: number | null = null
@@ -112,14 +115,29 @@ export class Agent {
       )
     }
     const { store } = this
+    const recording = values.source.startsWith('replay:') ? values.source.slice('replay:'.length) : null
+    this.#replay =
+      recording === null
+        ? null
+        : new Replay({
+            path: recording,
+            values,
+            isLogged: logDir !== null,
+            steer: (command) => this.sampling.supervisor.steer('replay', command),
+            log,
+            signal: this.#abort.signal,
+          })
+    if (this.#replay) hub.addSink(this.#replay)
     this.#training = createTraining({
       hub,
       dir: logDir,
       log,
       settings: values,
+      ...(recording === null ? {} : { recording }),
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
+    if (this.#training.played) hub.addSink(this.#training.played)
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
@@ -151,13 +169,18 @@ export class Agent {
           log,
           version: VERSION,
           extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
-          routes: [...this.#alerting.routes, ...this.#training.routes, ...webUi.routes],
+          routes: [
+            ...this.#alerting.routes,
+            ...this.#training.routes,
+            ...webUi.routes,
+            ...(this.#replay ? replayRoutes(this.#replay) : []),
+          ],
           processControl: webUi.processControl,
           alertNews: alerts?.news ?? null,
           ...(webUi.assets ? { assets: webUi.assets } : {}),
         })
       : null
-    if (this.#server) hub.addSink(this.#server.sink)
+    if (this.#server) hub.addSink(this.#server.sink, { skipsJumps: true })
     if (alerts) hub.addSink(alerts)
     // Last, so that every sink has seen a sample before the findings from it.
     hub.addSink(this.#watching)
@@ -181,12 +204,14 @@ export class Agent {
       const port = values['server.prometheus_port']
       const metricsUrl = this.#server && port !== null ? `${(await this.#server.metricsListen(port)).url}/metrics` : null
       this.#watching.resume()
-      // Its routes wait for it, and try again when it failed: the GPUs need not.
-      void this.#training
+      // Its routes wait for it, and try again when it failed: the GPUs need not, unless the runs of a recording are to be played with it.
+      const hasRuns = this.#training
         .open()
         .then(() => this.#training.closeSilentRuns())
         .catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; trying again'))
+      if (this.#replay) await hasRuns
       const opened = await this.sampling.open()
+      void this.#replay?.readAhead()
       for (const { source, result, message } of opened.openings) {
         if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; trying again`)
         else log.info({ source, result }, `source ${source}: ${result}`)
@@ -257,4 +282,5 @@ function follow(training: TrainingMetrics, xids: XidCounts, event: HubEvent): vo
   if (event.type === 'steps') training.accept(event.steps, event.provenance)
   else if (event.type === 'run') training.acceptRun(event.run)
   else if (event.type === 'tick') xids.accept(event.tick.events)
+  else if (event.type === 'restart') for (const counts of [training, xids]) counts.clear()
 }

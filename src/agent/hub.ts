@@ -13,6 +13,7 @@ import type {
   SourceHealth,
   TrainingStep,
 } from '../core/model.ts'
+import type { PlaybackState } from '../core/playback.ts'
 import type { State } from './state.ts'
 
 export interface SourceReport {
@@ -31,19 +32,21 @@ export interface HubOptions {
 
 export class Hub {
   readonly #options: HubOptions
-  readonly #sinks: { readonly sink: Sink; failures: number }[] = []
+  readonly #sinks: { readonly sink: Sink; readonly skipsJumps: boolean; failures: number }[] = []
   readonly #pids = new Map<string, readonly number[]>()
   /** Sources that last played what was simulated when it was recorded. */
   readonly #simulated = new Set<string>()
   #watched = ''
   #seq = 0
+  #isJumping = false
 
   constructor(options: HubOptions) {
     this.#options = options
   }
 
-  addSink(sink: Sink): void {
-    this.#sinks.push({ sink, failures: 0 })
+  /** `skipsJumps`: is not shown the moments that a recording jumps over; who listens there asks for everything after a jump. */
+  addSink(sink: Sink, { skipsJumps = false } = {}): void {
+    this.#sinks.push({ sink, skipsJumps, failures: 0 })
   }
 
   sinkHealth(): readonly SinkHealth[] {
@@ -75,6 +78,18 @@ export class Hub {
 
   receiveSteps(steps: readonly TrainingStep[], provenance: Provenance = 'live'): void {
     if (steps.length > 0) this.#publish({ type: 'steps', steps, provenance })
+  }
+
+  receivePlayback(playback: PlaybackState): void {
+    this.#isJumping = playback.state === 'seeking'
+    this.#publish({ type: 'playback', playback })
+  }
+
+  /** What comes next is the beginning of the recording. */
+  restart(): void {
+    this.#isJumping = true
+    this.#simulated.clear()
+    this.#publish({ type: 'restart' })
   }
 
   /** One report of a source. A replay at full speed reports many moments at once: they are published one by one. */
@@ -152,6 +167,7 @@ export class Hub {
   #publish(event: HubEvent): void {
     this.#options.state.accept(event)
     for (const entry of this.#sinks) {
+      if (this.#isJumping && entry.skipsJumps && event.type !== 'playback') continue
       try {
         entry.sink.accept(event)
       } catch (error) {

@@ -131,6 +131,9 @@ process.on('message', (message: ToSampler) => {
       watched = message.pids
       for (const runner of runners.values()) runner.watch(watched)
       break
+    case 'playback':
+      runners.get(message.source)?.steer(message.command)
+      break
     case 'stop':
       void stop()
       break

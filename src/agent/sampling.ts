@@ -55,6 +55,8 @@ export class Sampling {
       onTick: (report) => this.hub.receive({ ...report, samples: cards.samples(report.source, report.samples) }),
       onHealth: (health) => this.hub.receiveHealth(health),
       onEnded: (source) => options.onEnded?.(source),
+      onPlayback: (playback) => this.hub.receivePlayback(playback),
+      onRestart: () => this.hub.restart(),
       onLog: (level, message, detail) => log[level](detail, message),
     })
     this.state = new State({

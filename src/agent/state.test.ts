@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { HubEvent, Sink } from '../core/kinds.ts'
+import { healthWith, processWith, sampleWith } from '../core/model.fixture.ts'
 import type { GpuInfo, GpuSample, HostSample, ProcessInfo, Provenance, SourceHealth } from '../core/model.ts'
-import { NO_FACTS, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
+import { NO_FACTS, NO_HOST_READINGS } from '../core/record.ts'
 import { Hub } from './hub.ts'
 import { SILENT_LOG } from './one-look.ts'
 import { State } from './state.ts'
@@ -23,16 +24,8 @@ function gpu(id: string, index: number, overrides: Partial<GpuInfo> = {}): GpuIn
 }
 
 function sample(id: string, at: number, pids: number[] = []): GpuSample {
-  const processes = pids.map((pid) => ({
-    pid,
-    type: 'compute' as const,
-    memoryUsedBytes: 1,
-    smRatio: null,
-    memoryRatio: null,
-    encoderRatio: null,
-    decoderRatio: null,
-  }))
-  return { kind: 'gpu', at, gpu: id, state: 'ok', stateReason: null, slowAt: null, processes, ...NO_READINGS, utilizationRatio: 0.5 }
+  const processes = pids.map((pid) => processWith(pid, { memoryUsedBytes: 1 }))
+  return sampleWith(id, at, { processes, utilizationRatio: 0.5 })
 }
 
 function who(pid: number, startedAt: number): ProcessInfo {
@@ -67,24 +60,7 @@ function hostSample(at: number, processes: ProcessInfo[]): HostSample {
 }
 
 function health(source: string, state: SourceHealth['state'], provenance: Provenance = 'live'): SourceHealth {
-  return {
-    source,
-    state,
-    since: NOW,
-    message: null,
-    provenance,
-    lastSampleAt: NOW,
-    samples: 1,
-    skippedTicks: 0,
-    restarts: 0,
-    nextStartAt: null,
-    pid: 1,
-    intervalMs: 1000,
-    deadlineMs: 5000,
-    cpuSeconds: 0,
-    residentBytes: 0,
-    readMs: 1,
-  }
+  return healthWith(NOW, { source, state, provenance })
 }
 
 function house(devices: number[] | null = null) {
@@ -215,7 +191,7 @@ describe('state and hub', () => {
     expect(events.flatMap((event) => (event.type === 'tick' ? event.tick.gpus.map((one) => one.gpu) : []))).toEqual(['n1'])
   })
 
-  it('says that a card is lost in the tick that tells of it, and says nothing of a lost card that is not shown', () => {
+  it('reports a card as lost in the tick that says so, and nothing about a lost card that is not shown', () => {
     for (const [devices, told] of [
       [null, ['n1']],
       [[0], []],

@@ -99,6 +99,7 @@ export class State implements AgentState {
   accept(event: HubEvent): void {
     if (event.type === 'run' || event.type === 'steps') return
     this.#known.accept(event, this.now())
+    if (event.type === 'restart') for (const known of [this.#cards, this.#infos, this.#xids]) known.clear()
     if (event.type !== 'tick') return
     for (const one of event.tick.events) if (one.event === 'xid' && one.gpu !== null) this.#xids.set(one.gpu, one)
   }

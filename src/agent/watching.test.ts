@@ -99,7 +99,7 @@ describe('what the detectors have learned', () => {
     expect(second.logged).toEqual([])
   })
 
-  it('is kept soon after a trouble began, without being asked to, so that a kill does not undo it', async () => {
+  it('is saved soon after a problem begins, without being asked, so that a kill does not lose it', async () => {
     const dir = folder()
     const { watching, run } = watch(dir)
     watching.resume()

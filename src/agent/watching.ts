@@ -71,6 +71,10 @@ export class Watching implements Sink {
   }
 
   accept(event: HubEvent): void {
+    if (event.type === 'restart') {
+      this.#engine = this.#create()
+      this.#active.clear()
+    }
     for (const finding of this.#engine.accept(event)) this.#tell(finding)
   }
 

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { AgentState, Log, Sink } from '../core/kinds.ts'
 import { identify } from '../core/process-control.ts'
 import type { Route } from '../core/route.ts'
+import { accuracyRoute } from '../server/accuracy-route.ts'
 import { openAssetFolder } from '../server/asset-folder.ts'
 import type { Assets } from '../server/assets.ts'
 import { configRoute } from '../server/config-route.ts'
@@ -14,6 +15,7 @@ import type { ProcessControl } from '../server/signal-route.ts'
 import { FindingHistory } from '../store/finding-history.ts'
 import { ProcessHistory } from '../store/process-history.ts'
 import { refillFindings } from '../store/refill-findings.ts'
+import { ACCURACY_DAYS, accuracyReader } from './accuracy.ts'
 import type { Config } from './config.ts'
 import { configView } from './config-view.ts'
 import { runDoctor } from './doctor-child.ts'
@@ -49,6 +51,7 @@ export function createWebUi({ config, logDir, state, log, port, signal }: WebUiO
     routes: [
       configRoute(() => configView(config)),
       doctorRoute({ examine: () => runDoctor({ config, port, signal }), now: Date.now }),
+      accuracyRoute(ACCURACY_DAYS, logDir === null ? null : accuracyReader(logDir, Date.now)),
       ...grafanaRoutes(fileURLToPath(new URL('../../grafana/dashboards/', import.meta.url))),
       pastFindingsRoute({ state, past: findings }),
       processHistoryRoute({ state, past: processes }),

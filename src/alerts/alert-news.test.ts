@@ -36,7 +36,7 @@ afterEach(() => {
 const shown = ({ alerts }: AlertsEvent) => alerts.map(({ fingerprint, state, mutedBy }) => `${fingerprint} ${state} ${mutedBy}`)
 
 describe('news of alerts', () => {
-  it('tells of an alert from its beginning to its end, and when it is forgotten', async () => {
+  it('reports an alert from its beginning to its end, and when it is forgotten', async () => {
     const world = pretendWorld(QUICK)
     const told = follow(world)
     world.say('a')
@@ -49,7 +49,7 @@ describe('news of alerts', () => {
     expect(told.next()).toEqual([{ type: 'alerts', alerts: [], gone: ['a'], hasMore: false, silencesChanged: false, at: world.at }])
   })
 
-  it('tells of what people do: silence, its end, an acknowledgement and its withdrawal', async () => {
+  it('reports what people do: a silence, its end, an acknowledgment and its withdrawal', async () => {
     const world = pretendWorld(QUICK)
     world.say('a')
     await world.pass(10 * SECOND)
@@ -64,7 +64,7 @@ describe('news of alerts', () => {
     expect(told.next()).toMatchObject([{ alerts: [{ acknowledged: null }] }])
   })
 
-  it('tells of a silence that covers nothing, and of one that ran out', async () => {
+  it('reports a silence that covers nothing, and one that ran out', async () => {
     const world = pretendWorld(QUICK)
     const told = follow(world)
     world.alerts.silence([parseMatcher('gpu=7')], world.at + MINUTE, '', '')
@@ -73,7 +73,7 @@ describe('news of alerts', () => {
     expect(told.next()).toMatchObject([{ silencesChanged: true }])
   })
 
-  it('tells of other words, of a worse problem and of a delivery, and keeps quiet while nothing changed', async () => {
+  it('reports a changed message, a higher severity and a delivery, and nothing while nothing changed', async () => {
     const world = pretendWorld(QUICK)
     world.channel.goDown()
     world.say('a', { message: '81 °C' })
@@ -100,7 +100,7 @@ describe('news of alerts', () => {
     expect(told.next()).toEqual([])
   })
 
-  it('begins with the present, and works nothing out when nobody follows', async () => {
+  it('begins with the current state, and computes nothing when nobody follows', async () => {
     const world = pretendWorld(QUICK)
     world.say('a')
     await world.pass(10 * SECOND)

@@ -47,7 +47,7 @@ export function healthOf({ engine, dispatch, outbox, journal, heartbeat }: Parts
   const ages = channels.flatMap((channel) => channel.oldestAgeMs ?? [])
   const { fault } = journal
   return {
-    state: fault === null ? 'ok' : 'degraded',
+    state: fault === null && !outbox.isRefused ? 'ok' : 'degraded',
     alerts,
     channels,
     spoolDepth: channels.reduce((sum, channel) => sum + channel.depth, 0),

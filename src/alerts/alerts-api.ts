@@ -51,7 +51,7 @@ export interface ChannelHealth {
   /** Failed attempts to send the first message. */
   readonly attempts: number
   readonly lastFault: string | null
-  /** Why nothing is sent there now; null when it is. */
+  /** Why nothing arrives there now, such as the answer that refused it; null when it does. */
   readonly problem: string | null
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { runWith } from '../core/model.fixture.ts'
 import { createAlerts } from './alerts.ts'
 import { parseMatcher } from './matcher.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from './pretend-world.contract.ts'
 
 describe('alerts: from a finding to a message', () => {
-  it('groups what fires together, sends it after the group wait, and tells of the end in the same thread', async () => {
+  it('groups what fires together, sends it after the group wait, and sends the end in the same thread', async () => {
     const world = pretendWorld()
     world.say('a', { subject: { gpu: 'GPU-1', gpuIndex: 1 } })
     await world.pass(10 * SECOND)
@@ -110,23 +111,9 @@ describe('alerts: from a finding to a message', () => {
 
   it('takes every kind of event, and closes twice', async () => {
     const world = pretendWorld()
-    const run = {
-      id: 'r',
-      name: 'r',
-      host: null,
-      user: null,
-      pid: null,
-      gpus: [],
-      worldSize: null,
-      totalSteps: null,
-      startedAt: 0,
-      endedAt: null,
-      outcome: null,
-      ending: null,
-    }
     world.alerts.accept({ type: 'devices', devices: [] })
     world.alerts.accept({ type: 'health', health: [] })
-    world.alerts.accept({ type: 'run', run })
+    world.alerts.accept({ type: 'run', run: runWith() })
     world.alerts.accept({ type: 'steps', steps: [], provenance: 'live' })
     expect(world.alerts.name).toBe('alerts')
     expect(world.alerts.dropped()).toEqual({ count: 0, reason: null })
@@ -156,18 +143,7 @@ describe('alerts: from a finding to a message', () => {
   it('writes to who started the run, and knows it by its user', async () => {
     const routes = [{ channels: ['email'], user: ['ada'] }]
     const world = pretendWorld({ settings: { 'alerts.owners': { ada: 'ada@example.org' }, 'alerts.routes': routes } })
-    const run = {
-      name: 'r',
-      host: null,
-      pid: null,
-      gpus: [],
-      worldSize: null,
-      totalSteps: null,
-      startedAt: NOON,
-      endedAt: null,
-      outcome: null,
-      ending: null,
-    }
+    const run = runWith({ startedAt: NOON })
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-ada', user: 'ada' } })
     world.alerts.accept({ type: 'run', run: { ...run, id: 'of-bob', user: 'bob' } })
     for (const id of ['of-ada', 'of-bob', 'unknown']) world.say(`loss_nan|run=${id}`, { detector: 'loss_nan', subject: { run: id } })
@@ -186,7 +162,7 @@ describe('alerts: from a finding to a message', () => {
     })
   })
 
-  it('does not deliver what is simulated unless it is told to, and then marks it', async () => {
+  it('does not deliver simulated alerts unless configured to, and then marks them', async () => {
     const world = pretendWorld({ provenance: 'simulated' })
     world.say('a', { severity: 'critical', subject: { gpu: 'GPU-0' } })
     await world.pass(MINUTE)
@@ -214,7 +190,7 @@ describe('alerts: from a finding to a message', () => {
 })
 
 describe('alerts: what people ask for', () => {
-  it('is silent while a silence covers it, and speaks when that ends and the problem is still there', async () => {
+  it('sends nothing while a silence covers it, and sends when the silence ends and the problem is still there', async () => {
     const world = pretendWorld()
     const silence = world.alerts.silence([parseMatcher('detector=intruder')], NOON + HOUR, 'known', 'ada')
     expect(world.alerts.silences()).toEqual([silence])
@@ -251,7 +227,7 @@ describe('alerts: what people ask for', () => {
     expect(world.channel.said()).toEqual(['a firing'])
   })
 
-  it('tells of the end of what was told even under a silence, so that a page that was opened is closed', async () => {
+  it('sends the end of an alert that was sent even under a silence, so that an opened page is closed', async () => {
     const world = pretendWorld()
     world.say('a')
     await world.pass(MINUTE)

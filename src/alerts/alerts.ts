@@ -12,8 +12,9 @@ import { Dispatch } from './dispatch.ts'
 import { AlertEngine, type Transition } from './engine.ts'
 import { type Heartbeat, heartbeatOf } from './heartbeat.ts'
 import { Journal } from './journal.ts'
+import { joinJournal } from './late-journal.ts'
 import type { Matcher } from './matcher.ts'
-import { EventTime, ObservedTime, type ObservedTimeState } from './observed-time.ts'
+import { EventTime, ObservedTime } from './observed-time.ts'
 import { Outbox } from './outbox.ts'
 import { PastAlerts, type PastRange } from './past-alerts.ts'
 import { checkRoutes } from './routes.ts'
@@ -64,7 +65,8 @@ class AlertRoom implements Alerts {
   constructor(options: AlertsOptions) {
     this.#options = options
     const { settings, state, log, now, dir, diskRetryMs } = options
-    this.#journal = new Journal({ dir, log, now, ...(diskRetryMs === undefined ? {} : { retryMs: diskRetryMs }) })
+    const retry = diskRetryMs === undefined ? {} : { retryMs: diskRetryMs }
+    this.#journal = new Journal({ dir, log, now, ...retry, onFound: (entries) => this.#join(entries) })
     this.#rules = new Rules(ruleSettings(settings), options.detectors ?? [])
     this.#engine = new AlertEngine(this.#rules.patienceOf, options.limits)
     this.#commits = new Commits({
@@ -119,6 +121,10 @@ class AlertRoom implements Alerts {
     } else if (event.type === 'steps') this.#courses.accept(event.steps)
     else if (event.type === 'run') this.#dispatch.noteRun(event.run)
     else if (event.type === 'health') this.#clock?.hurry()
+    else if (event.type === 'restart') {
+      this.#follow(this.#engine.forgetSimulated())
+      this.#past.forgetSimulated()
+    }
   }
 
   dropped(): Dropped {
@@ -194,9 +200,8 @@ class AlertRoom implements Alerts {
       this.#lastSlowSweepMs = ms
       this.#silences.sweep()
       if (this.#journal.isDue) this.#inBackground(this.flush())
-      const { isWatched } = this.#rules
       const isGraceOver = ms - this.#startedMs >= RESTART_GRACE_MS
-      const confirmation = { state: this.#options.state, at: this.#eventTime(), isGraceOver, isWatched }
+      const confirmation = { state: this.#options.state, at: this.#eventTime(), isGraceOver, isWatched: this.#rules.isWatched }
       for (const finding of endingsOf(this.#engine.records(), confirmation)) this.#follow(this.#engine.accept(finding, finding.at))
     }
     if (ms - this.#lastReconcileMs >= SLOW_SWEEP_MS) this.#reconcileAll()
@@ -280,12 +285,18 @@ class AlertRoom implements Alerts {
     this.news.touchAll()
   }
 
+  #join(entries: ReadonlyMap<string, unknown>): void {
+    const parts = { ...this.#parts, silences: this.#silences, past: this.#past }
+    joinJournal(entries, { ...parts, deliveryMs: this.#time.ms, keep: (record) => this.#keep(record) })
+    this.#reconcileAll()
+  }
+
   #eventTime(): number {
     return this.#events.now(this.#options.now(), this.#time.ms)
   }
 
   #restore(): void {
-    const time = keptTimes(this.#journal) as { engine: ObservedTimeState; delivery: ObservedTimeState } | undefined
+    const time = keptTimes(this.#journal)
     const records = this.#journal.entries(ALERT).map(([, value]) => value as AlertRecord)
     if (time) this.#time.restore(time.delivery)
     this.#engine.restore({ time: time?.engine ?? { ms: 0, lastAt: null }, records })

@@ -54,7 +54,7 @@ describe('the queue of a channel', () => {
     expect(queue.waiting.get('a')?.alert).toMatchObject({ firedAt: NOON + 1, resolvedAt: NOON + 4 })
   })
 
-  it('says that it is over only when it was told that it was there', () => {
+  it('sends an end only for an alert that it sent', () => {
     const { queue } = queueWithJournal()
     queue.announce(notice('a', 'firing'))
     send(queue)

@@ -2,10 +2,11 @@
  * The queue of one channel. A trouble is in it once: what happens to it while it waits changes what is waiting, so that an hour
  * without a mail server ends in a few messages that say how things stand, and none that is out of date.
  */
-import type { Alert } from '../core/alert-contract.ts'
 import { SEVERITY_RANK } from './alert-record.ts'
 import type { Journal } from './journal.ts'
-import type { Notice, SpooledMessage, Told } from './notice.ts'
+import { isOpen, joined, lateOf, type Notice, type SpooledMessage, type Told } from './notice.ts'
+import { originalId, RefusedMessages } from './refused-messages.ts'
+import { ToldBook } from './told-book.ts'
 
 const MOST_WAITING = 200
 
@@ -14,7 +15,8 @@ export class ChannelQueue {
   readonly #journal: Journal
   /** By fingerprint, in order of arrival; `|late` marks an earlier, finished episode of a problem that is back. */
   readonly #waiting = new Map<string, Notice>()
-  readonly #told = new Map<string, Told>()
+  readonly #told: ToldBook
+  readonly #refused: RefusedMessages
   #current: SpooledMessage | null
   #inFlight = false
   #overflow = 0
@@ -22,9 +24,10 @@ export class ChannelQueue {
   constructor(name: string, journal: Journal) {
     this.name = name
     this.#journal = journal
+    this.#refused = new RefusedMessages(journal, this.#key('refused'))
+    this.#told = new ToldBook(journal, this.#key('told'))
     for (const [key, value] of journal.entries(this.#key('waiting')))
       this.#waiting.set(key.slice(this.#key('waiting').length), value as Notice)
-    for (const [key, value] of journal.entries(this.#key('told'))) this.#told.set(key.slice(this.#key('told').length), value as Told)
     this.#current = (journal.get(this.#key('current')) as SpooledMessage | undefined) ?? null
     this.#overflow = (journal.get(this.#key('overflow')) as number | undefined) ?? 0
     // It may have been on its way when we were killed: nobody knows whether it arrived.
@@ -39,6 +42,11 @@ export class ChannelQueue {
     return this.#current
   }
 
+  /** Messages that the other side refused and that are tried again. */
+  get refused(): readonly SpooledMessage[] {
+    return this.#refused.all
+  }
+
   /** How many had to make room and are mentioned as "N more". */
   get overflow(): number {
     return this.#overflow
@@ -48,23 +56,18 @@ export class ChannelQueue {
     return this.#told.get(fingerprint)
   }
 
-  /** Problems that this channel reported, or that were left out. */
-  toldFingerprints(): string[] {
-    return [...this.#told.keys()]
-  }
-
   /** Whether the news of this problem waits or is on its way. */
   announces(fingerprint: string): boolean {
     const waiting = this.#waiting.get(fingerprint)
     if (waiting && isOpen(waiting.alert)) return true
     // A "cleared" waits behind a message on its way: that message no longer counts.
-    return !waiting && this.#inCurrent(fingerprint) !== undefined
+    return !waiting && this.#isSpooled(fingerprint)
   }
 
   /** Whether any notice of this problem waits or is on its way. */
   has(fingerprint: string): boolean {
-    const isIn = this.#current?.message.alerts.some((alert) => alert.fingerprint === fingerprint) ?? false
-    return isIn || this.#waiting.has(fingerprint) || this.#waiting.has(lateKey(fingerprint))
+    const isIn = ({ message }: SpooledMessage) => message.alerts.some((alert) => alert.fingerprint === fingerprint)
+    return this.#spooled().some(isIn) || this.#waiting.has(fingerprint) || this.#waiting.has(lateKey(fingerprint))
   }
 
   /** The problem is there (again, still, or worse). */
@@ -84,7 +87,7 @@ export class ChannelQueue {
   /** The problem is over: `alert` says so. What still waits is changed; what was sent gets a "resolved". */
   clear(notice: Notice): void {
     const { fingerprint } = notice.alert
-    const wasTold = this.#told.get(fingerprint)?.sent ?? false
+    const wasTold = this.#told.isSent(fingerprint)
     const before = this.#waiting.get(fingerprint)
     if (before && isOpen(before.alert)) {
       if (wasTold) this.#put(fingerprint, { ...notice, thread: before.thread, queuedMs: before.queuedMs })
@@ -96,11 +99,11 @@ export class ChannelQueue {
       return
     }
     if (before) return
-    if (this.#inCurrent(fingerprint)) {
+    if (this.#isSpooled(fingerprint)) {
       this.#put(fingerprint, notice)
-      if (!this.#inFlight) this.#fold()
+      this.#fold()
     } else if (wasTold) this.#put(fingerprint, notice)
-    else this.#forget(fingerprint)
+    else this.#told.forget(fingerprint)
   }
 
   /** Muted: nobody wants it for now. */
@@ -123,12 +126,11 @@ export class ChannelQueue {
     for (const key of taken) this.#remove(key)
     for (const key of leftOut) {
       const notice = this.#waiting.get(key)
-      if (notice && isOpen(notice.alert)) this.#tell(notice.alert, spooled.message.threadId, nowMs, this.#told.get(key)?.sent ?? false)
+      if (notice && isOpen(notice.alert)) this.#told.tell(notice.alert, spooled.message.threadId, nowMs, false)
       this.#remove(key)
     }
     this.#setOverflow(0)
-    this.#current = spooled
-    this.#journal.set(this.#key('current'), spooled)
+    this.#setCurrent(spooled)
   }
 
   /** The current message does not change from here until the outcome is known. */
@@ -140,69 +142,115 @@ export class ChannelQueue {
     this.#finish(nowMs, true)
   }
 
-  /** Refused permanently, or too old: nobody was notified, so nobody is notified of the end. */
+  /** It can never arrive, or is too old: nobody was notified, so nobody is notified of the end. */
   givenUp(nowMs: number): void {
     this.#finish(nowMs, false)
+  }
+
+  /** Set aside until tryRefused(). Returns the message that had to make room, and is given up. */
+  setRefusedAside(reason: string, nowMs: number): SpooledMessage | null {
+    this.#inFlight = false
+    const spooled = this.#current
+    if (!spooled) return null
+    this.#setCurrent(null)
+    const victim = this.#refused.add({ ...spooled, attempts: spooled.attempts + 1, lastReason: reason })
+    if (victim) this.#close(victim, nowMs, false)
+    this.#fold()
+    return victim
+  }
+
+  /** Makes the refused message whose turn it is the current one; false: there is none. */
+  tryRefused(): boolean {
+    const spooled = this.#refused.takeNext()
+    if (spooled) this.#setCurrent({ ...spooled, nextMs: 0 })
+    return spooled !== null
   }
 
   retryLater(nextMs: number, reason: string): void {
     this.#inFlight = false
     if (!this.#current) return
-    this.#current = { ...this.#current, attempts: this.#current.attempts + 1, nextMs, lastReason: reason }
-    this.#journal.set(this.#key('current'), this.#current)
+    this.#setCurrent({ ...this.#current, attempts: this.#current.attempts + 1, nextMs, lastReason: reason })
     this.#fold()
   }
 
   /** Drops what nobody needs any more: the problem ended long ago, or is unknown after a restart. */
   forget(fingerprint: string): void {
-    if (!this.announces(fingerprint) && !this.#waiting.has(fingerprint)) this.#forget(fingerprint)
+    if (!this.announces(fingerprint) && !this.#waiting.has(fingerprint)) this.#told.forget(fingerprint)
   }
 
-  /** Everything of this channel on disk. */
-  static keysOf(name: string): string {
-    return `channel/${encodeURIComponent(name)}/`
+  /** Takes one entry of a journal that was found late; what happened since stays. */
+  join(entry: string, value: unknown): void {
+    const name = entry.slice(entry.indexOf('/') + 1)
+    if (entry.startsWith('told/')) {
+      if (!this.#told.get(name)) this.#told.put(name, value as Told)
+    } else if (entry.startsWith('waiting/')) {
+      if (!this.has(name.replace(/\|late$/, ''))) this.#put(name, value as Notice)
+    } else if (entry === 'current' || entry.startsWith('refused/')) {
+      const { attempts, ...spooled } = value as SpooledMessage
+      this.#refused.add({ ...spooled, attempts: Math.max(1, attempts) })
+    } else if (entry === 'overflow') this.#setOverflow(this.#overflow + (value as number))
   }
 
   #finish(nowMs: number, sent: boolean): void {
     this.#inFlight = false
     const spooled = this.#current
     if (!spooled) return
-    this.#current = null
-    this.#journal.delete(this.#key('current'))
+    this.#setCurrent(null)
+    this.#close(spooled, nowMs, sent)
+  }
+
+  #close(spooled: SpooledMessage, nowMs: number, sent: boolean): void {
     const { alerts, threadId } = spooled.message
-    for (const alert of alerts) if (!isOpen(alert)) this.#forget(alert.fingerprint)
-    for (const alert of alerts)
-      if (isOpen(alert)) this.#tell(alert, threadId, nowMs, sent || (this.#told.get(alert.fingerprint)?.sent ?? false))
+    for (const alert of alerts) if (!isOpen(alert)) this.#told.forget(alert.fingerprint)
+    for (const alert of alerts) if (isOpen(alert)) this.#told.tell(alert, threadId, nowMs, sent)
     if (sent) return
     for (const { fingerprint } of alerts)
-      if (this.#waiting.get(fingerprint)?.alert.status === 'resolved' && !this.#told.get(fingerprint)?.sent) {
+      if (this.#waiting.get(fingerprint)?.alert.status === 'resolved' && !this.#told.isSent(fingerprint)) {
         this.#remove(fingerprint)
-        this.#forget(fingerprint)
+        this.#told.forget(fingerprint)
       }
   }
 
-  /** Adds what cleared in the meantime to a message that was not delivered: one late message instead of two. */
+  /** Adds what cleared in the meantime to messages that were not delivered: one late message instead of two. */
   #fold(): void {
-    const spooled = this.#current
-    if (!spooled) return
+    if (this.#current && !this.#inFlight) {
+      const folded = this.#folded(this.#current)
+      if (folded) this.#setCurrent(folded)
+    }
+    for (const spooled of this.#refused.all) {
+      const folded = this.#folded(spooled)
+      if (folded) this.#refused.replace(folded)
+    }
+  }
+
+  /** null: nothing in it cleared. */
+  #folded(spooled: SpooledMessage): SpooledMessage | null {
     let isChanged = false
     const alerts = spooled.message.alerts.map((alert) => {
       const over = this.#waiting.get(alert.fingerprint)
       if (!isOpen(alert) || over?.alert.status !== 'resolved') return alert
       isChanged = true
       this.#remove(alert.fingerprint)
-      return this.#told.get(alert.fingerprint)?.sent ? over.alert : lateOf(alert, over.alert.resolvedAt)
+      return this.#told.isSent(alert.fingerprint) ? over.alert : lateOf(alert, over.alert.resolvedAt)
     })
-    if (!isChanged) return
+    if (!isChanged) return null
     const revision = spooled.revision + 1
     // A receiver that got the first content would drop different content under the same id as a duplicate.
-    const id = `${spooled.message.id.replace(/-r\d+$/, '')}-r${revision}`
-    this.#current = { ...spooled, revision, message: { ...spooled.message, id, alerts } }
-    this.#journal.set(this.#key('current'), this.#current)
+    return { ...spooled, revision, message: { ...spooled.message, id: `${originalId(spooled)}-r${revision}`, alerts } }
   }
 
-  #inCurrent(fingerprint: string): Alert | undefined {
-    return this.#current?.message.alerts.find((alert) => alert.fingerprint === fingerprint && isOpen(alert))
+  #spooled(): readonly SpooledMessage[] {
+    return this.#current ? [this.#current, ...this.#refused.all] : this.#refused.all
+  }
+
+  #isSpooled(fingerprint: string): boolean {
+    return this.#spooled().some(({ message }) => message.alerts.some((alert) => alert.fingerprint === fingerprint && isOpen(alert)))
+  }
+
+  #setCurrent(spooled: SpooledMessage | null): void {
+    this.#current = spooled
+    if (spooled) this.#journal.set(this.#key('current'), spooled)
+    else this.#journal.delete(this.#key('current'))
   }
 
   /** The least severe makes room, then the oldest; never the end of a problem that was reported. */
@@ -219,20 +267,9 @@ export class ChannelQueue {
     }
     const notice = victim === null ? undefined : this.#waiting.get(victim)
     if (victim === null || !notice) return
-    if (isOpen(notice.alert)) this.#tell(notice.alert, '', notice.queuedMs, this.#told.get(victim)?.sent ?? false)
+    if (isOpen(notice.alert)) this.#told.tell(notice.alert, '', notice.queuedMs, false)
     this.#remove(victim)
     this.#setOverflow(this.#overflow + 1)
-  }
-
-  #tell(alert: Alert, threadId: string, ms: number, sent: boolean): void {
-    const thread = this.#told.get(alert.fingerprint)?.thread || threadId
-    const told: Told = { sent, ms, severity: alert.finding.severity, thread, firedAt: alert.firedAt }
-    this.#told.set(alert.fingerprint, told)
-    this.#journal.set(this.#key('told') + alert.fingerprint, told)
-  }
-
-  #forget(fingerprint: string): void {
-    if (this.#told.delete(fingerprint)) this.#journal.delete(this.#key('told') + fingerprint)
   }
 
   #put(key: string, notice: Notice): void {
@@ -250,27 +287,11 @@ export class ChannelQueue {
     this.#journal.set(this.#key('overflow'), count)
   }
 
-  #key(part: 'waiting' | 'told' | 'current' | 'overflow'): string {
-    return `${ChannelQueue.keysOf(this.name)}${part}${part === 'waiting' || part === 'told' ? '/' : ''}`
+  #key(part: 'waiting' | 'told' | 'refused' | 'current' | 'overflow'): string {
+    return `channel/${encodeURIComponent(this.name)}/${part}${part === 'current' || part === 'overflow' ? '' : '/'}`
   }
-}
-
-/** Says that the problem is there, not that it is over. */
-export function isOpen(alert: Alert): boolean {
-  return alert.status === 'firing' || alert.status === 'repeat'
 }
 
 function lateKey(fingerprint: string): string {
   return `${fingerprint}|late`
-}
-
-/** Still describes the problem: nobody has heard of it yet. */
-function lateOf(alert: Alert, resolvedAt: Alert['resolvedAt']): Alert {
-  return { ...alert, status: 'late', resolvedAt, finding: { ...alert.finding, state: 'resolved' } }
-}
-
-/** Joins two finished episodes of one problem: from the first start to the last end. */
-function joined(earlier: Notice | undefined, later: Notice): Notice {
-  if (!earlier) return later
-  return { ...later, at: earlier.at, queuedMs: earlier.queuedMs, alert: { ...later.alert, firedAt: earlier.alert.firedAt } }
 }

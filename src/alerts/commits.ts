@@ -1,13 +1,19 @@
 /** When the journal is written: at once to the system, so that a kill loses nothing, and soon after to the disk, against a power cut. */
 import type { Journal } from './journal.ts'
+import type { ObservedTimeState } from './observed-time.ts'
 
 const COMMIT_DELAY_MS = 50
 const TIME = 'time'
 
+export interface KeptTimes {
+  readonly engine: ObservedTimeState
+  readonly delivery: ObservedTimeState
+}
+
 export interface CommitsOptions {
   readonly journal: Journal
   /** The clocks that waiting is measured by, kept with what was decided. */
-  readonly times: () => object
+  readonly times: () => KeptTimes
   readonly inBackground: (work: Promise<unknown>) => void
 }
 
@@ -50,6 +56,6 @@ export class Commits {
 }
 
 /** The `times` of the last write. */
-export function keptTimes(journal: Journal): unknown {
-  return journal.get(TIME)
+export function keptTimes(journal: { get(key: string): unknown }): KeptTimes | undefined {
+  return journal.get(TIME) as KeptTimes | undefined
 }

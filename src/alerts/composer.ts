@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Alert, AlertMessage, AlertSeries } from '../core/alert-contract.ts'
 import { SEVERITY_RANK, worst } from './alert-record.ts'
-import { type ChannelQueue, isOpen } from './channel-queue.ts'
-import type { Notice, SpooledMessage } from './notice.ts'
+import type { ChannelQueue } from './channel-queue.ts'
+import { isOpen, type Notice, type SpooledMessage } from './notice.ts'
 
 export interface ComposerOptions {
   readonly groupWaitMs: number

@@ -59,9 +59,9 @@ describe('delivery that fails', () => {
     expect(world.log.lines.filter((line) => line.level === 'warn').length).toBe(1)
   })
 
-  it('gives up at once on what is refused for good, says so, and does not tell of its end', async () => {
+  it('gives up at once on what can never arrive, says so, and does not tell of its end', async () => {
     const world = pretendWorld()
-    world.channel.answer = () => ({ ok: false, retry: false, reason: '550 no such user' })
+    world.channel.answer = () => ({ ok: false, retry: false, hopeless: true, reason: 'there is no recipient' })
     world.say('a')
     await world.pass(MINUTE)
     expect(world.channel.tries).toBe(1)
@@ -70,7 +70,7 @@ describe('delivery that fails', () => {
     await world.pass(5 * MINUTE)
     expect(world.channel.got).toEqual([])
     expect(world.alerts.health().channels).toMatchObject([{ results: { refused: 1, delivered: 0 } }])
-    expect(world.log.lines.find((line) => line.level === 'error')?.message).toContain('550 no such user')
+    expect(world.log.lines.find((line) => line.level === 'error')?.message).toContain('there is no recipient')
   })
 
   it('gives a message up when it is too old, and announces again what is still there', async () => {
@@ -186,7 +186,7 @@ describe('delivery of too much', () => {
 })
 
 describe('delivery over a restart', () => {
-  it('sends what was waiting, once, and knows what was told before', async () => {
+  it('sends what was waiting, once, and knows what was sent before', async () => {
     const dir = await temporaryDir()
     const channel = new PretendChannel()
     const before = pretendWorld({ dir, channel })
@@ -217,7 +217,7 @@ describe('delivery over a restart', () => {
     expect(channel.got[2]?.threadId).toBe(channel.got[0]?.threadId)
   })
 
-  it('does not tell again of what was over when its detector, restored from before that, says so', async () => {
+  it('does not resend an alert that was over when its detector is restored from an older state', async () => {
     const dir = await temporaryDir()
     const channel = new PretendChannel()
     const before = pretendWorld({ dir, channel, settings: { 'alerts.keep_firing_seconds': 0 } })
@@ -245,7 +245,7 @@ describe('delivery over a restart', () => {
     expect(world.channel.said()).toEqual(['a firing'])
   })
 
-  it('takes back what nobody speaks of any more after a restart', async () => {
+  it('resolves what no detector reports anymore after a restart', async () => {
     const dir = await temporaryDir()
     const channel = new PretendChannel()
     const before = pretendWorld({ dir, channel })

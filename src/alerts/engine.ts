@@ -9,16 +9,15 @@ export interface Patience {
   readonly keepFiringMs: number
 }
 
-export interface EngineLimits {
-  readonly records: number
+export const ENGINE_LIMITS = {
+  records: 2000,
   /** Coming back this often within the window is flapping. */
-  readonly flapTurns: number
-  readonly flapWindowMs: number
+  flapTurns: 3,
+  flapWindowMs: 3_600_000,
   /** How long a flapping problem must be clear; doubles with every further turn, up to the window. */
-  readonly flapHoldMs: number
+  flapHoldMs: 300_000,
 }
-
-export const ENGINE_LIMITS: EngineLimits = { records: 2000, flapTurns: 3, flapWindowMs: 3_600_000, flapHoldMs: 300_000 }
+export type EngineLimits = Readonly<typeof ENGINE_LIMITS>
 
 export type Transition =
   | { readonly type: 'pending' | 'firing' | 'worse' | 'resolved'; readonly record: AlertRecord }
@@ -95,6 +94,14 @@ export class AlertEngine {
     return out ?? NOTHING
   }
 
+  /** A recording starts over: its alerts never were. */
+  forgetSimulated(): readonly Transition[] {
+    this.#time.restore({ ms: this.#time.ms, lastAt: null })
+    const forgotten = [...this.#records.values()].filter(({ simulated }) => simulated)
+    for (const { fingerprint } of forgotten) this.#records.delete(fingerprint)
+    return forgotten.map((record) => ({ type: 'forgotten', record }))
+  }
+
   snapshot(): EngineSnapshot {
     return structuredClone({ time: this.#time.snapshot(), records: [...this.#records.values()] })
   }
@@ -107,6 +114,18 @@ export class AlertEngine {
     this.#time.restore(snapshot.time)
     this.#records.clear()
     for (const record of snapshot.records) this.#records.set(record.fingerprint, { ...record, unconfirmed: record.phase !== 'resolved' })
+  }
+
+  /** A record of a journal that was found late. Returns the one to keep; null: there is no room. */
+  join(earlier: AlertRecord): AlertRecord | null {
+    const known = this.#records.get(earlier.fingerprint)
+    if (!known && this.#records.size >= this.#limits.records) return null
+    const isOpen = earlier.phase !== 'resolved'
+    if (known && !isOpen) return known
+    // Reported anew since: the same problem goes on.
+    const record = known && known.phase !== 'resolved' ? { ...earlier, finding: known.finding, unconfirmed: false } : earlier
+    this.#records.set(record.fingerprint, known?.phase === 'resolved' ? known : { ...record, unconfirmed: isOpen && record === earlier })
+    return this.#records.get(record.fingerprint) ?? null
   }
 
   #active(finding: Finding, ms: number, simulated: boolean): readonly Transition[] {

@@ -46,7 +46,7 @@ const channelHealth = z.strictObject({
   oldestAgeMs: reading,
   attempts: z.number().describe('Failed attempts to send the first message'),
   lastFault: text,
-  problem: text.describe('Why nothing is sent there now; null when it is'),
+  problem: text.describe('Why nothing arrives there now, such as the answer that refused it; null when it does'),
 }) satisfies z.ZodType<ChannelHealth>
 
 export const ANSWERS = {

@@ -21,19 +21,36 @@ export function decodeLine(line: string): readonly Change[] | null {
   }
 }
 
-export interface DecodedJournal {
-  readonly entries: Map<string, unknown>
-  /** Lines that could not be read and were skipped. */
-  readonly damaged: number
+const FORMAT = 1
+
+/** A whole journal: one entry per line, so that damage costs one entry. `id` names it, wherever its folder is moved. */
+export function encodeJournal(id: string, entries: Iterable<readonly [string, unknown]>): string {
+  const lines = [
+    encodeLine([
+      ['format', FORMAT],
+      ['journal', id],
+    ]),
+  ]
+  for (const [key, value] of entries) lines.push(encodeLine([[key, value]]))
+  return lines.join('')
 }
 
-/** The last line may be torn: a kill in the middle of a write looks like that, and nothing depended on it yet. */
-export function decodeJournal(text: string): DecodedJournal {
+export interface DecodedJournal {
+  /** null: of an earlier version. */
+  readonly id: string | null
+  readonly entries: Map<string, unknown>
+  /** Why the file must be set aside before it is rewritten; null: it is whole. */
+  readonly damage: string | null
+}
+
+/**
+ * The last line may be torn: a kill in the middle of a write looks like that, and nothing depended on it yet. `unwritten` gives the lines that
+ * were on their way to the journal of this id.
+ */
+export function decodeJournal(text: string, unwritten: (id: string) => string = () => ''): DecodedJournal {
   const entries = new Map<string, unknown>()
   let damaged = 0
-  const lines = text.split('\n')
-  lines.pop()
-  for (const line of lines) {
+  const take = (line: string) => {
     const changes = decodeLine(line)
     if (!changes) damaged++
     else
@@ -42,7 +59,19 @@ export function decodeJournal(text: string): DecodedJournal {
         else entries.set(key, value)
       }
   }
-  return { entries, damaged }
+  text.split('\n').slice(0, -1).forEach(take)
+  const id = entries.get('journal')
+  if (typeof id === 'string') unwritten(id).split('\n').slice(0, -1).forEach(take)
+  const format = entries.get('format')
+  entries.delete('format')
+  entries.delete('journal')
+  const isOurs = format === FORMAT
+  const strange = format === undefined ? 'it is not a journal of alerts' : `its format is ${String(format)}`
+  return {
+    id: isOurs && typeof id === 'string' ? id : null,
+    entries: isOurs ? entries : new Map(),
+    damage: !isOurs ? strange : damaged > 0 ? `${damaged} of its lines cannot be read` : null,
+  }
 }
 
 function checksum(json: string): string {

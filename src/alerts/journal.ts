@@ -3,18 +3,20 @@
  * what is decided together (an alert fires, a channel must send it, it was sent) is one line with a checksum, which counts as a whole
  * or not at all, so a kill neither loses a message nor sends it twice. A disk that does not answer is a fault like any other.
  */
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { stat } from '../core/disk.ts'
+import { readFile } from '../core/disk.ts'
 import { DiskStuck, journalLane, logLane, STUCK_AT_END_MS, STUCK_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
 import { setAside } from './corrupt-file.ts'
+import { JournalFault } from './journal-fault.ts'
 import { JournalFile } from './journal-file.ts'
 import { JournalFolder } from './journal-folder.ts'
-import { type Change, decodeJournal, encodeLine } from './journal-line.ts'
+import { type Change, decodeJournal, encodeJournal, encodeLine } from './journal-line.ts'
+import { UnwrittenLines } from './unwritten-lines.ts'
 
 const FILE = 'alerts.journal'
-const FORMAT = 1
 const REWRITE_BYTES = 256 * 1024
 
 export interface JournalOptions {
@@ -25,6 +27,8 @@ export interface JournalOptions {
   /** How soon a failed disk is tried again. */
   readonly retryMs?: number
   readonly heartbeatMs?: number
+  /** Entries of a file that could not be read at the start. Without it such a file is set aside. */
+  readonly onFound?: (entries: ReadonlyMap<string, unknown>) => void
 }
 
 export class Journal {
@@ -36,19 +40,21 @@ export class Journal {
   #liveBytes = 0
   /** Appended, and not yet safe from a power cut. */
   #isUnsynced = false
+  #id = randomBytes(12).toString('hex')
+  #unwritten: UnwrittenLines | null = null
+  /** Lines that the system does not have yet. */
+  #appending = 0
   #writing: Promise<boolean> | null = null
   #next: Promise<boolean> | null = null
-  #fault: string | null = null
-  #faultAt = 0
-  #faults = 0
+  readonly #fault: JournalFault
   /** Why the file that was found must be set aside before it is rewritten. */
   #damage: string | null = null
   #corrupt: string[] = []
-  #isStuck = false
   #closed = false
 
   constructor(options: JournalOptions) {
     this.#options = options
+    this.#fault = new JournalFault(options.dir, options.log)
     this.#file = options.dir === null ? null : new JournalFile(options.dir, join(options.dir, FILE))
     this.#folder = options.dir === null ? null : new JournalFolder(options.dir, options.heartbeatMs)
     if (this.#folder) this.#load(this.#folder)
@@ -57,7 +63,7 @@ export class Journal {
   /** Why nothing is kept on disk now; null when it is. */
   get fault(): string | null {
     this.#noticeStuckDisk()
-    return this.#fault
+    return this.#fault.reason
   }
 
   /** Files set aside because they could not be read in full. */
@@ -109,7 +115,7 @@ export class Journal {
     try {
       return await patiently(() => this.#commit(), limitMs)
     } catch (error) {
-      this.#failed(error as Error)
+      this.#fault.begin(error as Error)
       return false
     }
   }
@@ -120,7 +126,7 @@ export class Journal {
     this.#closed = true
     if (this.#file === null) return
     if (!isKept && !this.#folder?.isLockedOut)
-      this.#options.log.error({ dir: this.#options.dir }, `the latest changes of the alerts could not be written: ${this.#fault}`)
+      this.#options.log.error({ dir: this.#options.dir }, `the latest changes of the alerts could not be written: ${this.#fault.reason}`)
     try {
       await patiently(() => this.#leave(), STUCK_AT_END_MS)
     } catch (error) {
@@ -130,6 +136,7 @@ export class Journal {
 
   async #leave(): Promise<void> {
     await this.#file?.close()
+    if (this.#fault.reason === null) this.#unwritten?.remove()
     await this.#folder?.leave()
   }
 
@@ -155,12 +162,12 @@ export class Journal {
   async #write(): Promise<boolean> {
     const [file, folder] = [this.#file, this.#folder]
     if (file === null || folder === null || this.#closed) return false
-    if (!this.isPending && this.#fault === null && file.isOpen && !folder.isBeatDue) return true
-    if (this.#fault !== null && performance.now() - this.#faultAt < (this.#options.retryMs ?? 5000)) return false
-    const faultsBefore = this.#faults
+    if (!this.isPending && this.#fault.reason === null && file.isOpen && !folder.isBeatDue) return true
+    if (this.#fault.isWithin(this.#options.retryMs ?? 5000)) return false
+    const faultsBefore = this.#fault.count
     try {
       await folder.showLife()
-      if (this.#fault !== null || !file.isOpen) {
+      if (this.#fault.reason !== null || !file.isOpen) {
         await this.#enterLate(folder)
         await this.#rewrite(file)
       } else {
@@ -171,63 +178,79 @@ export class Journal {
         else await file.sync()
       }
       // A line failed in the meantime, or the disk took too long: rewrite everything first.
-      if (this.#faults > faultsBefore) return false
-      this.#succeeded()
+      if (this.#fault.count > faultsBefore) return false
+      this.#fault.end()
+      this.#noteWritten()
       return true
     } catch (error) {
-      this.#failed(error as Error)
+      this.#fault.begin(error as Error)
       return false
     }
   }
 
   #append(file: JournalFile): void {
     if (this.#dirty.size === 0) return
-    const keys = [...this.#dirty]
-    const changes: Change[] = keys.map((key) => (this.#table.has(key) ? [key, this.#table.get(key)] : [key]))
-    this.#dirty.clear()
     this.#isUnsynced = true
-    // After a fault everything is rewritten, so nothing of this line is lost.
-    file.append(encodeLine(changes)).catch((error: unknown) => this.#failed(error as Error))
+    this.#appending++
+    file
+      .append(this.#nextLine())
+      // After a fault everything is rewritten, so nothing of this line is lost.
+      .catch((error: unknown) => this.#fault.begin(error as Error))
+      .finally(() => {
+        this.#appending--
+        this.#noteWritten()
+      })
+  }
+
+  /** What was set since the last one. It survives a kill from here. */
+  #nextLine(): string {
+    const changes: Change[] = [...this.#dirty].map((key) => (this.#table.has(key) ? [key, this.#table.get(key)] : [key]))
+    this.#dirty.clear()
+    const line = encodeLine(changes)
+    this.#unwritten ??= new UnwrittenLines(this.#id)
+    this.#unwritten.add(line)
+    return line
+  }
+
+  #noteWritten(): void {
+    if (this.#appending === 0 && this.#fault.reason === null) this.#unwritten?.clear()
   }
 
   async #rewrite(file: JournalFile): Promise<void> {
-    const content = this.#everything()
+    // Lines that wait in shared memory must end with the newest.
+    if (this.#dirty.size > 0) this.#nextLine()
+    this.#isUnsynced = false
+    const content = encodeJournal(this.#id, this.#table)
     await file.replace(content)
     this.#liveBytes = content.length
-  }
-
-  /** One entry per line, so that damage costs one entry. */
-  #everything(): string {
-    const lines = [encodeLine([['format', FORMAT]])]
-    for (const [key, value] of this.#table) lines.push(encodeLine([[key, value]]))
-    this.#dirty.clear()
-    this.#isUnsynced = false
-    return lines.join('')
   }
 
   #load(folder: JournalFolder): void {
     try {
       folder.enterNow()
       const text = this.#read(folder.dir)
-      if (text !== null) this.#take(text)
+      if (text !== null) this.#table = new Map(this.#take(text))
     } catch (error) {
-      this.#failed(error as Error)
+      this.#fault.begin(error as Error)
     }
   }
 
-  #take(text: string): void {
-    const { entries, damaged } = decodeJournal(text)
-    const format = entries.get('format')
-    if (format === FORMAT) this.#table = entries
-    this.#table.delete('format')
-    if (format !== FORMAT) this.#damage = format === undefined ? 'it is not a journal of alerts' : `its format is ${String(format)}`
-    else if (damaged > 0) this.#damage = `${damaged} of its lines cannot be read`
+  #take(text: string): ReadonlyMap<string, unknown> {
+    const { id, entries, damage } = decodeJournal(text, (found) => {
+      this.#unwritten = new UnwrittenLines(found)
+      return this.#unwritten.read()
+    })
+    this.#id = id ?? this.#id
+    this.#damage = damage
+    return entries
   }
 
   /** The folder could not be used at the start, so a file found there now was never read. */
   async #enterLate(folder: JournalFolder): Promise<void> {
     const reason = await folder.enter()
-    if (reason !== null && (await isFile(join(folder.dir, FILE)))) this.#damage = reason
+    const text = reason === null ? null : await textIn(join(folder.dir, FILE))
+    if (text !== null && !this.#options.onFound) this.#damage = reason
+    else if (text !== null) this.#options.onFound?.(this.#take(text))
     if (this.#damage !== null) await this.#setAside(folder.dir, this.#damage)
     this.#damage = null
   }
@@ -250,29 +273,8 @@ export class Journal {
     )
   }
 
-  /** True while the disk does not answer: then nothing is written, and everything stays in memory. */
   #noticeStuckDisk(): boolean {
-    const fault = this.#file === null || this.#closed ? null : (journalLane.stuck() ?? logLane.stuck())
-    if (fault !== null && !(this.#fault !== null && this.#isStuck)) this.#failed(fault)
-    this.#isStuck = fault !== null
-    return this.#isStuck
-  }
-
-  #failed(error: Error): void {
-    this.#faults++
-    this.#faultAt = performance.now()
-    if (this.#fault === null)
-      this.#options.log.error(
-        { err: error, dir: this.#options.dir },
-        `alerts cannot be kept on disk: ${error.message}; they are delivered from memory, and a restart would lose those that are waiting`,
-      )
-    this.#fault = error.message
-  }
-
-  #succeeded(): void {
-    if (this.#fault === null) return
-    this.#options.log.info({ dir: this.#options.dir, file: FILE }, 'alerts are kept on disk again')
-    this.#fault = null
+    return this.#file !== null && !this.#closed && this.#fault.noticeStuckDisk()
   }
 }
 
@@ -280,12 +282,9 @@ function patiently<T>(work: () => Promise<T>, limitMs: number): Promise<T> {
   return logLane.patiently(() => journalLane.patiently(work, limitMs), limitMs)
 }
 
-async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false
-      throw error
-    },
-  )
+async function textIn(path: string): Promise<string | null> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
 }

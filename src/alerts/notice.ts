@@ -40,3 +40,19 @@ export interface Told {
   readonly thread: string
   readonly firedAt: number
 }
+
+/** Says that the problem is there, not that it is over. */
+export function isOpen(alert: Alert): boolean {
+  return alert.status === 'firing' || alert.status === 'repeat'
+}
+
+/** Still describes the problem: nobody has heard of it yet. */
+export function lateOf(alert: Alert, resolvedAt: Alert['resolvedAt']): Alert {
+  return { ...alert, status: 'late', resolvedAt, finding: { ...alert.finding, state: 'resolved' } }
+}
+
+/** Joins two finished episodes of one problem: from the first start to the last end. */
+export function joined(earlier: Notice | undefined, later: Notice): Notice {
+  if (!earlier) return later
+  return { ...later, at: earlier.at, queuedMs: earlier.queuedMs, alert: { ...later.alert, firedAt: earlier.alert.firedAt } }
+}

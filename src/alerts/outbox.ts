@@ -4,6 +4,7 @@ import { ChannelQueue } from './channel-queue.ts'
 import { Composer } from './composer.ts'
 import { Courier } from './courier.ts'
 import type { Journal } from './journal.ts'
+import { type ChannelProblem, tellOthers } from './refused-channel.ts'
 import { seriesFor } from './series.ts'
 import type { StepCourses } from './step-courses.ts'
 import { isInWindow } from './time-window.ts'
@@ -41,6 +42,7 @@ export class Outbox {
         perHour: settings['alerts.messages_per_hour'],
         burst: settings['alerts.burst'],
         timeoutMs: alerts.deliveryTimeoutMs ?? 60_000,
+        onProblem: (problem, severity) => this.#tellOthers({ channel: name, problem, severity }),
       })
       this.#couriers.set(name, courier)
     }
@@ -62,8 +64,8 @@ export class Outbox {
     const now = this.#options.alerts.now()
     return [...this.queues.values()].map((queue) => {
       const courier = this.#couriers.get(queue.name)
-      const since = [...queue.waiting.values()].map((notice) => notice.at)
-      if (queue.current) since.push(queue.current.message.at)
+      const spooled = queue.current ? [queue.current, ...queue.refused] : queue.refused
+      const since = [...[...queue.waiting.values()].map((notice) => notice.at), ...spooled.map(({ message }) => message.at)]
       return {
         channel: queue.name,
         results: { ...(courier?.counts ?? { delivered: 0, retried: 0, refused: 0, expired: 0 }) },
@@ -71,8 +73,32 @@ export class Outbox {
         oldestAgeMs: since.length === 0 ? null : Math.max(0, now - Math.min(...since)),
         attempts: queue.current?.attempts ?? 0,
         lastFault: courier?.lastFault ?? null,
-        problem: this.#options.alerts.channels.get(queue.name)?.idle?.() ?? null,
+        problem: this.#idle(queue.name) ?? courier?.refusal ?? null,
       }
+    })
+  }
+
+  /** Takes one entry of a journal that was found late. */
+  join(key: string, value: unknown): void {
+    this.queues.get(channelOf(key))?.join(key.split('/').slice(2).join('/'), value)
+  }
+
+  /** Whether a channel refuses messages. */
+  get isRefused(): boolean {
+    return [...this.#couriers.values()].some(({ refusal }) => refusal !== null)
+  }
+
+  #idle(channel: string): string | null {
+    return this.#options.alerts.channels.get(channel)?.idle?.() ?? null
+  }
+
+  #tellOthers(problem: ChannelProblem): void {
+    const { alerts, nowMs } = this.#options
+    tellOthers(problem, {
+      queues: this.queues,
+      routes: alerts.settings['alerts.routes'],
+      isWorking: (channel) => this.#idle(channel) === null && this.#couriers.get(channel)?.refusal === null,
+      ...{ host: alerts.state.hostname, now: alerts.now(), nowMs: nowMs() },
     })
   }
 
@@ -105,7 +131,7 @@ export class Outbox {
     const left = journal.entries('channel/').filter(([key]) => !this.queues.has(channelOf(key)))
     if (left.length === 0) return
     const names = [...new Set(left.map(([key]) => channelOf(key)))]
-    const waiting = left.filter(([key]) => /\/(waiting\/|current$)/.test(key)).length
+    const waiting = left.filter(([key]) => /\/(waiting\/|refused\/|current$)/.test(key)).length
     for (const [key] of left) journal.delete(key)
     if (waiting > 0)
       alerts.log.warn(

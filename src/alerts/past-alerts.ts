@@ -16,16 +16,12 @@ export const KEPT = 300
 
 export class PastAlerts {
   readonly #journal: Journal
-  readonly #kept: { readonly key: string; readonly past: PastAlert }[]
+  #kept: { readonly key: string; readonly past: PastAlert }[]
   #count: number
 
   constructor(journal: Journal) {
     this.#journal = journal
-    // A journal of an earlier version does not say when the problem began.
-    this.#kept = journal.entries(PREFIX).map(([key, value]) => {
-      const past = value as PastAlert
-      return { key, past: { ...past, since: past.since ?? past.firedAt } }
-    })
+    this.#kept = journal.entries(PREFIX).map(([key, value]) => ({ key, past: withSince(value as PastAlert) }))
     this.#count = Math.max(0, ...this.#kept.map(({ key }) => Number(key.slice(PREFIX.length)) || 0))
   }
 
@@ -37,11 +33,28 @@ export class PastAlerts {
       resolvedAt: resolvedAt ?? finding.at,
       acknowledgedBy: acknowledged?.by ?? null,
     }
+    this.#push(past)
+  }
+
+  /** Earlier ones, of a journal that was found late. */
+  join(earlier: readonly PastAlert[]): void {
+    const later = this.#kept
+    this.#kept = []
+    for (const { key } of later) this.#journal.delete(key)
+    for (const past of [...earlier, ...later.map(({ past }) => past)]) this.#push(withSince(past))
+  }
+
+  #push(past: PastAlert): void {
     const key = `${PREFIX}${++this.#count}`
     this.#kept.push({ key, past })
     this.#journal.set(key, past)
     const old = this.#kept.length > KEPT ? this.#kept.shift() : undefined
     if (old) this.#journal.delete(old.key)
+  }
+
+  forgetSimulated(): void {
+    for (const { key, past } of this.#kept) if (past.simulated) this.#journal.delete(key)
+    this.#kept = this.#kept.filter(({ past }) => !past.simulated)
   }
 
   list({ from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, limit = KEPT }: PastRange = {}): readonly PastAlert[] {
@@ -51,4 +64,9 @@ export class PastAlerts {
       .reverse()
       .slice(0, limit)
   }
+}
+
+/** A journal of an earlier version does not say when the problem began. */
+function withSince(past: PastAlert): PastAlert {
+  return { ...past, since: past.since ?? past.firedAt }
 }

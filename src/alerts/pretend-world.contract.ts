@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { AlertMessage, Channel, Delivery } from '../core/alert-contract.ts'
 import type { AgentState, GpuView, Log, Tick } from '../core/kinds.ts'
+import { type FindingParts, findingWith, healthWith } from '../core/model.fixture.ts'
 import type {
   Finding,
-  FindingSubject,
   GpuEvent,
   GpuInfo,
   GpuReadings,
@@ -35,30 +35,16 @@ export function settingsWith(values: Partial<AlertValues> = {}): AlertValues {
   return { ...(defaults as unknown as AlertValues), ...values }
 }
 
-export interface FindingParts extends Partial<Omit<Finding, 'subject'>> {
-  readonly subject?: Partial<FindingSubject>
-}
-
 export function finding(fingerprint: string, at: number, parts: FindingParts = {}): Finding {
-  return {
-    fingerprint,
+  const text = { message: `${fingerprint} is wrong`, advice: ['Look at it.'] }
+  return findingWith({
     detector: 'intruder',
-    provenance: 'live',
-    severity: 'warning',
-    state: 'active',
     at,
-    since: at,
-    message: `${fingerprint} is wrong`,
-    evidence: {},
-    confidence: 0.9,
-    advice: ['Look at it.'],
-    predictedAt: null,
-    predictedEarliestAt: null,
-    predictedLatestAt: null,
-    riskLevel: null,
+    ...text,
     ...parts,
-    subject: { host: 'box', gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null, ...parts.subject },
-  }
+    fingerprint: parts.fingerprint ?? fingerprint,
+    subject: { host: 'box', ...parts.subject },
+  })
 }
 
 /** Remembers what it was given; `answer` decides what becomes of it. */
@@ -129,25 +115,7 @@ export function tickOf(at: number, gpus: readonly GpuSample[], host: HostSample 
 }
 
 export function sourceHealth(parts: Partial<SourceHealth> = {}): SourceHealth {
-  return {
-    source: 'nvidia',
-    state: 'ok',
-    since: NOON,
-    message: null,
-    provenance: 'live',
-    lastSampleAt: NOON,
-    samples: 1,
-    skippedTicks: 0,
-    restarts: 0,
-    nextStartAt: null,
-    pid: 1,
-    intervalMs: 1000,
-    deadlineMs: 5000,
-    cpuSeconds: null,
-    residentBytes: null,
-    readMs: null,
-    ...parts,
-  }
+  return healthWith(NOON, parts)
 }
 
 export class PretendState implements AgentState {

@@ -81,7 +81,7 @@ describe('alerts that an earlier version made by itself', () => {
     return dir
   }
 
-  it('end at once where nobody watches for them under that name any more, and the end is told', async () => {
+  it('end at once where no detector has that name anymore, and the end is sent', async () => {
     const world = pretendWorld({ dir: await journal(), at: NOON + HOUR })
     expect(old.map((print) => stateOf(world, print))).toEqual(['firing', 'firing', 'firing'])
     await world.pass(3 * MINUTE)

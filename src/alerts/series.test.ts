@@ -142,7 +142,7 @@ describe('the chart of an alert about a run', () => {
     expect(stepSeriesFor(runAlert('stall'), courses, NOON)?.values).toEqual(Array(10).fill(0.5))
   })
 
-  it('tells the time of a step from when it was done where nobody says it', () => {
+  it('takes the time of a step from when it was done where none is given', () => {
     const courses = new StepCourses()
     for (let index = 0; index < 4; index++) courses.accept([stepOf(index, { stepSeconds: null })])
     expect(stepSeriesFor(runAlert('stall'), courses, NOON)?.values).toEqual([null, 0.1, 0.1, 0.1])

@@ -87,98 +87,70 @@ const ruleKeys = Object.fromEntries(
     const { detector, level } = RULES[name]
     const levels = level === null ? '' : `threshold and clear (${level}), `
     const help = `alerts of the detector ${detector}: false for none, or an object with ${levels}for_seconds, keep_firing_seconds, severity`
-    return [`alerts.rules.${name}`, setting<RuleChoice>({ schema: named(level === null ? rule : levelRule), default: true, help })]
+    return [`alerts.rules.${name}`, setting<RuleChoice>(named(level === null ? rule : levelRule), true, help)]
   }),
 ) as Readonly<Record<RuleSettingKey, Setting<RuleChoice>>>
 
 export const alertSettings = {
-  'alerts.enabled': setting<boolean>({ schema: z.boolean(), default: true, help: 'turn findings into alerts and deliver them' }),
-  'alerts.dir': setting<string | null>({
-    schema: z.string().min(1).nullable(),
-    default: null,
-    help: 'folder where alerts are kept until they are delivered; default: "alerts" in the log folder',
-  }),
-  'alerts.routes': setting<Route[]>({
-    schema: named(z.array(route)),
-    default: [],
-    help: 'which alerts go to which channels: a list of {channels, severity, detector, gpu, user}; default: warnings and above to every channel',
-  }),
-  'alerts.owners': setting<Readonly<Record<string, string>>>({
-    schema: named(z.record(z.string(), z.string().regex(/^\S+$/, 'expected an address'))),
-    default: {},
-    help: 'address of each Unix user, to notify them about their own processes',
-  }),
-  'alerts.ignore': setting<string[]>({
-    schema: names,
-    default: [],
-    help: 'detectors whose findings are not alerts: a comma-separated list',
-  }),
-  'alerts.repeat_hours': setting<number>({
-    schema: z.number().min(0.05).max(8760),
-    default: 4,
-    help: 'how often an alert that is still active is repeated',
-  }),
-  'alerts.group_seconds': setting<number>({
-    schema: z.number().min(0).max(3600),
-    default: 30,
-    help: 'how long an alert waits for others to share a message; a critical one does not wait',
-  }),
-  'alerts.keep_firing_seconds': setting<number>({
-    schema: z.number().min(0).max(86_400),
-    default: 60,
-    help: 'how long a finding must be gone before its alert is resolved',
-  }),
-  'alerts.max_age_hours': setting<number>({
-    schema: z.number().min(0.1).max(8760),
-    default: 72,
-    help: 'how long delivery of a message is retried, counting only time the agent runs',
-  }),
-  'alerts.messages_per_hour': setting<number>({
-    schema: z.number().min(1).max(36_000),
-    default: 60,
-    help: 'messages a channel sends per hour; more are combined',
-  }),
-  'alerts.burst': setting<number>({
-    schema: z.number().int().min(1).max(1000),
-    default: 10,
-    help: 'messages a channel may send at once; a quarter is reserved for critical alerts',
-  }),
-  'alerts.quiet_hours': setting<WeeklyWindow[]>({
-    schema: named(z.array(weekly)),
-    default: [],
-    help: 'quiet hours: all but critical alerts are held and sent afterwards as one message; a list of {from, to, days} in local time',
-  }),
-  'alerts.maintenance': setting<MaintenanceWindow[]>({
-    schema: named(z.array(maintenance)),
-    default: [],
-    help: 'maintenance windows without notifications: a list of {from, to, days, gpu} or {start, end, gpu}',
-  }),
-  'alerts.simulated': setting<boolean>({
-    schema: z.boolean(),
-    default: false,
-    help: 'also deliver alerts of simulated and recorded GPUs, marked as such',
-  }),
-  'alerts.dashboard_url': setting<string | null>({
-    schema: web.nullable(),
-    default: null,
-    help: 'address of the web UI as people reach it, for links in messages; default: the address the server listens on',
-  }),
-  'alerts.heartbeat_url': setting<string | null>({
-    schema: web.nullable(),
-    default: null,
-    secret: true,
-    help: "address to call while GPUs are being watched, so that a missing call means gpuwarden is down (a dead man's switch)",
-  }),
-  'alerts.heartbeat_minutes': setting<number>({
-    schema: z.number().min(0.1).max(1440),
-    default: 5,
-    help: 'minutes between two heartbeats',
-  }),
-  'alerts.heartbeat_method': setting<'GET' | 'POST'>({
-    schema: z.enum(['GET', 'POST']),
-    default: 'GET',
-    help: 'HTTP method of the heartbeat',
-  }),
+  'alerts.enabled': setting(z.boolean(), true, 'turn findings into alerts and deliver them'),
+  'alerts.dir': setting(
+    z.string().min(1).nullable(),
+    null,
+    'folder where alerts are kept until they are delivered; default: "alerts" in the log folder',
+  ),
+  'alerts.routes': setting<Route[]>(
+    named(z.array(route)),
+    [],
+    'which alerts go to which channels: a list of {channels, severity, detector, gpu, user}; default: warnings and above to every channel',
+  ),
+  'alerts.owners': setting<Readonly<Record<string, string>>>(
+    named(z.record(z.string(), z.string().regex(/^\S+$/, 'expected an address'))),
+    {},
+    'address of each Unix user, to notify them about their own processes',
+  ),
+  'alerts.ignore': setting(names, [], 'detectors whose findings are not alerts: a comma-separated list'),
+  'alerts.repeat_hours': setting(z.number().min(0.05).max(8760), 4, 'how often an alert that is still active is repeated'),
+  'alerts.group_seconds': setting(
+    z.number().min(0).max(3600),
+    30,
+    'how long an alert waits for others to share a message; a critical one does not wait',
+  ),
+  'alerts.keep_firing_seconds': setting(z.number().min(0).max(86_400), 60, 'how long a finding must be gone before its alert is resolved'),
+  'alerts.max_age_hours': setting(
+    z.number().min(0.1).max(8760),
+    72,
+    'how long delivery of a message is retried, counting only time the agent runs',
+  ),
+  'alerts.messages_per_hour': setting(z.number().min(1).max(36_000), 60, 'messages a channel sends per hour; more are combined'),
+  'alerts.burst': setting(
+    z.number().int().min(1).max(1000),
+    10,
+    'messages a channel may send at once; a quarter is reserved for critical alerts',
+  ),
+  'alerts.quiet_hours': setting<WeeklyWindow[]>(
+    named(z.array(weekly)),
+    [],
+    'quiet hours: all but critical alerts are held and sent afterwards as one message; a list of {from, to, days} in local time',
+  ),
+  'alerts.maintenance': setting<MaintenanceWindow[]>(
+    named(z.array(maintenance)),
+    [],
+    'maintenance windows without notifications: a list of {from, to, days, gpu} or {start, end, gpu}',
+  ),
+  'alerts.simulated': setting(z.boolean(), false, 'also deliver alerts of simulated and recorded GPUs, marked as such'),
+  'alerts.dashboard_url': setting(
+    web.nullable(),
+    null,
+    'address of the web UI as people reach it, for links in messages; default: the address the server listens on',
+  ),
+  'alerts.heartbeat_url': setting(
+    web.nullable(),
+    null,
+    "address to call while GPUs are being watched, so that a missing call means gpuwarden is down (a dead man's switch)",
+    { secret: true },
+  ),
+  'alerts.heartbeat_minutes': setting(z.number().min(0.1).max(1440), 5, 'minutes between two heartbeats'),
+  'alerts.heartbeat_method': setting<'GET' | 'POST'>(z.enum(['GET', 'POST']), 'GET', 'HTTP method of the heartbeat'),
   ...ruleKeys,
 } satisfies Settings
 

@@ -50,6 +50,12 @@ export class Silences {
     return silence
   }
 
+  /** Of a journal that was found late. */
+  join(silence: Silence): void {
+    this.#silences.set(silence.id, silence)
+    this.#journal.set(PREFIX + silence.id, silence)
+  }
+
   remove(id: string): boolean {
     this.#journal.delete(PREFIX + id)
     return this.#silences.delete(id)

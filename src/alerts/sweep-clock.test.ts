@@ -45,7 +45,7 @@ describe('SweepClock', () => {
     clock.close()
   })
 
-  it('takes over within five seconds when samples stop, and at once when told that something is the matter', () => {
+  it('takes over within five seconds when samples stop, and at once when it learns of a problem', () => {
     const sweep = vi.fn()
     const clock = new SweepClock(1000, sweep)
     ticks(clock, 10, 1000)

@@ -61,7 +61,7 @@ export function channelContract(name: string, build: (behavior: Behavior) => Pro
       expect(delivery.ok || delivery.reason.length).toBeGreaterThan(8)
     })
 
-    it('stops when told to, and says that it may be tried again', async () => {
+    it('stops when asked, and reports that it may be retried', async () => {
       const cancel = new AbortController()
       stand = await build('hang')
       const delivering = stand.channel.deliver(message, cancel.signal)
@@ -69,7 +69,7 @@ export function channelContract(name: string, build: (behavior: Behavior) => Pro
       expect(await delivering).toMatchObject({ ok: false, retry: true })
     })
 
-    it('does not begin when told to stop before', async () => {
+    it('does not begin when asked to stop before', async () => {
       stand = await build('ok')
       expect(await stand.channel.deliver(message, AbortSignal.abort())).toMatchObject({ ok: false, retry: true })
     })

@@ -156,7 +156,7 @@ describe('pagerduty', () => {
     expect(pagerdutyEvents(group)).toHaveLength(30)
   })
 
-  it('keeps keys short and told apart', () => {
+  it('keeps keys short and distinct', () => {
     const long = (end: string) =>
       pagerdutyEvents({ ...message, alerts: message.alerts.map((one) => ({ ...one, fingerprint: 'x'.repeat(300) + end })) })
     const [a, b] = [long('a'), long('b')].map((events) => (events[0] as { dedup_key: string }).dedup_key)
@@ -198,7 +198,7 @@ describe('alertmanager', () => {
     ])
   })
 
-  it('shows a late one long enough to be told of', () => {
+  it('keeps a late one open long enough to be noticed', () => {
     expect(Date.parse(posted(late)[0]?.endsAt ?? '')).toBeGreaterThan(late.at)
   })
 

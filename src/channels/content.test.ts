@@ -10,7 +10,7 @@ import { cut, cutBytes, oneLine, safeLink } from './plain-text.ts'
 const subject = (what: typeof message) => subjectOf(contentOf(what))
 
 describe('subject', () => {
-  it('says how bad, where and what, in words to filter by', () => {
+  it('names severity, place and problem in words to filter by', () => {
     expect(subject(message)).toMatch(/^\[gpuwarden\] CRITICAL box GPU 0: memory leak: Memory of process 4242/)
     expect(subject(resolved)).toMatch(/^\[gpuwarden\] RESOLVED box GPU 0: memory leak/)
     expect(subject(late)).toMatch(/^\[gpuwarden\] LATE CRITICAL box GPU 0/)

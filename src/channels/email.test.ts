@@ -131,7 +131,7 @@ describe('email over the line', () => {
     expect(delivery).toMatchObject({ ok: false })
   })
 
-  it('never sends a password over a network in the clear unless told to', () => {
+  it('never sends a password over a network in the clear unless configured to', () => {
     const far = { server: 'mail.example.org', port: 25, tls: 'auto', tls_verify: true, user: 'u', password: 'p' } as const
     expect(lineOptions(far)).toMatchObject({ requireTLS: true, tls: { rejectUnauthorized: true } })
     expect(lineOptions({ ...far, password: null })).toMatchObject({ requireTLS: false })

@@ -43,7 +43,8 @@ export const email = channelKind({
       name,
       async deliver(message, signal) {
         const to = recipients(message, options.to).filter((address) => !partial.has(message.id, address))
-        if (to.length === 0) return { ok: false, retry: false, reason: 'there is no recipient: TO_EMAILS (email.to) is empty' }
+        if (to.length === 0)
+          return { ok: false, retry: false, hopeless: true, reason: 'there is no recipient: TO_EMAILS (email.to) is empty' }
         const limit = AbortSignal.timeout(timeoutMs)
         const both = AbortSignal.any([signal, limit])
         const delivery = await send(message, to, { options, signal: both, redact, partial })

@@ -5,8 +5,6 @@ import { contentOf } from './content.ts'
 import { fullText } from './content-text.ts'
 import { harmless, safeLink } from './plain-text.ts'
 
-export type Payload = ReturnType<typeof payloadOf>
-
 export const PAYLOAD_NAMES = [
   'version',
   'id',

@@ -4,9 +4,14 @@ import { type Reply, type Route, type RouteContext, route } from '../core/route.
 import type { PushSubscriptions } from './push-subscriptions.ts'
 
 const nothing = z.strictObject({})
-const BODY_LIMIT_BYTES = 8 * 1024
 
-const subscribed = z.strictObject({ subscriptions: z.number().int().describe('How many browsers there are now') })
+const SUBSCRIPTIONS = {
+  path: '/api/v1/push/subscriptions',
+  body: z.looseObject({ endpoint: z.string() }),
+  bodyLimitBytes: 8 * 1024,
+  answer: z.strictObject({ subscriptions: z.number().int().describe('How many browsers there are now') }),
+  errors: ['unavailable'],
+} as const
 
 /** null: there is no folder to keep keys and browsers in, or alerts are off. */
 export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
@@ -22,12 +27,8 @@ export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
     }),
     route({
       method: 'POST',
-      path: '/api/v1/push/subscriptions',
+      ...SUBSCRIPTIONS,
       summary: 'Subscribes a browser to notifications: the body is what PushSubscription.toJSON() returns',
-      body: z.looseObject({ endpoint: z.string() }),
-      bodyLimitBytes: BODY_LIMIT_BYTES,
-      answer: subscribed,
-      errors: ['unavailable'],
       handler: (context) =>
         withDisk(context, push, async (store) => {
           const added = await store.add(context.body)
@@ -36,12 +37,8 @@ export function pushRoutes(push: PushSubscriptions | null): readonly Route[] {
     }),
     route({
       method: 'DELETE',
-      path: '/api/v1/push/subscriptions',
+      ...SUBSCRIPTIONS,
       summary: 'Unsubscribes a browser from notifications; an unknown one is not an error',
-      body: z.looseObject({ endpoint: z.string() }),
-      bodyLimitBytes: BODY_LIMIT_BYTES,
-      answer: subscribed,
-      errors: ['unavailable'],
       handler: (context) =>
         withDisk(context, push, async (store) => {
           await store.remove(context.body.endpoint)

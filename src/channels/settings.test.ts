@@ -84,7 +84,7 @@ describe('openChannels', () => {
     expect(names(openChannels(values, surroundings))).toEqual(['email'])
   })
 
-  it('tells those that are switched off from those that cannot be used', () => {
+  it('distinguishes channels that are off from those that cannot be used', () => {
     const channels = { off: { type: 'slack', url: 'env:NOT_THERE', enabled: false }, bad: { type: 'slack', url: 'env:NOT_THERE' } }
     const opened = openChannels({ ...defaults, channels }, surroundings)
     expect(opened.disabled).toEqual(['off'])

@@ -5,52 +5,23 @@ import { describeIssue } from './channel-kind.ts'
 import { mailAddress } from './mail-address.ts'
 
 export const emailSettings = {
-  'email.server': setting<string | null>({
-    schema: z.string().min(1).nullable(),
-    default: null,
-    env: 'SMTP_SERVER',
-    help: 'SMTP server for the alerts',
-  }),
-  'email.port': setting<number | null>({
-    schema: z.number().int().min(1).max(65_535).nullable(),
-    default: null,
-    env: 'SMTP_PORT',
-    help: 'its port: 587 with STARTTLS (default), 465 with TLS, 25 or 1025 for a local relay',
-  }),
-  'email.from': setting<string | null>({
-    schema: mailAddress.nullable(),
-    default: null,
-    env: 'EMAIL_ADDRESS',
-    help: 'sender address of the alerts',
-  }),
-  'email.password': setting<string | null>({
-    schema: z.string().nullable(),
-    default: null,
-    env: 'EMAIL_PASSWORD',
-    secret: true,
-    help: 'password to log in with',
-  }),
-  'email.to': setting<string[]>({
-    schema: z.array(mailAddress),
-    default: [],
-    env: 'TO_EMAILS',
-    help: 'who gets the alerts: a comma-separated list',
-  }),
-  'email.user': setting<string | null>({
-    schema: z.string().min(1).nullable(),
-    default: null,
-    help: 'login name, if it is not the address',
-  }),
-  'email.tls': setting<'auto' | 'starttls' | 'implicit' | 'none'>({
-    schema: z.enum(['auto', 'starttls', 'implicit', 'none']),
-    default: 'auto',
-    help: 'how the connection is protected: auto (by port, and always before a password crosses a network), starttls, implicit or none',
-  }),
-  'email.tls_verify': setting({
-    schema: z.boolean(),
-    default: true,
-    help: 'verify the certificate of the mail server',
-  }),
+  'email.server': setting(z.string().min(1).nullable(), null, 'SMTP server for the alerts', { env: 'SMTP_SERVER' }),
+  'email.port': setting(
+    z.number().int().min(1).max(65_535).nullable(),
+    null,
+    'its port: 587 with STARTTLS (default), 465 with TLS, 25 or 1025 for a local relay',
+    { env: 'SMTP_PORT' },
+  ),
+  'email.from': setting(mailAddress.nullable(), null, 'sender address of the alerts', { env: 'EMAIL_ADDRESS' }),
+  'email.password': setting(z.string().nullable(), null, 'password to log in with', { env: 'EMAIL_PASSWORD', secret: true }),
+  'email.to': setting(z.array(mailAddress), [], 'who gets the alerts: a comma-separated list', { env: 'TO_EMAILS' }),
+  'email.user': setting(z.string().min(1).nullable(), null, 'login name, if it is not the address'),
+  'email.tls': setting<'auto' | 'starttls' | 'implicit' | 'none'>(
+    z.enum(['auto', 'starttls', 'implicit', 'none']),
+    'auto',
+    'how the connection is protected: auto (by port, and always before a password crosses a network), starttls, implicit or none',
+  ),
+  'email.tls_verify': setting(z.boolean(), true, 'verify the certificate of the mail server'),
 } satisfies Settings
 
 /** One entry of `channels`, as written: openChannels checks the options of its type. */
@@ -93,12 +64,12 @@ function jsonOf(value: unknown): unknown {
 
 export const channelSettings = {
   ...emailSettings,
-  channels: setting<Readonly<Record<string, ChannelEntry>>>({
-    schema: channelMap,
-    default: {},
-    secret: true,
-    help: 'more channels than e-mail, by name, each with its type and options: see docs/channels.md',
-  }),
+  channels: setting<Readonly<Record<string, ChannelEntry>>>(
+    channelMap,
+    {},
+    'more channels than e-mail, by name, each with its type and options: see docs/channels.md',
+    { secret: true },
+  ),
 } satisfies Settings
 
 export type ChannelValues = ValuesOf<typeof channelSettings>

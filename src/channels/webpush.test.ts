@@ -111,7 +111,7 @@ describe('webpush', () => {
     gone.answer = { status: 410, body: '' }
     const subscriptions = new PushSubscriptions(dir, { allowsInside: true })
     const channel = openWebPush('w', OPTIONS, subscriptions)
-    const nobody = { ok: false, retry: false, reason: 'no browser has subscribed' }
+    const nobody = { ok: false, retry: false, hopeless: true, reason: 'no browser has subscribed' }
     expect([channel.idle(), await channel.deliver(message, stop)]).toEqual(['no browser has subscribed', nobody])
     await subscriptions.add(browser().subscription(`${gone.url}/x`))
     expect(channel.idle()).toBe(null)

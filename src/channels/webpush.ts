@@ -51,7 +51,7 @@ export function openWebPush(
     },
     async deliver(message, signal): Promise<Delivery> {
       const waiting = subscriptions.list().filter(({ endpoint }) => !partial.has(message.id, endpoint))
-      if (subscriptions.list().length === 0) return { ok: false, retry: false, reason: NOBODY }
+      if (subscriptions.list().length === 0) return { ok: false, retry: false, hopeless: true, reason: NOBODY }
       const payload = Buffer.from(pushPayload(message))
       const keys = await subscriptions.keys()
       const results = await Promise.all(
@@ -127,7 +127,8 @@ function summary(id: string, results: readonly (Delivery | 'gone')[], partial: P
   const refused = deliveries.find((result) => !result.ok)
   if (taken.length === 0 && refused) return refused
   const gone = results.length - deliveries.length
-  if (taken.length === 0 && gone > 0) return { ok: false, retry: false, reason: `no browser is subscribed any more: ${gone} unsubscribed` }
+  if (taken.length === 0 && gone > 0)
+    return { ok: false, retry: false, hopeless: true, reason: `no browser is subscribed any more: ${gone} unsubscribed` }
   const rest = [gone > 0 ? `${gone} no longer subscribed` : '', refused && !refused.ok ? `one refused: ${refused.reason}` : '']
   return { ok: true, answer: [`sent to ${taken.length} browsers`, ...rest.filter((text) => text !== '')].join('; ') }
 }

@@ -1,29 +1,22 @@
+import { ACCURACY_DAYS, readAccuracy } from '../agent/accuracy.ts'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
-import { type ForecastAccuracy, type ForecastRow, ForecastTally } from '../report/forecast-accuracy.ts'
-import { refillFindings } from '../store/refill-findings.ts'
+import type { ForecastAccuracy, ForecastRow } from '../report/forecast-accuracy.ts'
 import { writeOut } from './output.ts'
 import { alignColumns } from './table.ts'
 
-const DEFAULT_DAYS = 30
-
 export async function accuracy({ values }: Config, options: Record<string, unknown>): Promise<number> {
-  const days = options.days === undefined ? DEFAULT_DAYS : Number(options.days)
+  const days = options.days === undefined ? ACCURACY_DAYS : Number(options.days)
   if (!(days > 0)) throw new Failure(`--days: expected a number above 0; got ${JSON.stringify(options.days)}`, { exitCode: EXIT.usage })
-  const tally = new ForecastTally()
-  const keep = {
-    startFilling: () => ({ add: (finding: Parameters<ForecastTally['accept']>[0]) => tally.accept(finding), end: () => undefined }),
-  }
   const dir = values['log.dir']
-  const { files, faults } = await refillFindings(keep, dir, { now: Date.now(), hours: days * 24 })
+  const { files, faults, accuracy: found } = await readAccuracy(dir, days, Date.now())
   for (const fault of faults) process.stderr.write(`gpuwarden: ${fault}\n`)
   if (files === 0)
     throw new Failure(`${dir}: no findings were recorded there`, {
       exitCode: EXIT.noSource,
       hint: 'Give the log folder of an agent with --log-dir.',
     })
-  const found = tally.accuracy()
   await writeOut(options.json === true ? `${JSON.stringify(jsonOf(found, days), null, 2)}\n` : textOf(found, days))
   return EXIT.ok
 }

@@ -1,6 +1,21 @@
 /** A command: what its help says, and what runs it. */
 import type { Config, ConfigKey } from '../agent/config.ts'
 
+export const SOURCE_FLAGS = [
+  'source',
+  'devices',
+  'demo.gpus',
+  'demo.scenario',
+  'demo.seed',
+  'replay.speed',
+  'deadline',
+  'wake',
+] as const satisfies readonly ConfigKey[]
+/** To reach an agent that runs. */
+export const TOKEN_FLAGS = ['server.token', 'server.token_file'] as const satisfies readonly ConfigKey[]
+export const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
+export const JSON_OPTION = { flag: '--json', help: 'as JSON' }
+
 export interface CommandEntry {
   readonly name: string
   readonly summary: string

@@ -1,16 +1,17 @@
 /** `gpuwarden detect`: what the detectors say of a recording, or how sudden the changes of a column are. */
 import type { Config } from '../agent/config.ts'
+import { type Detection, detectRecording, openForReading } from '../agent/detect-recording.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatMoment, printable } from '../core/format.ts'
 import type { Finding, Reading } from '../core/model.ts'
-import { parseClock } from '../core/recording/csv.ts'
-import { describeSkipped, parseTimestamp } from '../core/recording/recording.ts'
+import { describeSkipped } from '../core/recording/recording.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
+import { recordedRuns } from '../training/run-files.ts'
 import { scoreCsv, scoresAsCsv, scoresAsNdjson } from './csv-scores.ts'
-import { type Detection, detectRecording, openForReading } from './detect-recording.ts'
 import { findingLine } from './finding-ndjson.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
+import { readTime } from './read-time.ts'
 
 export async function detect(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
   endWhenPipeCloses()
@@ -21,7 +22,7 @@ export async function detect(config: Config, options: Record<string, unknown>, a
   if (args.length > 1) throw usage(`one recording at a time; got ${args.length}`)
   const { values } = config
   const isTable = options.json !== true && process.stdout.isTTY === true
-  const until = options.until === undefined ? null : readTime(String(options.until))
+  const until = options.until === undefined ? null : readTime('--until', String(options.until), 'detect')
   const durationMs = readDuration(options.duration)
   const recording = await openForReading(path)
   let isFirst = true
@@ -38,6 +39,7 @@ export async function detect(config: Config, options: Record<string, unknown>, a
     },
     until,
     durationMs,
+    runs: await recordedRuns(path),
     devices: values.devices === null ? null : new Set(values.devices),
     onFindings: (findings) => {
       if (isTable && isFirst) writeOut(`${TABLE_HEAD}\n`)
@@ -110,12 +112,6 @@ async function scores(options: Record<string, unknown>): Promise<number> {
 
 function pathOf(source: string): string | null {
   return source.startsWith('replay:') ? source.slice('replay:'.length) : null
-}
-
-function readTime(text: string): number {
-  const at = parseClock(text) ?? parseTimestamp(text) ?? (text.trim() === '' ? null : parseTimestamp(Number(text)))
-  if (at === null) throw usage(`--until: expected a time such as 2026-11-15T06:34:10Z or seconds since 1970; got "${text}"`)
-  return at
 }
 
 /** 0 is all of it, as for a live watch it is without end. */

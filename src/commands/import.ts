@@ -8,6 +8,7 @@ import { EXIT, Failure } from '../core/failure.ts'
 import { readLines } from '../core/recording/file.ts'
 import { parseJson } from '../core/recording/json.ts'
 import { createStore } from '../store/store.ts'
+import { acknowledgedSteps, isAcknowledged, notAcknowledged } from '../training/acknowledgement.ts'
 import type { BatchOutcome } from '../training/batch.ts'
 import { runOf } from '../training/routes.ts'
 import { runEnd, runPost } from '../training/schemas.ts'
@@ -109,17 +110,25 @@ function agentTarget(link: AgentClient): Target {
   const path = (id: string, what: string) => `/api/v1/runs/${encodeURIComponent(id)}/${what}`
   return {
     place: link.url,
-    run: async (body) => void taken(await link.tryPost('/api/v1/runs', body)),
-    steps: async (id, lines) => taken(await link.tryPostLines(path(id, 'steps'), lines, 30_000)) as BatchOutcome,
-    report: async (id, body) => void taken(await link.tryPost(path(id, 'report'), body)),
-    end: async (id, body) => void taken(await link.tryPost(path(id, 'end'), body)),
+    run: async (body) => check(await link.tryPost('/api/v1/runs', body), (body as { id: string }).id),
+    steps: async (id, lines) => {
+      const answer = await link.tryPostLines(path(id, 'steps'), lines, 30_000)
+      return acknowledgedSteps(answer, id, lines.length) ?? refused(answer)
+    },
+    report: async (id, body) => check(await link.tryPost(path(id, 'report'), body), id),
+    end: async (id, body) => check(await link.tryPost(path(id, 'end'), body), id),
     close: async () => undefined,
   }
-}
-
-function taken({ status, message, body }: Answer): unknown {
-  if (status === 200) return body
-  throw new Failure(`the agent refused it: ${message}`, { exitCode: EXIT.checkFailed, hint: 'The spool file is still there.' })
+  function check(answer: Answer, id: string): void {
+    if (!isAcknowledged(answer, id)) refused(answer)
+  }
+  function refused(answer: Answer): never {
+    const words = notAcknowledged(answer, link.url)
+    throw new Failure(answer.code === null ? words : `the agent refused it: ${words}`, {
+      exitCode: EXIT.checkFailed,
+      hint: 'The spool file is still there.',
+    })
+  }
 }
 
 /** Without an agent: the same room, writing to the same folder. */

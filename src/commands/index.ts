@@ -1,26 +1,15 @@
 import type { ConfigKey } from '../agent/config.ts'
-import type { CommandEntry } from './command-entry.ts'
+import { type CommandEntry, JSON_OPTION, ONE_GPU, SOURCE_FLAGS, TOKEN_FLAGS } from './command-entry.ts'
 import { MEMORY_COMMANDS } from './memory-commands.ts'
 import { SERVICE_COMMANDS } from './service-commands.ts'
 
-const SOURCE_FLAGS = [
-  'source',
-  'devices',
-  'demo.gpus',
-  'demo.scenario',
-  'demo.seed',
-  'replay.speed',
-  'deadline',
-  'wake',
-] as const satisfies readonly ConfigKey[]
 const AGENT_FLAGS = [
   ...SOURCE_FLAGS,
   'interval',
   'log.dir',
   'server.port',
   'server.host',
-  'server.token',
-  'server.token_file',
+  ...TOKEN_FLAGS,
   'server.prometheus_port',
   'metrics.sets',
   'push.remote_write.url',
@@ -28,13 +17,12 @@ const AGENT_FLAGS = [
   'log.level',
   'log.stderr',
 ] as const satisfies readonly ConfigKey[]
-const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'top',
     summary: 'live view in the terminal',
-    settings: [...SOURCE_FLAGS, 'interval', 'server.port', 'server.token', 'server.token_file'],
+    settings: [...SOURCE_FLAGS, 'interval', 'server.port', ...TOKEN_FLAGS],
     options: [
       ONE_GPU,
       { flag: '--connect <url>', help: 'show the agent at this address' },
@@ -76,7 +64,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'status',
     summary: 'print memory and utilization once',
     settings: SOURCE_FLAGS,
-    options: [ONE_GPU, { flag: '--json', help: 'as JSON' }],
+    options: [ONE_GPU, JSON_OPTION],
     examples: ['gpuwarden status', 'gpuwarden status --json --devices 0 1'],
     run: async (config, options) => (await import('./status.ts')).status(config, options),
   },
@@ -91,11 +79,11 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'alerts',
     summary: 'alerts of the running agent: list, history, silence, unsilence, ack, unack, and test of the channels',
-    settings: ['server.host', 'server.port', 'server.token', 'server.token_file', 'log.dir'],
+    settings: ['server.host', 'server.port', ...TOKEN_FLAGS, 'log.dir'],
     options: [
       { flag: '--for <duration>', help: 'how long a silence or an acknowledgment lasts: 30m, 2h, 1d (default: 4h)' },
       { flag: '--comment <text>', help: 'why it is silenced' },
-      { flag: '--json', help: 'as JSON' },
+      JSON_OPTION,
     ],
     arguments: [
       { notation: '[action]', help: 'list (default), history, silence, unsilence, ack, unack or test' },
@@ -115,7 +103,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'run',
     summary: 'run a command and watch its GPUs and training; ends with a summary and the exit code of the command',
-    settings: [...SOURCE_FLAGS, 'interval', 'log.dir', 'server.port', 'server.host', 'server.token', 'server.token_file'],
+    settings: [...SOURCE_FLAGS, 'interval', 'log.dir', 'server.port', 'server.host', ...TOKEN_FLAGS],
     options: [
       { flag: '--name <name>', help: 'name of the run (default: the name of the script or program)' },
       { flag: '--parse-output', help: 'look for loss and learning rate in what the command prints' },
@@ -137,22 +125,25 @@ export const COMMANDS: readonly CommandEntry[] = [
     settings: ['log.dir'],
     options: [
       { flag: '--html <file>', help: 'write a page with charts that opens without a server' },
-      { flag: '--json', help: 'as JSON' },
+      JSON_OPTION,
       { flag: '--text', help: 'as text (default)' },
       { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price for the model)' },
+      { flag: '--from <time>', help: 'only what was recorded from then on, such as 2026-11-15T06:34:10Z' },
+      { flag: '--to <time>', help: 'only what was recorded until then' },
     ],
     arguments: [{ notation: '[logdir|run]', help: 'a log folder, one of its files, or the id or name of a run in --log-dir' }],
     examples: [
       'gpuwarden report ./gpu_logs --html report.html',
       'gpuwarden report train.py --log-dir ./gpu_logs',
       'gpuwarden report --json',
+      'gpuwarden report ./gpu_logs --from 2026-11-15T06:30:00Z --to 2026-11-15T06:35:00Z',
     ],
     run: async (config, options, args) => (await import('./report.ts')).report(config, options, args),
   },
   {
     name: 'import',
     summary: 'import the spool files that an SDK wrote while no agent answered',
-    settings: ['log.dir', 'server.host', 'server.port', 'server.token', 'server.token_file'],
+    settings: ['log.dir', 'server.host', 'server.port', ...TOKEN_FLAGS],
     options: [{ flag: '--keep', help: 'keep files after they are imported' }],
     arguments: [{ notation: '[spool...]', help: 'spool files, or folders of them' }],
     examples: ['gpuwarden import ~/.cache/gpuwarden/spool', 'gpuwarden import --keep run-4f1c.jsonl --log-dir ./gpu_logs'],
@@ -162,10 +153,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'accuracy',
     summary: 'how often forecasts on this machine came true, and how far ahead they were',
     settings: ['log.dir'],
-    options: [
-      { flag: '--days <number>', help: 'how far to look back (default: 30)' },
-      { flag: '--json', help: 'as JSON' },
-    ],
+    options: [{ flag: '--days <number>', help: 'how far to look back (default: 30)' }, JSON_OPTION],
     examples: ['gpuwarden accuracy', 'gpuwarden accuracy --days 7 --log-dir /var/log/gpuwarden'],
     run: async (config, options) => (await import('./accuracy.ts')).accuracy(config, options),
   },
@@ -173,7 +161,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'doctor',
     summary: 'check drivers, libraries, permissions, ports and disk',
     settings: ['log.dir', 'server.port', 'server.host', 'deadline'],
-    options: [{ flag: '--json', help: 'as JSON' }],
+    options: [JSON_OPTION],
     examples: ['gpuwarden doctor', 'gpuwarden doctor --json'],
     run: async (config, options) => (await import('./doctor.ts')).doctor(config, options),
   },
@@ -181,7 +169,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'config',
     summary: 'print the effective configuration and where each value came from',
     settings: AGENT_FLAGS,
-    options: [{ flag: '--json', help: 'as JSON' }],
+    options: [JSON_OPTION],
     examples: ['gpuwarden config', 'MONITORING_INTERVAL=30 gpuwarden config --json'],
     run: async (config, options) => (await import('./config.ts')).printConfig(config, options),
   },

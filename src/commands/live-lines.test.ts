@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Hub } from '../agent/hub.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
 import { State } from '../agent/state.ts'
+import { healthWith } from '../core/model.fixture.ts'
 import { demo } from '../sources/demo/index.ts'
 import { sourceEnv } from '../sources/source.contract.ts'
 import { liveLines } from './live-lines.ts'
@@ -12,24 +13,7 @@ const SELF = { version: '0', startedAt: AT, runId: '', pid: 1, cpuSeconds: 0, re
 async function stateOf(gpus: number, name?: string): Promise<State> {
   const source = await demo.open(sourceEnv({ options: { demoGpus: gpus } }))
   if (source === null) throw new Error('the demo is always there')
-  const health = {
-    source: 'demo',
-    state: 'ok',
-    since: AT,
-    message: null,
-    provenance: 'simulated',
-    lastSampleAt: AT,
-    samples: 1,
-    skippedTicks: 0,
-    restarts: 0,
-    nextStartAt: null,
-    pid: 1,
-    intervalMs: 1000,
-    deadlineMs: 5000,
-    cpuSeconds: null,
-    residentBytes: null,
-    readMs: null,
-  } as const
+  const health = healthWith(AT, { source: 'demo', provenance: 'simulated' })
   const state = new State({ now: () => AT, health: () => [health], sinks: () => [], self: () => SELF, devices: null })
   const devices = name === undefined ? source.devices() : source.devices().map((info) => ({ ...info, name, provenance: 'live' as const }))
   const hub = new Hub({ state, log: SILENT_LOG, onProcesses: () => undefined })

@@ -1,22 +1,10 @@
 import type { ConfigKey } from '../agent/config.ts'
-import type { CommandEntry } from './command-entry.ts'
+import { type CommandEntry, JSON_OPTION, ONE_GPU, SOURCE_FLAGS } from './command-entry.ts'
 import { FAST_INTERVAL_SECONDS } from './fast-interval.ts'
 
-const WATCH_FLAGS = [
-  'source',
-  'devices',
-  'interval',
-  'demo.gpus',
-  'demo.scenario',
-  'demo.seed',
-  'replay.speed',
-  'deadline',
-  'wake',
-] as const satisfies readonly ConfigKey[]
+const WATCH_FLAGS = [...SOURCE_FLAGS, 'interval'] as const satisfies readonly ConfigKey[]
 /** The memory tools read recordings as fast as they can. */
 const WATCH_DEFAULTS = { interval: String(FAST_INTERVAL_SECONDS), 'replay.speed': 'max' } as const
-const JSON_OPTION = { flag: '--json', help: 'as JSON' }
-const ONE_GPU = { flag: '--gpu <index>', help: 'only this GPU' }
 const SNAPSHOT_FILE = { notation: '[snapshot]', help: 'a memory snapshot of PyTorch, plain or gzip: its verdict instead of live GPUs' }
 const GPU_MEMORY = { flag: '--memory <size>', help: 'of a snapshot file: the memory of the GPU, such as 80GiB' }
 const duration = (seconds: number, otherwise = '') => ({

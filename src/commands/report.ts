@@ -2,21 +2,30 @@ import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../agent/config.ts'
+import { detectRecording, openForReading } from '../agent/detect-recording.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { toJson } from '../core/json-text.ts'
 import { ledgerOf } from '../core/memory/ledger.ts'
+import type { Finding } from '../core/model.ts'
 import { VERSION } from '../core/version.ts'
-import { type BuiltReport, buildReport, type ReportRun } from '../report/training-report.ts'
+import { detectors } from '../detectors/index.ts'
+import { detectorOptions } from '../detectors/settings.ts'
+import { type BuiltReport, buildReport, type ReportRequest, type ReportRun } from '../report/training-report.ts'
 import { summaryText } from '../report/training-text.ts'
-import { RunFiles } from '../training/run-files.ts'
+import { RunFiles, recordedRuns } from '../training/run-files.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
+import { readTime } from './read-time.ts'
 
 export async function report(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
   endWhenPipeCloses()
   if (args.length > 1) throw new Failure(`one log folder or run at a time; got ${args.length}`, { exitCode: EXIT.usage })
   const { path, run } = await findSubject(args[0] ?? config.values['log.dir'], config.values['log.dir'])
   const bar = new ProgressBar()
-  const built = await reportOf(path, run, readPrice(options.pricePerHour), (share) => bar.show(share))
+  const built = await reportOf(path, run, readPrice(options.pricePerHour), {
+    ...readRange(options),
+    detect: (until, onFindings) => detectFor(config, path, until, onFindings),
+    onProgress: (share) => bar.show(share),
+  })
   bar.clear()
   if (typeof options.html === 'string') {
     await writeHtml(built, options.html)
@@ -31,16 +40,40 @@ export function reportOf(
   path: string,
   run: ReportRun | null,
   pricePerGpuHour: number | null,
-  onProgress?: (share: number) => void,
+  more: Pick<ReportRequest, 'from' | 'to' | 'detect' | 'onProgress'> = {},
 ): Promise<BuiltReport> {
   return runsIn(path).then(async ({ runs, pidOf }) => {
     try {
-      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, ...(onProgress ? { onProgress } : {}) })
+      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, ...more })
     } catch (error) {
       if (error instanceof Failure) throw error
       throw new Failure((error as Error).message, { exitCode: EXIT.noSource, cause: error })
     }
   })
+}
+
+/** The detectors on a recording, as `gpuwarden detect` runs them. */
+export async function detectFor(
+  { values }: Config,
+  path: string,
+  until: number | null,
+  onFindings: (findings: readonly Finding[]) => void,
+): Promise<void> {
+  await detectRecording(await openForReading(path), {
+    engine: { kinds: detectors, options: detectorOptions(values), disabled: values['detectors.disabled'], hostname: 'recording' },
+    until,
+    durationMs: null,
+    devices: null,
+    runs: await recordedRuns(path),
+    onFindings,
+  })
+}
+
+function readRange(options: Record<string, unknown>): { readonly from: number | null; readonly to: number | null } {
+  const read = (name: 'from' | 'to') => (options[name] === undefined ? null : readTime(`--${name}`, String(options[name]), 'report'))
+  const range = { from: read('from'), to: read('to') }
+  if (range.from === null || range.to === null || range.from < range.to) return range
+  throw new Failure(`--from must be before --to; got ${String(options.from)} and ${String(options.to)}`, { exitCode: EXIT.usage })
 }
 
 export async function writeHtml(built: BuiltReport, file: string): Promise<void> {
@@ -78,8 +111,7 @@ async function findSubject(subject: string, logDir: string): Promise<{ path: str
 async function runsIn(logDir: string): Promise<{ runs: readonly ReportRun[]; pidOf: (run: string, rank: number) => number | null }> {
   const files = new RunFiles(join(logDir, 'runs'))
   const pids = new Map<string, number>()
-  // A single file, or a recording of something else: it has no runs beside it.
-  const { runs } = await files.list().catch(() => ({ runs: [] }))
+  const runs = await recordedRuns(logDir)
   for (const run of runs.slice(-64)) {
     if (run.pid !== null) pids.set(`0@${run.id}`, run.pid)
     const progress = (await files.progressOf(run.id)) as { ranks?: [number, { pid: number | null }][] } | null

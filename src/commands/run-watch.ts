@@ -6,6 +6,7 @@ import { startTicksOf } from '../core/process-identity.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
 import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'
+import { isAcknowledged } from '../training/acknowledgement.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
 import { endsInNan, type Outcome } from '../training/run-record.ts'
 import { StepSpool, spoolFolder } from '../training/step-spool.ts'
@@ -91,7 +92,7 @@ export class RunWatch {
       await link.tryPost('/api/v1/runs', this.#run)
       told = await link.tryPost(`${path}/end`, end, 10_000)
     }
-    if (told.status === 200) return []
+    if (isAcknowledged(told, this.#run.id)) return []
     const head = { run: this.#run, url: link.url, format: 1, process: { pid: process.pid, start: startTicksOf(process.pid) ?? 0 } }
     const spool = new StepSpool(spoolFolder(process.env), `${this.#run.id}.run.${process.pid}`, head)
     const { reason } = spool.append([JSON.stringify({ end })])

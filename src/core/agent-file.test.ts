@@ -80,7 +80,7 @@ describe('the file of an agent', () => {
     }
   })
 
-  it('believes the living process where the kernel does not tell who listens', async () => {
+  it('trusts the living process where the kernel does not report who listens', async () => {
     const { env } = place()
     const port = await listen()
     await announceAgent(port, { env, proc: '/nonexistent' })

@@ -1,10 +1,13 @@
 /** Alerts, and what a channel is: one file that fulfills it. */
 import type { Finding, FindingSubject, ProcessView, Reading, Severity } from './model.ts'
 
-/** The result of a delivery. `answer`: from the server, secrets masked; `retry`: whether trying again can help. */
+/**
+ * The result of a delivery. `answer`: from the server, secrets masked; `retry`: whether the failure passes by itself. A refusal needs somebody to
+ * repair something, so it is tried again too; only what is `hopeless`, such as a message without a recipient, is given up.
+ */
 export type Delivery =
   | { readonly ok: true; readonly answer: string }
-  | { readonly ok: false; readonly retry: boolean; readonly reason: string }
+  | { readonly ok: false; readonly retry: boolean; readonly reason: string; readonly hopeless?: boolean }
 
 /** `late`: it fired and cleared before it could be delivered. */
 export type AlertStatus = 'firing' | 'repeat' | 'resolved' | 'late'

@@ -1,44 +1,26 @@
 import { describe, expect, it } from 'vitest'
-import type { AlertView } from './alert-contract.ts'
 import { alertsEventSchema, alertViewSchema } from './alert-schema.ts'
 import { findingSchema } from './finding-schema.ts'
-import type { Finding } from './model.ts'
+import { alertWith, findingWith } from './model.fixture.ts'
 
-const finding: Finding = {
+const finding = findingWith({
   fingerprint: 'thermal|gpu=GPU-0',
   detector: 'thermal',
-  provenance: 'live',
-  subject: { host: 'box', gpu: 'GPU-0', gpuIndex: 0, pid: null, user: null, run: null, rank: null },
+  subject: { host: 'box', gpu: 'GPU-0', gpuIndex: 0 },
   severity: 'critical',
-  state: 'active',
   at: 2000,
   since: 1000,
   message: 'GPU 0 is at 93 °C',
   evidence: { celsius: 93, loss: 'NaN', isHeld: true, none: null },
-  confidence: 0.9,
   advice: ['Look at the fans.'],
-  predictedAt: null,
-  predictedEarliestAt: null,
-  predictedLatestAt: null,
-  riskLevel: null,
-}
+})
 
-const alert: AlertView = {
-  fingerprint: finding.fingerprint,
-  state: 'firing',
-  finding,
-  firedAt: 2000,
-  resolvedAt: null,
-  flapping: false,
-  simulated: false,
+const alert = alertWith(finding, {
   acknowledged: { at: 2500, until: 9000, by: 'ada', severity: 'critical' },
   mutedBy: 'acknowledged',
-  silence: null,
   told: ['email'],
-  waiting: [],
   gpuLabel: '0',
-  unconfirmed: false,
-}
+})
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) => schema.safeParse(value).success
 

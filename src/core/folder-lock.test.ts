@@ -156,7 +156,7 @@ describe('the owner of a lock', () => {
     expect(readFileSync(path, 'utf8')).toBe('somebody else')
   })
 
-  it('is told, and not held up, when a pipe comes into its place', async () => {
+  it('reports a pipe in its place and does not wait for it', async () => {
     const path = lockPath()
     const lock = lockAt(path)
     await lock.acquire()

@@ -14,6 +14,7 @@ import type {
   SourceHealth,
   TrainingStep,
 } from './model.ts'
+import type { PlaybackState } from './playback.ts'
 
 /** One tick of one source, as the hub publishes it. */
 export interface Tick {
@@ -36,6 +37,9 @@ export type HubEvent =
   | { readonly type: 'finding'; readonly finding: Finding }
   | { readonly type: 'run'; readonly run: Run }
   | { readonly type: 'steps'; readonly steps: readonly TrainingStep[]; readonly provenance: Provenance }
+  | { readonly type: 'playback'; readonly playback: PlaybackState }
+  /** A recording is read from its beginning again: everything concluded from it is void. Not in the stream. */
+  | { readonly type: 'restart' }
 
 /** Since the start, and the last reason. */
 export interface Dropped {

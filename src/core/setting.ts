@@ -19,7 +19,11 @@ export type Settings = Readonly<Record<string, Setting>>
 
 export type ValuesOf<S extends Settings> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never }
 
-/** Infers the type from the schema. */
-export function setting<T>(entry: Setting<T>): Setting<T> {
-  return entry
+export function setting<T>(
+  schema: z.ZodType<T>,
+  byDefault: NoInfer<T>,
+  help: string,
+  more: Pick<Setting, 'flag' | 'env' | 'secret'> = {},
+): Setting<T> {
+  return { schema, default: byDefault, help, ...more }
 }

@@ -1,5 +1,6 @@
 /** What a source is: a vendor is one folder that fulfills it. */
 import type { GpuInfo, Provenance, Sample } from './model.ts'
+import type { PlaybackCommand, PlaybackState } from './playback.ts'
 
 /** Everything a source needs from outside, so that tests can replace it. */
 export interface SourceEnv {
@@ -42,7 +43,17 @@ export interface Source {
   ended?(): boolean
   /** Only for sources with their own pace (replay): ms until the next sample; null: the sampler's clock. */
   nextDelayMs?(): number | null
+  /** Only for sources that can be paused and moved (replay): they stay open after their end. */
+  readonly playback?: Playback
   close(): void | Promise<void>
+}
+
+export interface Playback {
+  state(): PlaybackState
+  /** Takes effect with the next read. */
+  command(command: PlaybackCommand): void
+  /** How often it was read from its beginning again: what was concluded before is void. */
+  readonly restarts: number
 }
 
 export interface SourceTick {

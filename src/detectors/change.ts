@@ -6,18 +6,8 @@ import type { Finding, GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { type Abnormal, CHANGE_FIELDS, type ChangeField, changeDraft } from './change-fields.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
-export interface ChangeOptions {
-  /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
-  readonly inform: number
-  readonly alert: number
-  /** A change that lasts this long is a warning: an evaluation, a checkpoint or a wait for data ends sooner. */
-  readonly confirmSeconds: number
-  /** A change that stays this long is the new normal. */
-  readonly settleMinutes: number
-}
-
-const DEFAULTS: ChangeOptions = { inform: 1.25, alert: 2, confirmSeconds: 120, settleMinutes: 10 }
 const GPU_CAP = 64
 const LATE_MS = 5000
 /** After such a gap in the samples a different value is not a sudden change. */
@@ -55,11 +45,11 @@ const WINDOW = 48
 const WINDOWS: Partial<RecordRatioOptions> = { window: WINDOW, warmup: 150, warmupMs: 120_000, rest: 120, halfLifeMs: 4 * 3_600_000 }
 
 class ChangeDetector implements Detector {
-  readonly #options: ChangeOptions
+  readonly #options: Thresholds<'change'>
   readonly #book = new FindingBook('change')
   readonly #gpus = new Map<string, Watched>()
 
-  constructor(options: ChangeOptions) {
+  constructor(options: Thresholds<'change'>) {
     this.#options = options
   }
 
@@ -247,12 +237,12 @@ function newRatios(): RecordRatio[] {
   return CHANGE_FIELDS.map((field) => new RecordRatio({ ...WINDOWS, least: field.least }))
 }
 
-export const change: DetectorKind<ChangeOptions> = {
+export const change: DetectorKind<Thresholds<'change'>> = {
   name: 'change',
   about: 'Memory, utilization, temperature or power of a GPU changed more than ever before.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'device'],
   charts: [MEMORY_CHART],
-  defaults: DEFAULTS,
+  defaults: THRESHOLDS.change,
   create: (options) => new ChangeDetector(options),
 }

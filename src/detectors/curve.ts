@@ -6,15 +6,7 @@
  * A smoothed curve wanders: its CUSUM is scaled down by its correlation. A rise that nobody would act on is ignored.
  */
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
-
-export interface CurveOptions {
-  readonly z: number
-  readonly cusumSlack: number
-  readonly cusumLimit: number
-  readonly cusumClip: number
-  readonly medianSteps: number
-  readonly scaleSteps: number
-}
+import type { Thresholds } from './thresholds.ts'
 
 export interface Curve {
   readonly level: RollingMedian
@@ -56,7 +48,7 @@ const RECORD_RANK = 3
 const RECORD_FADE = 0.5 ** (1 / 500)
 const YOUNG_STEPS = 8
 
-export function curve(options: CurveOptions): Curve {
+export function curve(options: Thresholds<'lossSpike'>): Curve {
   return {
     level: rollingMedian(options.medianSteps),
     noise: rollingMedian(options.scaleSteps),
@@ -78,7 +70,7 @@ export interface Floors {
 }
 
 /** Takes the next value; null until there is enough history. */
-export function follow(state: Curve, value: number, options: CurveOptions, floors: Floors): CurveVerdict | null {
+export function follow(state: Curve, value: number, options: Thresholds<'lossSpike'>, floors: Floors): CurveVerdict | null {
   const ready = state.level.ring.length >= options.medianSteps && state.noise.ring.length >= options.medianSteps
   const level = median(state.level)
   let verdict: CurveVerdict | null = null

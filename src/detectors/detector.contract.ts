@@ -136,7 +136,7 @@ export function detectorContract<Options>(subject: DetectorSubject<Options>): vo
   const uninterrupted = feed(create(), trouble)
 
   describe(`detector contract: ${kind.name}`, () => {
-    it('finds its trouble, and says when it is over', () => {
+    it('finds its problem, and reports its end', () => {
       expect(uninterrupted.some((finding) => finding.state === 'active')).toBe(true)
       const open = new Set<string>()
       for (const finding of uninterrupted)

@@ -3,20 +3,13 @@ import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatPercent } from '../core/format.ts'
 import type { Finding, HostSample, Severity } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
-
-export interface DiskOptions {
-  /** Shares of the disk in use at which it is reported, ends, and is critical. */
-  readonly fullRatio: number
-  readonly clearRatio: number
-  readonly criticalRatio: number
-}
 
 /** Hysteresis of critical. */
 const CRITICAL_GAP = 0.005
 
-export const disk: DetectorKind<DiskOptions> = {
+export const disk: DetectorKind<Thresholds<'disk'>> = {
   name: 'disk',
   about: 'The disk of the log folder is nearly full.',
   severities: ['warning', 'critical'],
@@ -26,7 +19,7 @@ export const disk: DetectorKind<DiskOptions> = {
   create: (options) => createDisk(options),
 }
 
-function createDisk({ fullRatio, clearRatio, criticalRatio }: DiskOptions): Detector {
+function createDisk({ fullRatio, clearRatio, criticalRatio }: Thresholds<'disk'>): Detector {
   const book = new FindingBook('disk')
 
   function look({ at, hostname, diskFreeBytes: free, diskTotalBytes: total }: HostSample): readonly Finding[] {

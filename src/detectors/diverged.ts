@@ -5,15 +5,10 @@ import { LOSS_CHART } from './charts.ts'
 import { type Beginning, type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
-export interface DivergedOptions {
-  /** A run that has not recovered by then is lost. */
-  readonly criticalSeconds: number
-}
-
-export const diverged: DetectorKind<DivergedOptions> = {
+export const diverged: DetectorKind<Thresholds<'diverged'>> = {
   name: 'diverged',
   about: 'Training has diverged. The finding lasts until the loss is back near its old level, or the run ends.',
   severities: ['warning', 'critical'],

@@ -2,14 +2,9 @@
 import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, Severity, SourceHealth } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
-export interface DriverStuckOptions {
-  /** From this many restarts on, crashing is critical. */
-  readonly restarts: number
-}
-
-export const driverStuck: DetectorKind<DriverStuckOptions> = {
+export const driverStuck: DetectorKind<Thresholds<'driverStuck'>> = {
   name: 'driver_stuck',
   about: 'A driver does not respond, or reading it kills the sampler process.',
   severities: ['warning', 'critical'],
@@ -18,7 +13,7 @@ export const driverStuck: DetectorKind<DriverStuckOptions> = {
   create: (options) => createDriverStuck(options),
 }
 
-function createDriverStuck(options: DriverStuckOptions): Detector {
+function createDriverStuck(options: Thresholds<'driverStuck'>): Detector {
   const book = new FindingBook('driver_stuck')
   const subject = subjectOf({})
 
@@ -60,7 +55,7 @@ function createDriverStuck(options: DriverStuckOptions): Detector {
   }
 }
 
-function severityOf(health: SourceHealth, options: DriverStuckOptions): Severity | null {
+function severityOf(health: SourceHealth, options: Thresholds<'driverStuck'>): Severity | null {
   switch (health.state) {
     case 'not_responding':
       return health.source === 'host' ? 'warning' : 'critical'

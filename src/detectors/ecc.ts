@@ -4,13 +4,7 @@ import { formatCount } from '../core/format.ts'
 import type { GpuSample, Reading, Severity } from '../core/model.ts'
 import { type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface EccOptions {
-  readonly correctedCount: number
-  readonly correctedWindowMinutes: number
-  readonly activeMinutes: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 interface EccState {
   uncorrected: Reading
@@ -23,7 +17,7 @@ interface EccState {
   stormMs: number
 }
 
-export const ecc: DetectorKind<EccOptions> = {
+export const ecc: DetectorKind<Thresholds<'ecc'>> = {
   name: 'ecc',
   about: 'A GPU has new uncorrectable memory errors, or corrects very many.',
   severities: ['warning', 'critical'],
@@ -72,7 +66,7 @@ function uncorrected(gpu: WatchedGpu<EccState>, at: number, count: number, book:
   })
 }
 
-function verdict(gpu: WatchedGpu<EccState>, sample: GpuSample, book: FindingBook, options: EccOptions) {
+function verdict(gpu: WatchedGpu<EccState>, sample: GpuSample, book: FindingBook, options: Thresholds<'ecc'>) {
   const { state, time } = gpu
   const stormy = state.storm >= options.correctedCount || (state.storm >= options.correctedCount / 2 && book.size > 0)
   const recent = state.uncorrectedMs >= 0 && time.ms - state.uncorrectedMs < options.activeMinutes * 60_000

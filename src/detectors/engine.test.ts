@@ -192,7 +192,7 @@ describe('engine', () => {
     expect(after.accept(tick(START + 42_000, [{ temperatureCelsius: 50 }]))[0]).toMatchObject({ detector: 'thermal', state: 'resolved' })
   })
 
-  it('starts a detector anew whose saved state is of no use, and ends what nobody watches any more', () => {
+  it('starts a detector anew whose saved state is of no use, and ends what nothing watches anymore', () => {
     const failures: DetectorFailure[] = []
     const before = createEngine({ kinds: [hot, broken('gpu')], hostname: 'n' })
     before.accept(tick(START, [{ temperatureCelsius: 90 }]))

@@ -22,7 +22,7 @@ describe('finding book', () => {
     expect(count).toBeGreaterThan(5)
   })
 
-  it('speaks up at once when it gets worse', () => {
+  it('reports at once when it gets worse', () => {
     const book = new FindingBook('thermal')
     book.raise(subject, 0, draft)
     expect(book.raise(subject, 1, { ...draft, severity: 'critical' })).toHaveLength(1)
@@ -43,7 +43,7 @@ describe('finding book', () => {
     expect(all.filter((finding) => finding.state === 'resolved').length).toBe(200 - book.size)
   })
 
-  it('names a trouble by detector and subject, not by what may become known later', () => {
+  it('identifies a finding by detector and subject, not by what may become known later', () => {
     expect(fingerprintOf('intruder', subject)).toBe(fingerprintOf('intruder', { ...subject, user: 'bob', gpuIndex: 3, host: 'n' }))
     expect(fingerprintOf('xid', subject, 'code=79')).not.toBe(fingerprintOf('xid', subject, 'code=48'))
     expect(fingerprintOf('straggler', subjectOf({ run: 'a', rank: 1 }))).not.toBe(

@@ -8,14 +8,7 @@ import { both, type FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { advance, type ObservedTime, observedTime } from './observed-time.ts'
 import { held, type Span, span } from './span.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface GpuLostOptions {
-  readonly settleSeconds: number
-  readonly errorHoldSeconds: number
-  readonly missingSeconds: number
-  readonly missingIntervals: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 interface Presence {
   readonly label: string
@@ -31,7 +24,7 @@ const FORGET_MS = 3_600_000
 const SWEEP_MS = 5000
 const RECOVERY = ['none', 'reset the GPU', 'reboot the server', 'drain peer-to-peer traffic', 'drain the GPU and reset it']
 
-export const gpuLost: DetectorKind<GpuLostOptions> = {
+export const gpuLost: DetectorKind<Thresholds<'gpuLost'>> = {
   name: 'gpu_lost',
   about: 'A GPU fell off the bus, needs a reset, cannot be read, or is not reported anymore.',
   severities: ['warning', 'critical'],
@@ -117,7 +110,7 @@ export const gpuLost: DetectorKind<GpuLostOptions> = {
   },
 }
 
-function look(gpu: WatchedGpu<Span>, sample: GpuSample, book: FindingBook, options: GpuLostOptions): readonly Finding[] {
+function look(gpu: WatchedGpu<Span>, sample: GpuSample, book: FindingBook, options: Thresholds<'gpuLost'>): readonly Finding[] {
   const action = sample.recoveryAction ?? 0
   const errorMs = held(gpu.state, sample.state === 'error', gpu.time.ms)
   const severity = severityOf(sample.state, action, errorMs, options)
@@ -132,7 +125,7 @@ function look(gpu: WatchedGpu<Span>, sample: GpuSample, book: FindingBook, optio
   return book.raise(subject, sample.at, draft(gpu, severity, `${gpuName(gpu)} ${condition(sample, action)}${reason}.`, evidence))
 }
 
-function severityOf(state: GpuSample['state'], action: number, errorMs: number, options: GpuLostOptions): Severity | null {
+function severityOf(state: GpuSample['state'], action: number, errorMs: number, options: Thresholds<'gpuLost'>): Severity | null {
   if (state === 'lost' || state === 'reset_required') return 'critical'
   if (state === 'error') return errorMs >= options.errorHoldSeconds * 1000 ? 'warning' : null
   return action > 0 ? 'warning' : null

@@ -2,20 +2,13 @@
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import { evidenceLevel } from './charts.ts'
-import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
+import { type Curve, curve, type Floors, follow, restart } from './curve.ts'
 import { type DivergenceState, divergence, isFalling, judgeCourse, restartCourse } from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
-
-export interface GradExplosionOptions extends CurveOptions {
-  readonly norm: number
-  /** One step above this is enough. */
-  readonly certainNorm: number
-  readonly clearSteps: number
-}
 
 interface GradState {
   readonly curve: Curve
@@ -33,7 +26,7 @@ const FAR_RATIO = 10
 /** On the log scale: less noise is not believed, and a norm that only doubles is normal. */
 const FLOORS: Floors = { noise: () => 0.05, rise: () => Math.LN2 }
 
-export const gradExplosion: DetectorKind<GradExplosionOptions> = {
+export const gradExplosion: DetectorKind<Thresholds<'lossSpike'> & Thresholds<'gradExplosion'>> = {
   name: 'grad_explosion',
   about: 'Gradients explode: their norm is far above its usual range, or above a level that is too much for most models.',
   severities: ['warning'],

@@ -26,17 +26,17 @@ describe('idle_holding', () => {
     expect(run(series(60, () => ({ ...idle(), processes: [process(1001, { memoryUsedBytes: GIB - 1 })] })))).toEqual([])
   })
 
-  it('finds the idle one beside a busy one where processes are told apart', () => {
+  it('finds the idle one beside a busy one where processes are measured separately', () => {
     const both = () => ({ utilizationRatio: 0.9, processes: [process(1001, { smRatio: 0.9 }), process(1002, { smRatio: 0 })] })
     expect(run(series(40, both)).map((finding) => finding.subject.pid)).toEqual(expect.arrayContaining([1002]))
     expect(run(series(40, both)).every((finding) => finding.subject.pid === 1002)).toBe(true)
   })
 
-  it('does not guess which of two works when it cannot be told', () => {
+  it('does not guess which of two works where they are not measured separately', () => {
     expect(run(series(60, () => ({ utilizationRatio: 0.9, processes: [process(1001), process(1002)] })))).toEqual([])
   })
 
-  it('knows that nobody works on a GPU that does not', () => {
+  it('knows that no process works on an idle GPU', () => {
     const found = run(series(40, () => ({ ...idle(), processes: [process(1001), process(1002)] })))
     expect(new Set(found.map((finding) => finding.subject.pid))).toEqual(new Set([1001, 1002]))
   })
@@ -45,7 +45,7 @@ describe('idle_holding', () => {
     expect(run(series(60, () => ({ utilizationRatio: null })))).toEqual([])
   })
 
-  it('speaks of the GPU where there is no process list', () => {
+  it('reports the GPU where there is no process list', () => {
     expect(run(series(40, () => ({ ...idle(), processes: null })))[0]?.subject).toMatchObject({ pid: null, gpu: 'GPU-0' })
   })
 

@@ -5,12 +5,7 @@ import type { Finding, GpuSample, ProcessView, Reading } from '../core/model.ts'
 import { UTILIZATION_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface IdleHoldingOptions {
-  readonly minutes: number
-  readonly memoryBytes: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 /** `pid` null: the GPU as a whole, where the process list is unavailable. */
 interface Holder {
@@ -24,7 +19,7 @@ type Watched = WatchedGpu<Holder[]>
 
 const HOLDER_CAP = 128
 
-export const idleHolding: DetectorKind<IdleHoldingOptions> = {
+export const idleHolding: DetectorKind<Thresholds<'idleHolding'>> = {
   name: 'idle_holding',
   about: 'A process holds GPU memory but has not used the GPU for half an hour.',
   severities: ['warning'],
@@ -62,7 +57,7 @@ function look(
   work: Reading,
   sample: GpuSample,
   book: FindingBook,
-  options: IdleHoldingOptions,
+  options: Thresholds<'idleHolding'>,
 ): readonly Finding[] {
   const pid = process?.pid ?? null
   let holder = gpu.state.find((one) => one.pid === pid)

@@ -1,5 +1,6 @@
 /** Inputs for detectors' tests: a healthy GPU, process, step … with what the test wants different. */
 import type { DetectorDeclaration, DetectorInput } from '../core/detector-contract.ts'
+import { cardWith, healthWith, processWith, runWith, sampleWith } from '../core/model.fixture.ts'
 import type {
   Finding,
   GpuEvent,
@@ -13,7 +14,7 @@ import type {
   SourceHealth,
   TrainingStep,
 } from '../core/model.ts'
-import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
+import { NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 
 export const GIB = 1024 ** 3
 export const START = 1_760_000_000_000
@@ -27,56 +28,21 @@ export const PRETEND_DETECTOR: Omit<DetectorDeclaration, 'name'> = {
 }
 
 export function device(overrides: Partial<GpuInfo> = {}): DetectorInput {
-  return {
-    type: 'device',
-    device: {
-      id: GPU,
-      index: 0,
-      label: '0',
-      vendor: 'nvidia',
-      provenance: 'simulated',
-      ...NO_FACTS,
-      name: 'Test GPU',
-      pciBusId: '00000000:8D:00.0',
-      minor: 0,
-      driverVersion: '570.00',
-      cudaVersion: '12.8',
-      architecture: 'Hopper',
-      computeCapability: '9.0',
-      computeMode: 0,
-      memoryTotalBytes: 80 * GIB,
-      powerLimitWatts: 700,
-      powerLimitEnforcedWatts: 700,
-      powerLimitDefaultWatts: 700,
-      powerLimitMinWatts: 200,
-      powerLimitMaxWatts: 700,
-      smClockMaxHertz: 1_980_000_000,
-      memoryClockMaxHertz: 3_201_000_000,
-      temperatureSlowdownCelsius: 92,
-      temperatureShutdownCelsius: 97,
-      temperatureMaxCelsius: 87,
-      memoryTemperatureMaxCelsius: 95,
-      pcieGenerationMax: 5,
-      pcieWidthMax: 16,
-      migMode: 'disabled',
-      unifiedMemory: false,
-      unavailable: {},
-      ...overrides,
-    },
-  }
+  const card = cardWith(0, {
+    id: GPU,
+    provenance: 'simulated',
+    name: 'Test GPU',
+    pciBusId: '00000000:8D:00.0',
+    temperatureSlowdownCelsius: 92,
+    temperatureShutdownCelsius: 97,
+    temperatureMaxCelsius: 87,
+    ...overrides,
+  })
+  return { type: 'device', device: card }
 }
 
 export function process(pid: number, overrides: Partial<GpuProcess> = {}): GpuProcess {
-  return {
-    pid,
-    type: 'compute',
-    memoryUsedBytes: 20 * GIB,
-    smRatio: null,
-    memoryRatio: null,
-    encoderRatio: null,
-    decoderRatio: null,
-    ...overrides,
-  }
+  return processWith(pid, { memoryUsedBytes: 20 * GIB, ...overrides })
 }
 
 export function processInfo(pid: number, overrides: Partial<ProcessInfo> = {}): ProcessInfo {
@@ -101,13 +67,7 @@ export function processInfo(pid: number, overrides: Partial<ProcessInfo> = {}): 
 
 /** A sample of a busy, healthy GPU with one process of 20 GiB; `infos` tells who processes are. */
 export function gpu(at: number, overrides: Partial<GpuSample> = {}, infos: readonly ProcessInfo[] = []): DetectorInput {
-  const sample: GpuSample = {
-    ...NO_READINGS,
-    kind: 'gpu',
-    at,
-    gpu: GPU,
-    state: 'ok',
-    stateReason: null,
+  const sample = sampleWith(GPU, at, {
     slowAt: at,
     utilizationRatio: 0.9,
     memoryUtilizationRatio: 0.4,
@@ -131,7 +91,7 @@ export function gpu(at: number, overrides: Partial<GpuSample> = {}, infos: reado
     recoveryAction: 0,
     processes: [process(1001)],
     ...overrides,
-  }
+  })
   return { type: 'gpu', sample, processes: views(sample, infos) }
 }
 
@@ -201,24 +161,7 @@ export function step(at: number, number: number, overrides: Partial<TrainingStep
 }
 
 export function run(overrides: Partial<Run> = {}): DetectorInput {
-  return {
-    type: 'run',
-    run: {
-      id: 'run-1',
-      name: 'run-1',
-      host: null,
-      user: null,
-      pid: null,
-      gpus: [],
-      worldSize: null,
-      totalSteps: null,
-      startedAt: START,
-      endedAt: null,
-      outcome: null,
-      ending: null,
-      ...overrides,
-    },
-  }
+  return { type: 'run', run: runWith({ id: 'run-1', name: 'run-1', startedAt: START, ...overrides }) }
 }
 
 export function event(at: number, overrides: Partial<GpuEvent> = {}): DetectorInput {
@@ -229,29 +172,7 @@ export function event(at: number, overrides: Partial<GpuEvent> = {}): DetectorIn
 }
 
 export function health(at: number, overrides: Partial<SourceHealth> = {}): DetectorInput {
-  return {
-    type: 'health',
-    at,
-    health: {
-      source: 'nvidia',
-      state: 'ok',
-      since: at,
-      message: null,
-      provenance: 'live',
-      lastSampleAt: at,
-      samples: 1,
-      skippedTicks: 0,
-      restarts: 0,
-      nextStartAt: null,
-      pid: 4242,
-      intervalMs: 1000,
-      deadlineMs: 5000,
-      cpuSeconds: 0,
-      residentBytes: null,
-      readMs: 1,
-      ...overrides,
-    },
-  }
+  return { type: 'health', at, health: healthWith(at, { pid: 4242, ...overrides }) }
 }
 
 /** The time an input carries; null for those that carry none. */

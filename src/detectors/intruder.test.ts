@@ -26,7 +26,7 @@ describe('intruder', () => {
   const start = (options: Partial<IntruderOptions> = {}) => intruder.create({ ...intruder.defaults, ...options })
   const run = (inputs: DetectorInput[], options: Partial<IntruderOptions> = {}) => feed(start(options), [device(), ...inputs])
 
-  it('finds a stranger on a held GPU in its first sample, and lets go when it leaves', () => {
+  it('finds a stranger on a held GPU in its first sample, and ends when it leaves', () => {
     const found = run(scene(60, [always(1001), [30, 40, small(1002)]]))
     expect(found.map((finding) => [finding.state, finding.at])).toEqual([
       ['active', START + 30_000],

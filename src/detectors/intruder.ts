@@ -8,13 +8,9 @@ import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
 import { type IntruderPolicy, identityOf, policyTest } from './intruder-policy.ts'
 import { departed, enter, find, holderOf, identify, type Reason, related, type Tenancy, type Tenant } from './intruder-tenants.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
-export interface IntruderOptions extends IntruderPolicy {
-  readonly learnMinutes: number
-  readonly holderMemoryBytes: number
-  readonly holderSeconds: number
-}
+export type IntruderOptions = IntruderPolicy & Thresholds<'intruder'>
 
 interface Claim {
   readonly gpus: readonly string[]

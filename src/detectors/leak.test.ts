@@ -84,7 +84,7 @@ describe('leak', () => {
     expect(found[0]?.message).toMatch(/^Run run-1( on GPU 0)? leaks 10[23] MiB per step: /)
   })
 
-  it('does not take a filling cache for a leak when the run tells what it allocates', () => {
+  it('does not take a filling cache for a leak when the run reports what it allocates', () => {
     const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
     for (let i = 0; i < 500; i++) {
       const cache = 0.1 * GIB * Math.max(0, i - 200)
@@ -126,7 +126,7 @@ for (const mode of MODES)
   })
 
 describe('leak of a run that has ended', () => {
-  it('is not told again of the device or of its process, which are about to give it all back', () => {
+  it('is not reported again for the device or its process, which are about to free it all', () => {
     const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
     for (let i = 0; i < 500; i++) {
       const used = 20 * GIB + 0.1 * GIB * Math.max(0, i - 200)
@@ -146,7 +146,7 @@ describe('leak of a run that has ended', () => {
 })
 
 describe('leak with many processes', () => {
-  it('still watches a stranger beside a run that tells its figures', () => {
+  it('still watches a stranger beside a run that reports its figures', () => {
     const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
     for (let i = 0; i < 500; i++) {
       const grown = 5 * GIB + 0.1 * GIB * Math.max(0, i - 200)

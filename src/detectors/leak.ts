@@ -1,9 +1,10 @@
 /** Memory that grows and is never freed: of a GPU, a process, the host memory of a process, or the allocator of a run. */
-import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import type { LeakWatch } from '../core/memory/leak-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
+import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
@@ -43,23 +44,13 @@ class LeakDetector implements Detector {
     this.#watches = new LeakWatches(options.processesPerGpu)
   }
 
-  accept(input: DetectorInput): readonly Finding[] {
-    switch (input.type) {
-      case 'gpu':
-        return this.#gpu(input.sample, input.processes)
-      case 'step':
-        return this.#step(input.step)
-      case 'run':
-        return this.#run(input.run)
-      case 'device':
-        this.#map.noteDevice(input.device)
-        return NO_FINDINGS
-      case 'host':
-        return this.#host(input.sample)
-      default:
-        return NO_FINDINGS
-    }
-  }
+  readonly accept = byType({
+    gpu: ({ sample, processes }) => this.#gpu(sample, processes),
+    step: ({ step }) => this.#step(step),
+    run: ({ run }) => this.#run(run),
+    host: ({ sample }) => this.#host(sample),
+    device: ({ device }) => void this.#map.noteDevice(device),
+  })
 
   snapshot(): unknown {
     const saved: Saved = {

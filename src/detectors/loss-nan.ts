@@ -5,15 +5,8 @@ import type { Severity, TrainingStep } from '../core/model.ts'
 import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
-
-export interface LossNanOptions {
-  /** Finite steps in a row that end the finding. */
-  readonly clearSteps: number
-  /** Steps in a row with a bad gradient norm only; fewer are a loss scaler at work. */
-  readonly gradientSteps: number
-}
 
 interface NanState {
   open: boolean
@@ -25,7 +18,7 @@ interface NanState {
   lastStep: number | null
 }
 
-export const lossNan: DetectorKind<LossNanOptions> = {
+export const lossNan: DetectorKind<Thresholds<'lossNan'>> = {
   name: 'loss_nan',
   about: 'The loss or the gradient norm is NaN or infinite.',
   severities: ['warning', 'critical'],

@@ -5,15 +5,8 @@ import { LOSS_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
-
-export interface LossPlateauOptions {
-  readonly blockSteps: number
-  /** The older half is compared with the newer half. */
-  readonly blocks: number
-  readonly minImprovementRatio: number
-}
 
 interface PlateauState {
   readonly block: RollingMedian
@@ -21,7 +14,7 @@ interface PlateauState {
   open: boolean
 }
 
-export const lossPlateau: DetectorKind<LossPlateauOptions> = {
+export const lossPlateau: DetectorKind<Thresholds<'lossPlateau'>> = {
   name: 'loss_plateau',
   about: 'The loss has not fallen for a long time.',
   severities: ['info'],

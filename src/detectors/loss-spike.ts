@@ -3,22 +3,12 @@ import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { LOSS_CHART } from './charts.ts'
-import { type Curve, type CurveOptions, curve, type Floors, follow, restart } from './curve.ts'
+import { type Curve, curve, type Floors, follow, restart } from './curve.ts'
 import { type DivergenceState, divergence, judgeCourse, restartCourse } from './divergence.ts'
 import { type FindingBook, NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
-
-export interface LossSpikeOptions extends CurveOptions {
-  /** Noise below this share of the level is not believed. */
-  readonly scaleFloorRatio: number
-  /** A smaller rise, as a share of the level or absolute, is not worth a warning. */
-  readonly leastRiseRatio: number
-  readonly leastRise: number
-  /** Normal steps in a row that end the finding. */
-  readonly clearSteps: number
-}
 
 /** A rise below this share of the first loss is between losses that are practically zero. */
 const NOTHING_SHARE = 0.001
@@ -32,7 +22,7 @@ interface SpikeState {
   suspected: TrainingStep[]
 }
 
-export const lossSpike: DetectorKind<LossSpikeOptions> = {
+export const lossSpike: DetectorKind<Thresholds<'lossSpike'>> = {
   name: 'loss_spike',
   about: 'The loss rose out of its usual range: a spike, or the start of a divergence.',
   severities: ['warning'],

@@ -263,7 +263,7 @@ describe('loss_plateau', () => {
 })
 
 describe('slow_data', () => {
-  it('tells short steps with digits that count', () => {
+  it('reports short steps with significant digits', () => {
     const found = feedTo(
       slowData,
       steps(200, () => ({ stepSeconds: 0.00653, phaseSeconds: { data_wait: 0.002613 } })),
@@ -271,7 +271,7 @@ describe('slow_data', () => {
     expect(found[0]?.message).toBe('Run run-1 spends 40% of each step waiting for data (2.6 ms of 6.5 ms).')
   })
 
-  it('is information, and silent where phases are not told', () => {
+  it('is information, and silent where phases are not reported', () => {
     expect(
       feedTo(
         slowData,
@@ -312,7 +312,7 @@ describe('grad_explosion during warm-up', () => {
     ).toEqual([])
   })
 
-  it('speaks at ten times the usual norm when the loss does not fall, and above the level in any case', () => {
+  it('reports at ten times the usual norm when the loss does not fall, and above the level in any case', () => {
     expect(alarms(feedTo(gradExplosion, warmUp(3.5, wave))).length).toBeGreaterThan(0)
     expect(
       alarms(

@@ -1,9 +1,10 @@
 /** The allocator hits the limit (cudaMalloc fails, the cache is flushed, it tries again), or memory stays nearly full. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../core/format.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
+import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { DevicePressure, type DevicePressureOptions, LEVEL } from './device-pressure.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
@@ -65,23 +66,13 @@ class MemoryPressureDetector implements Detector {
     this.#devices = new DevicePressure(options, this.#book, this.#map)
   }
 
-  accept(input: DetectorInput): readonly Finding[] {
-    switch (input.type) {
-      case 'gpu':
-        return this.#gpu(input.sample)
-      case 'step':
-        return this.#step(input.step)
-      case 'run':
-        return this.#run(input.run)
-      case 'host':
-        return this.#sweep(input.sample.at)
-      case 'device':
-        this.#map.noteDevice(input.device)
-        return NO_FINDINGS
-      default:
-        return NO_FINDINGS
-    }
-  }
+  readonly accept = byType({
+    gpu: ({ sample }) => this.#gpu(sample),
+    step: ({ step }) => this.#step(step),
+    run: ({ run }) => this.#run(run),
+    host: ({ sample }) => this.#sweep(sample.at),
+    device: ({ device }) => void this.#map.noteDevice(device),
+  })
 
   snapshot(): unknown {
     const saved: Saved = structuredClone({

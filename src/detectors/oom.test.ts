@@ -62,7 +62,7 @@ describe('oom', () => {
       return findingsOf(oom, [run({ pid: 1458 }), ...inputs.slice(0, at), run({ pid: 1458, endedAt, ...end }), ...inputs.slice(at)])
     }
 
-    it('tells one forecast, the allocator\u2019s, and no second one of the device once it has ended', async () => {
+    it('reports one forecast, the allocator\u2019s, and no second one of the device once it has ended', async () => {
       const found = await told({ outcome: 'oom' })
       expect([...new Set(found.map((finding) => finding.fingerprint))]).toEqual(['oom|run=run-1|rank=0'])
       expect(found.map((finding) => finding.severity)).toContain('critical')
@@ -102,7 +102,7 @@ describe('oom', () => {
     expect(alarms(found).length).toBeGreaterThan(0)
   })
 
-  it('speaks of the device, when what fills it is not the run', () => {
+  it('reports the device when what fills it is not the run', () => {
     const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
     for (let i = 0; i < 300; i++) {
       const foreign = 2 * GIB + 0.2 * GIB * i

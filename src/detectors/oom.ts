@@ -1,11 +1,12 @@
 /** When memory will run out: a forecast with its interval, from the allocator of a run where it reports, else from the device. */
-import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'
 import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
+import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { type OomPlace, oomDraft } from './oom-message.ts'
@@ -59,23 +60,13 @@ class OomDetector implements Detector {
     this.#horizonMs = options.horizonHours * 3_600_000
   }
 
-  accept(input: DetectorInput): readonly Finding[] {
-    switch (input.type) {
-      case 'gpu':
-        return this.#gpu(input.sample)
-      case 'step':
-        return this.#step(input.step)
-      case 'run':
-        return this.#run(input.run)
-      case 'host':
-        return this.#sweep(input.sample)
-      case 'device':
-        this.#map.noteDevice(input.device)
-        return NO_FINDINGS
-      default:
-        return NO_FINDINGS
-    }
-  }
+  readonly accept = byType({
+    gpu: ({ sample }) => this.#gpu(sample),
+    step: ({ step }) => this.#step(step),
+    run: ({ run }) => this.#run(run),
+    host: ({ sample }) => this.#sweep(sample),
+    device: ({ device }) => void this.#map.noteDevice(device),
+  })
 
   snapshot(): unknown {
     const saved: Saved = {

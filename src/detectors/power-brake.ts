@@ -5,13 +5,9 @@ import { CLOCK_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
 import { type Bucket, bucket, pour } from './leaky-bucket.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
-export interface PowerBrakeOptions {
-  readonly holdSeconds: number
-}
-
-export const powerBrake: DetectorKind<PowerBrakeOptions> = {
+export const powerBrake: DetectorKind<Thresholds<'powerBrake'>> = {
   name: 'power_brake',
   about: 'The power supply of the server makes a GPU slow down (power brake).',
   severities: ['warning'],

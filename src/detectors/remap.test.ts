@@ -25,7 +25,7 @@ describe('remap', () => {
     expect(run(samples({ remapPending: 1 }, 12))[0]).toMatchObject({ severity: 'warning' })
   })
 
-  it('tells to replace a card that has no spare rows left', () => {
+  it('advises to replace a card that has no spare rows left', () => {
     expect(run(samples({ remapFailure: 1, remapPending: 1 }, 12))[0]).toMatchObject({
       severity: 'critical',
       advice: [expect.stringContaining('replace it')],

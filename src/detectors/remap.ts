@@ -3,18 +3,14 @@ import type { DetectorKind } from '../core/detector-contract.ts'
 import type { GpuSample, Severity } from '../core/model.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface RemapOptions {
-  readonly settleSeconds: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 interface RemapState {
   failed: boolean
   pending: boolean
 }
 
-export const remap: DetectorKind<RemapOptions> = {
+export const remap: DetectorKind<Thresholds<'remap'>> = {
   name: 'remap',
   about: 'Memory rows of a GPU are failing: they wait for a reset to be remapped, or cannot be remapped.',
   severities: ['warning', 'critical'],

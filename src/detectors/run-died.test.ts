@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { DetectorInput } from '../core/detector-contract.ts'
 import type { HubEvent } from '../core/kinds.ts'
+import { type FindingParts, findingWith } from '../core/model.fixture.ts'
 import type { Finding, Run, RunEnding } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { createEngine } from './engine.ts'
@@ -14,18 +15,12 @@ const died = (at: number, outcome: Run['outcome'], ending: Partial<RunEnding> = 
   run({ endedAt: at, outcome, ending: { ...ENDING, ...ending }, gpus: [GPU], ...more })
 const feedTo = (inputs: readonly DetectorInput[]): Finding[] => feed(runDied.create(runDied.defaults), inputs)
 const lived = (count = 10) => [run(), ...Array.from({ length: count }, (_, index) => step(START + index * 1000, index, {}))]
-const saying = (finding: Partial<Finding>): DetectorInput => ({
+const saying = (finding: FindingParts): DetectorInput => ({
   type: 'finding',
-  finding: {
-    ...{ fingerprint: 'x', detector: 'oom', provenance: 'live', severity: 'warning', state: 'active', at: START, since: START },
-    subject: { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null },
-    ...{ message: 'It is so.', evidence: {}, confidence: 1, advice: [], riskLevel: null },
-    ...{ predictedAt: null, predictedEarliestAt: null, predictedLatestAt: null },
-    ...finding,
-  },
+  finding: findingWith({ at: START, message: 'It is so.', ...finding }),
 })
-const ofRun = { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: 'run-1', rank: 0 }
-const ofGpu = { host: null, gpu: GPU, gpuIndex: 0, pid: null, user: null, run: null, rank: null }
+const ofRun = { run: 'run-1', rank: 0 }
+const ofGpu = { gpu: GPU, gpuIndex: 0 }
 
 detectorContract({
   kind: runDied,
@@ -33,7 +28,7 @@ detectorContract({
 })
 
 describe('run_died', () => {
-  it('tells the whole story of an out-of-memory in one sentence', () => {
+  it('explains an out-of-memory error in one sentence', () => {
     const found = feedTo([
       ...lived(41_201),
       saying({ at: START + 41_128_000, subject: ofRun, predictedAt: START + 41_190_000 }),

@@ -2,15 +2,11 @@
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
+import { byType } from './by-type.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
 import { subjectOfRun } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface RunDiedOptions {
-  /** How long it stays open when the run is not started again. */
-  readonly activeMinutes: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 const RUN_CAP = 256
 const CLUE_CAP = 64
@@ -20,7 +16,7 @@ const AFTER_MS = 30_000
 /** Detectors whose findings about a run's GPUs explain a death. */
 const HARDWARE = new Set(['xid', 'gpu_lost', 'ecc', 'driver_stuck'])
 
-export const runDied: DetectorKind<RunDiedOptions> = {
+export const runDied: DetectorKind<Thresholds<'runDied'>> = {
   name: 'run_died',
   about: 'A training run died: out of memory, NaN, a signal, an error, or it vanished. A warning if somebody stopped it on purpose.',
   severities: ['warning', 'critical'],
@@ -136,23 +132,14 @@ function createRunDied(activeMs: number): Detector {
   }
 
   return {
-    accept(input) {
-      switch (input.type) {
-        case 'step':
-          return takeStep(input.step)
-        case 'run':
-          return takeRun(input.run)
-        case 'finding':
-          return takeFinding(input.finding)
-        case 'event':
-          return takeEvent(input.event)
-        case 'gpu':
-        case 'host':
-          return fade(input.sample.at)
-        default:
-          return NO_FINDINGS
-      }
-    },
+    accept: byType({
+      step: ({ step }) => takeStep(step),
+      run: ({ run }) => takeRun(run),
+      finding: ({ finding }) => takeFinding(finding),
+      event: ({ event }) => takeEvent(event),
+      gpu: ({ sample }) => fade(sample.at),
+      host: ({ sample }) => fade(sample.at),
+    }),
     snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt }),
     restore(state) {
       const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number }

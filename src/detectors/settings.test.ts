@@ -28,7 +28,7 @@ describe('detector settings', () => {
     expect(schema.safeParse(80).success).toBe(false)
   })
 
-  it('let an alert rule say from where on its detector speaks', () => {
+  it('let an alert rule set the level at which its detector reports', () => {
     const given = detectorOptions({
       ...defaults,
       'anomaly.threshold': 0.7,

@@ -3,86 +3,61 @@ import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { IntruderOptions } from './intruder.ts'
 import type { MemoryPressureOptions } from './memory-pressure.ts'
-import type { StallOptions } from './stall.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 const names = z.array(z.string().min(1))
 const claim = z.string().regex(/^[^=\s]+=[^=\s]+$/, 'expected GPU=USER, such as 0=alice')
 const positive = z.number().positive()
 
 export const detectorSettings = {
-  'detectors.disabled': setting<string[]>({
-    schema: names,
-    default: [],
-    help: 'names of detectors to turn off, separated by commas',
-  }),
-  'policy.allowed_users': setting<string[]>({
-    schema: names,
-    default: [],
-    help: 'allow list of users; anybody else on a GPU is an intruder (empty: no rule)',
-  }),
-  'policy.allowed_commands': setting<string[]>({
-    schema: names,
-    default: [],
-    help: 'allow list of programs, by name or path, with * and ?',
-  }),
-  'policy.allowed_containers': setting<string[]>({
-    schema: names,
-    default: [],
-    help: 'allow list of containers, such as docker:4f1c*, with * and ?',
-  }),
-  'policy.claims': setting<string[]>({
-    schema: z.array(claim),
-    default: [],
-    help: 'GPUs that belong to a user: GPU=USER by index or id, such as 0=alice; one entry per user',
-  }),
-  'policy.learn_minutes': setting({
-    schema: z.number().min(0).max(10_080),
-    default: THRESHOLDS.intruder.learnMinutes,
-    help: 'without a policy: whoever uses the GPUs in these first minutes is expected from then on',
-  }),
-  'anomaly.threshold': setting({
-    schema: z.number().min(0).max(1),
-    default: THRESHOLDS.memory.levelRatio,
-    env: 'THRESHOLD',
-    help: 'share of GPU memory in use, 0 to 1, from which it is reported',
-  }),
-  'thermal.margin': setting({
-    schema: z.number().min(0).max(50),
-    default: THRESHOLDS.thermal.marginCelsius,
-    help: 'warn this many degrees Celsius below the slowdown temperature of the card',
-  }),
-  'thermal.notice': setting({
-    schema: z.number().min(0).max(150),
-    default: THRESHOLDS.thermal.noticeCelsius,
-    help: 'degrees Celsius from which heat is reported as information',
-  }),
-  'thermal.fallback': setting({
-    schema: z.number().min(0).max(150),
-    default: THRESHOLDS.thermal.fallbackCelsius,
-    help: 'slowdown temperature assumed for a card that does not report one',
-  }),
-  'idle.minutes': setting({
-    schema: positive,
-    default: THRESHOLDS.idleHolding.minutes,
-    help: 'minutes without any work after which a process that holds memory is reported',
-  }),
-  'idle.memory_gib': setting({
-    schema: z.number().min(0),
-    default: THRESHOLDS.idleHolding.memoryBytes / 1024 ** 3,
-    help: 'only processes that hold at least this many GiB',
-  }),
-  'stall.step_times': setting({
-    schema: z.number().min(2),
-    default: THRESHOLDS.stall.stepTimes,
-    help: 'a run stalls after this many usual step times without a step',
-  }),
-  'stall.grace': setting({ schema: z.number().min(0), default: THRESHOLDS.stall.graceSeconds, help: 'and this many seconds on top' }),
-  'training.gradient_norm': setting({
-    schema: positive,
-    default: THRESHOLDS.gradExplosion.norm,
-    help: 'gradient norm above which gradients count as exploding',
-  }),
+  'detectors.disabled': setting(names, [], 'names of detectors to turn off, separated by commas'),
+  'policy.allowed_users': setting(names, [], 'allow list of users; anybody else on a GPU is an intruder (empty: no rule)'),
+  'policy.allowed_commands': setting(names, [], 'allow list of programs, by name or path, with * and ?'),
+  'policy.allowed_containers': setting(names, [], 'allow list of containers, such as docker:4f1c*, with * and ?'),
+  'policy.claims': setting(z.array(claim), [], 'GPUs that belong to a user: GPU=USER by index or id, such as 0=alice; one entry per user'),
+  'policy.learn_minutes': setting(
+    z.number().min(0).max(10_080),
+    THRESHOLDS.intruder.learnMinutes,
+    'without a policy: whoever uses the GPUs in these first minutes is expected from then on',
+  ),
+  'anomaly.threshold': setting(
+    z.number().min(0).max(1),
+    THRESHOLDS.memory.levelRatio,
+    'share of GPU memory in use, 0 to 1, from which it is reported',
+    { env: 'THRESHOLD' },
+  ),
+  'thermal.margin': setting(
+    z.number().min(0).max(50),
+    THRESHOLDS.thermal.marginCelsius,
+    'warn this many degrees Celsius below the slowdown temperature of the card',
+  ),
+  'thermal.notice': setting(
+    z.number().min(0).max(150),
+    THRESHOLDS.thermal.noticeCelsius,
+    'degrees Celsius from which heat is reported as information',
+  ),
+  'thermal.fallback': setting(
+    z.number().min(0).max(150),
+    THRESHOLDS.thermal.fallbackCelsius,
+    'slowdown temperature assumed for a card that does not report one',
+  ),
+  'idle.minutes': setting(
+    positive,
+    THRESHOLDS.idleHolding.minutes,
+    'minutes without any work after which a process that holds memory is reported',
+  ),
+  'idle.memory_gib': setting(
+    z.number().min(0),
+    THRESHOLDS.idleHolding.memoryBytes / 1024 ** 3,
+    'only processes that hold at least this many GiB',
+  ),
+  'stall.step_times': setting(
+    z.number().min(2),
+    THRESHOLDS.stall.stepTimes,
+    'a run stalls after this many usual step times without a step',
+  ),
+  'stall.grace': setting(z.number().min(0), THRESHOLDS.stall.graceSeconds, 'and this many seconds on top'),
+  'training.gradient_norm': setting(positive, THRESHOLDS.gradExplosion.norm, 'gradient norm above which gradients count as exploding'),
 } satisfies Settings
 
 export type DetectorSettings = ValuesOf<typeof detectorSettings>
@@ -109,7 +84,7 @@ export function detectorOptions(values: DetectorSettings & LevelSettings): Reado
   const [fullRatio, clearRatio] = band(levelOf(values['alerts.rules.disk']), disk.fullRatio, disk.clearRatio)
   const stale = levelOf(values['alerts.rules.source_stale'])
   const [staleSeconds, clearSeconds] = band(stale, sourceStale.staleSeconds, sourceStale.clearSeconds)
-  const stall: Partial<StallOptions> = { stepTimes: values['stall.step_times'], graceSeconds: values['stall.grace'] }
+  const stall: Partial<Thresholds<'stall'>> = { stepTimes: values['stall.step_times'], graceSeconds: values['stall.grace'] }
   return {
     intruder,
     stall,

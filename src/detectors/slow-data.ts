@@ -5,13 +5,8 @@ import type { TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
-
-export interface SlowDataOptions {
-  readonly waitRatio: number
-  readonly steps: number
-}
 
 interface WaitState {
   steps: number
@@ -23,7 +18,7 @@ interface WaitState {
 /** Names that SDKs and trainers use for the wait for a batch. */
 const DATA_PHASES = ['data_wait', 'data', 'data_loading', 'data_load', 'data_time', 'dataloader', 'input']
 
-export const slowData: DetectorKind<SlowDataOptions> = {
+export const slowData: DetectorKind<Thresholds<'slowData'>> = {
   name: 'slow_data',
   about: 'A run spends a large part of each step waiting for data.',
   severities: ['info'],

@@ -4,13 +4,7 @@ import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration } from '../core/format.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface SourceStaleOptions {
-  /** Seconds without a sample after which it is reported, and below which it ends. */
-  readonly staleSeconds: number
-  readonly clearSeconds: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 /** A source that is read once an hour is not stale after a minute. */
 const INTERVALS = 5
@@ -18,7 +12,7 @@ const INTERVALS = 5
 const CONFIRM_MS = 10_000
 const SOURCE_CAP = 32
 
-export const sourceStale: DetectorKind<SourceStaleOptions> = {
+export const sourceStale: DetectorKind<Thresholds<'sourceStale'>> = {
   name: 'source_stale',
   about: 'A source says that it is ok, but has sent no sample for a minute and five of its intervals.',
   severities: ['warning'],
@@ -28,7 +22,7 @@ export const sourceStale: DetectorKind<SourceStaleOptions> = {
   create: (options) => createSourceStale(options),
 }
 
-function createSourceStale({ staleSeconds, clearSeconds }: SourceStaleOptions): Detector {
+function createSourceStale({ staleSeconds, clearSeconds }: Thresholds<'sourceStale'>): Detector {
   const book = new FindingBook('source_stale')
   const subject = subjectOf({})
   /** When each silent source was first seen silent. */

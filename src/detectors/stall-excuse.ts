@@ -1,15 +1,7 @@
 /** What a run without steps may be doing instead of hanging. */
 import { formatDuration, formatPercent } from '../core/format.ts'
 import { atRoundNumber, longestPause, type Pace } from './stall-steps.ts'
-
-export interface ExcuseOptions {
-  /** A GPU that keeps working without steps counts as evaluating for this long. */
-  readonly evaluationSeconds: number
-  /** How long a checkpoint may take after the GPU sent it to the host. */
-  readonly checkpointSeconds: number
-  /** How long a run may pause at the end of an epoch, at a round step, or while its process works on the host. */
-  readonly pauseSeconds: number
-}
+import type { Thresholds } from './thresholds.ts'
 
 /** Times are observed ms. */
 export interface Silence {
@@ -30,7 +22,7 @@ const WORKING_CORES = 0.5
 const AGAIN_FACTOR = 1.5
 
 /** Continues a sentence after the run's name; null when everything points to a hang. */
-export function excuseOf(silence: Silence, options: ExcuseOptions): string | null {
+export function excuseOf(silence: Silence, options: Thresholds<'stall'>): string | null {
   const { run, nowMs, silentMs, limitMs, workedMs, copiedMs, cores } = silence
   if (nowMs - workedMs <= limitMs && silentMs < options.evaluationSeconds * 1000)
     return 'makes no steps while its GPU keeps working, as in an evaluation'

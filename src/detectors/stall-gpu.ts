@@ -1,5 +1,6 @@
 /** A stall seen from the GPU only: it worked hard for a while, then not at all, for longer than ever before. */
 import type { GpuSample, ProcessView, Severity } from '../core/model.ts'
+import type { Thresholds } from './thresholds.ts'
 
 export interface GpuPace {
   /** The process with the most memory; another one starts again. */
@@ -10,15 +11,6 @@ export interface GpuPace {
   longestPauseMs: number
   lastMs: number
   said: Severity | null
-}
-
-export interface GpuPaceOptions {
-  readonly busyRatio: number
-  readonly busySeconds: number
-  readonly quietSeconds: number
-  readonly longestPauseFactor: number
-  readonly certainBusySeconds: number
-  readonly certainQuietSeconds: number
 }
 
 const HELD_BYTES = 1024 ** 3
@@ -39,7 +31,7 @@ export function quietness(
   sample: GpuSample,
   holder: ProcessView | null,
   nowMs: number,
-  options: GpuPaceOptions,
+  options: Thresholds<'stall'>,
 ): Severity | null {
   const passed = nowMs - state.lastMs
   state.lastMs = nowMs

@@ -39,7 +39,7 @@ detectorContract({ kind: stall, trouble: () => training(120, [[60, 90]]) })
 describe('stall', () => {
   const run = (inputs: DetectorInput[]) => feed(stall.create(stall.defaults), inputs)
 
-  it('speaks after ten step times and the grace, and is over with the next step', () => {
+  it('reports after ten step times and the grace, and ends with the next step', () => {
     const found = run(training(120, [[60, 90]]))
     expect(found.map((finding) => finding.state)).toEqual(['active', 'resolved'])
     const silent = ((found[0]?.at ?? 0) - (START + 59_100)) / 1000
@@ -153,7 +153,7 @@ describe('stall', () => {
       expect(severities(withEpochs(60))[0]).toEqual(['active', 'warning'])
     })
 
-    it('does not call a step round where only every tenth is told', () => {
+    it('does not call a step round where only every tenth is reported', () => {
       const tenths = training(400, [[101, 390]]).map((input) => (input.type === 'step' ? step(input.step.at, 10 * input.step.step) : input))
       expect(run(tenths)[0]).toMatchObject({ severity: 'warning', evidence: { last_step: 1000 } })
     })
@@ -209,7 +209,7 @@ describe('stall', () => {
       expect(own(pair(81, busy, false)).length).toBeGreaterThan(0)
     })
 
-    it('does not speak before it has seen the sample that shows the process gone', () => {
+    it('reports nothing before the sample that shows the process gone', () => {
       const inputs: DetectorInput[] = [device(), device({ id: 'GPU-1', index: 1, label: '1' })]
       for (let second = 0; second < 120; second++) {
         const at = START + second * 1000

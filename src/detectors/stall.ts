@@ -6,8 +6,8 @@ import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, observedTime } from './observed-time.ts'
-import { type ExcuseOptions, excuseOf } from './stall-excuse.ts'
-import { type GpuPaceOptions, gpuPace, largest, quietness } from './stall-gpu.ts'
+import { excuseOf } from './stall-excuse.ts'
+import { gpuPace, largest, quietness } from './stall-gpu.ts'
 import { gpuDraft, runDraft } from './stall-message.ts'
 import { isStepping, limitOf, moveOn, type Pace, pace, type RunFacts } from './stall-steps.ts'
 import {
@@ -22,12 +22,9 @@ import {
   type WatchedGpu,
 } from './stall-tenancy.ts'
 import { coresSince, noteCores, noteWork, work } from './stall-work.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
-export interface StallOptions extends GpuPaceOptions, ExcuseOptions {
-  readonly stepTimes: number
-  readonly graceSeconds: number
-}
+type StallOptions = Thresholds<'stall'>
 
 const RUN_CAP = 32
 const GPU_CAP = 256

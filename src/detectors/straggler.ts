@@ -5,19 +5,8 @@ import type { Finding, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
-
-export interface StragglerOptions {
-  readonly ratio: number
-  readonly meanSteps: number
-  readonly cusumSlack: number
-  readonly cusumLimit: number
-  /** The limit is at least this many standard deviations of the rank. */
-  readonly cusumSigmas: number
-  readonly clip: number
-  readonly baselineSteps: number
-}
 
 interface Rank {
   readonly rank: number
@@ -51,7 +40,7 @@ const CALM_STEPS = 20
 /** Names that trainers use for the wait for other ranks. */
 const WAIT_PHASES = ['wait', 'sync', 'communication', 'comm', 'allreduce', 'all_reduce', 'barrier']
 
-export const straggler: DetectorKind<StragglerOptions> = {
+export const straggler: DetectorKind<Thresholds<'straggler'>> = {
   name: 'straggler',
   about: 'One rank of a run is slower than its peers, and all of them wait for it.',
   severities: ['warning'],
@@ -111,7 +100,13 @@ function roundOf(state: RunRanks, step: number): Round | null {
   return round
 }
 
-function compare(run: WatchedRun<RunRanks>, round: Round, at: number, book: FindingBook, options: StragglerOptions): readonly Finding[] {
+function compare(
+  run: WatchedRun<RunRanks>,
+  round: Round,
+  at: number,
+  book: FindingBook,
+  options: Thresholds<'straggler'>,
+): readonly Finding[] {
   const seconds = new Map(round.times)
   const sortedByStage = new Map<number, number[]>()
   for (const rank of run.state.ranks) {
@@ -148,7 +143,7 @@ function weigh(
   step: number,
   at: number,
   book: FindingBook,
-  options: StragglerOptions,
+  options: Thresholds<'straggler'>,
 ): readonly Finding[] {
   const raw = Math.log(ownSeconds / peerSeconds)
   const clipped = Math.max(-options.clip, Math.min(options.clip, raw))

@@ -21,7 +21,7 @@ describe('thermal', () => {
     expect(run([device({ temperatureSlowdownCelsius: 105 }), ...heat(88, 60)])[0]).toMatchObject({ severity: 'info' })
   })
 
-  it('says that it assumes a limit where the card tells none', () => {
+  it('says that it assumes a limit where the card reports none', () => {
     const [found] = run([device({ temperatureSlowdownCelsius: null, temperatureMaxCelsius: null }), ...heat(86, 60)])
     expect(found?.severity).toBe('warning')
     expect(found?.message).toContain('does not report its limit')

@@ -5,16 +5,7 @@ import { evidenceLevel } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { type GpuFacts, gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
 import { held, type Span, span } from './span.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface ThermalOptions {
-  readonly marginCelsius: number
-  readonly noticeCelsius: number
-  readonly fallbackCelsius: number
-  readonly hysteresisCelsius: number
-  readonly holdSeconds: number
-  readonly criticalHoldSeconds: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 interface ThermalState {
   readonly critical: Span
@@ -26,7 +17,7 @@ interface ThermalState {
 
 const ADVICE = ['Check fans, airflow, filters and room temperature.', 'Lower the power limit until the cause is found (nvidia-smi -pl).']
 
-export const thermal: DetectorKind<ThermalOptions> = {
+export const thermal: DetectorKind<Thresholds<'thermal'>> = {
   name: 'thermal',
   about: 'A GPU is hot, compared with the temperature at which the card slows itself down.',
   severities: ['info', 'warning', 'critical'],
@@ -88,7 +79,7 @@ function slowdownLevel(finding: Finding, info: GpuInfo | undefined): Reading {
   return evidenceLevel('limit_celsius')(finding, info) ?? info?.temperatureSlowdownCelsius ?? null
 }
 
-function severityOf(criticalMs: number, warningMs: number, noticeMs: number, options: ThermalOptions): Severity | null {
+function severityOf(criticalMs: number, warningMs: number, noticeMs: number, options: Thresholds<'thermal'>): Severity | null {
   if (criticalMs >= options.criticalHoldSeconds * 1000) return 'critical'
   if (warningMs >= options.holdSeconds * 1000) return 'warning'
   return noticeMs >= options.holdSeconds * 1000 ? 'info' : null

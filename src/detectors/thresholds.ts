@@ -47,13 +47,23 @@ export const THRESHOLDS = {
   ecc: { correctedCount: 100, correctedWindowMinutes: 10, activeMinutes: 60 },
   remap: { settleSeconds: 10 },
   gpuLost: { settleSeconds: 5, errorHoldSeconds: 30, missingSeconds: 60, missingIntervals: 10 },
-  driverStuck: { restarts: 3 },
-  /** Seconds without a sample from a source that says it is ok. */
+  driverStuck: {
+    /** From this many restarts on, crashing is critical. */
+    restarts: 3,
+  },
+  /** Seconds without a sample from a source that says it is ok: after which it is reported, and below which it ends. */
   sourceStale: { staleSeconds: 60, clearSeconds: 30 },
-  /** Share of the disk of the log folder in use. */
+  /** Share of the disk of the log folder in use at which it is reported, ends, and is critical. */
   disk: { fullRatio: 0.95, clearRatio: 0.93, criticalRatio: 0.99 },
-  lossNan: { clearSteps: 20, gradientSteps: 3 },
+  lossNan: {
+    /** Finite steps in a row that end the finding. */
+    clearSteps: 20,
+    /** Steps in a row with a bad gradient norm only; fewer are a loss scaler at work. */
+    gradientSteps: 3,
+  },
+  /** A run that has not recovered by then is lost. */
   diverged: { criticalSeconds: 180 },
+  /** How long it stays open when the run is not started again. */
   runDied: { activeMinutes: 60 },
   lossSpike: {
     z: 8,
@@ -62,14 +72,32 @@ export const THRESHOLDS = {
     cusumClip: 6,
     medianSteps: 65,
     scaleSteps: 257,
+    /** Noise below this share of the level is not believed. */
     scaleFloorRatio: 0.002,
+    /** A smaller rise, as a share of the level or absolute, is not worth a warning. */
     leastRiseRatio: 0.08,
     leastRise: 0.25,
+    /** Normal steps in a row that end the finding. */
     clearSteps: 20,
   },
+  /** The older half of the blocks is compared with the newer half. */
   lossPlateau: { blockSteps: 100, blocks: 16, minImprovementRatio: 0.005 },
+  /** One step above the certain norm is enough. */
   gradExplosion: { norm: 10, certainNorm: 100 },
+  /** The limit is at least `cusumSigmas` standard deviations of the rank. */
   straggler: { ratio: 1.25, meanSteps: 10, cusumSlack: 0.05, cusumLimit: 0.6, cusumSigmas: 12, clip: 0.3, baselineSteps: 30 },
+  change: {
+    /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
+    inform: 1.25,
+    alert: 2,
+    /** A change that lasts this long is a warning: an evaluation, a checkpoint or a wait for data ends sooner. */
+    confirmSeconds: 120,
+    /** A change that stays this long is the new normal. */
+    settleMinutes: 10,
+  },
   /** Shares of the GPU's memory in use. */
   memory: { levelRatio: 0.8, levelGapRatio: 0.02, oomRatio: 0.85, fullRatio: 0.95, holdMinutes: 10 },
-} as const
+}
+
+/** Options of the detector that these are the defaults of. */
+export type Thresholds<Name extends keyof typeof THRESHOLDS> = Readonly<(typeof THRESHOLDS)[Name]>

@@ -7,12 +7,7 @@ import { CLOCK_CHART } from './charts.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, watchGpus } from './gpu-watch.ts'
 import { type Bucket, bucket, pour } from './leaky-bucket.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface ThrottleOptions {
-  readonly holdSeconds: number
-  readonly powerCapHoldSeconds: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 interface ThrottleState {
   readonly heat: Bucket
@@ -21,7 +16,7 @@ interface ThrottleState {
 
 const THERMAL = CLOCK_REASON.softwareThermal | CLOCK_REASON.hardwareThermal
 
-export const throttle: DetectorKind<ThrottleOptions> = {
+export const throttle: DetectorKind<Thresholds<'throttle'>> = {
   name: 'throttle',
   about: 'The clocks of a GPU are slowed down by heat or by its own protection; a software power cap is information only.',
   severities: ['info', 'warning'],
@@ -71,7 +66,7 @@ export const throttle: DetectorKind<ThrottleOptions> = {
 }
 
 /** Starts when the bucket is full, ends when it is empty. */
-function severityOf(heatMs: number, capMs: number, open: Severity | null, options: ThrottleOptions): Severity | null {
+function severityOf(heatMs: number, capMs: number, open: Severity | null, options: Thresholds<'throttle'>): Severity | null {
   if (heatMs >= options.holdSeconds * 1000 || (open === 'warning' && heatMs > 0)) return 'warning'
   return capMs >= options.powerCapHoldSeconds * 1000 || (open !== null && capMs > 0) ? 'info' : null
 }

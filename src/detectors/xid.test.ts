@@ -16,7 +16,7 @@ describe('xid', () => {
   const run = (inputs: Parameters<typeof feed>[1]) => feed(xid.create(xid.defaults), inputs)
   const severity = (code: number) => run([event(START, { code })])[0]?.severity
 
-  it('tells hardware from programs', () => {
+  it('distinguishes hardware from programs', () => {
     for (const code of [48, 62, 64, 74, 79, 94, 95, 119, 120]) expect(severity(code), `XID ${code}`).toBe('critical')
     for (const code of [13, 31]) expect(severity(code), `XID ${code}`).toBe('warning')
     expect(severity(43)).toBe('info')

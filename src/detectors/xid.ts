@@ -2,13 +2,10 @@
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorKind } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent } from '../core/model.ts'
+import { byType } from './by-type.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
-import { THRESHOLDS } from './thresholds.ts'
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { UNKNOWN_XID, XID_MEANINGS } from './xid-codes.ts'
-
-export interface XidOptions {
-  readonly activeMinutes: number
-}
 
 interface Seen {
   lastAt: number
@@ -18,7 +15,7 @@ interface Seen {
 const LABEL_CAP = 256
 const SEEN_CAP = 96
 
-export const xid: DetectorKind<XidOptions> = {
+export const xid: DetectorKind<Thresholds<'xid'>> = {
   name: 'xid',
   about: 'The NVIDIA driver reported an XID error: critical for hardware faults, a warning or information for others.',
   severities: ['info', 'warning', 'critical'],
@@ -78,19 +75,11 @@ function createXid(activeMs: number): Detector {
   }
 
   return {
-    accept(input) {
-      switch (input.type) {
-        case 'event':
-          return happened(input.event)
-        case 'gpu':
-          return fade(input.sample.at)
-        case 'device':
-          devices.set(input.device.id, { index: input.device.index, label: input.device.label })
-          return NO_FINDINGS
-        default:
-          return NO_FINDINGS
-      }
-    },
+    accept: byType({
+      event: ({ event }) => happened(event),
+      gpu: ({ sample }) => fade(sample.at),
+      device: ({ device: { id, index, label } }) => void devices.set(id, { index, label }),
+    }),
     snapshot: () => ({ findings: book.snapshot(), seen: seen.saved(), devices: devices.saved(), nowAt }),
     restore(state) {
       const saved = state as { findings: unknown; seen: unknown; devices: unknown; nowAt: number }

@@ -5,12 +5,7 @@ import type { Finding, GpuSample, ProcessView } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { gpuName, subjectOfGpu, type WatchedGpu, watchGpus } from './gpu-watch.ts'
-import { THRESHOLDS } from './thresholds.ts'
-
-export interface ZombieOptions {
-  readonly seconds: number
-  readonly memoryBytes: number
-}
+import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 type Trouble = 'gone' | 'D' | 'Z'
 
@@ -31,7 +26,7 @@ type Watched = WatchedGpu<Suspect[]>
 
 const SUSPECT_CAP = 128
 
-export const zombie: DetectorKind<ZombieOptions> = {
+export const zombie: DetectorKind<Thresholds<'zombie'>> = {
   name: 'zombie',
   about: 'GPU memory is held by a process that is gone, or that hangs in the kernel.',
   severities: ['warning'],

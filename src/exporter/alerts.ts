@@ -35,7 +35,7 @@ export const ALERT_METRICS: readonly AlertMetric[] = [
     'counter',
     'gpuwarden_alert_deliveries_total',
     '',
-    'Delivery attempts by result: delivered, retried (failed, tried again later), refused (not tried again), expired (given up).',
+    'Delivery attempts by result: delivered, retried (failed, tried again later), refused (needs a repair, tried again every minute), expired (given up).',
     ['channel', 'result'],
     ({ channels }, emit) => {
       for (const { channel, results } of channels)

@@ -29,15 +29,6 @@ export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/** Which format an HTTP Accept header asks for; the older one unless OpenMetrics is named and not refused. */
-export function formatFor(accept: string | null | undefined): Format {
-  const wanted = (accept ?? '')
-    .split(',')
-    .map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
-    .find(([type]) => type === 'application/openmetrics-text')
-  return wanted === undefined || wanted.some((part) => /^q=0(\.0*)?$/.test(part)) ? 'text' : 'openmetrics'
-}
-
 export interface ExporterOptions {
   readonly state: AgentState
   readonly sets: readonly MetricSet[]

@@ -1,5 +1,7 @@
 /** A hand-made moment in the life of an agent, for the golden file: every kind of GPU, state and nasty name once. */
+
 import type { AgentState, GpuView } from '../core/kinds.ts'
+import { cardWith, findingWith, healthWith, processWith } from '../core/model.fixture.ts'
 import type {
   Finding,
   GpuEvent,
@@ -33,16 +35,7 @@ export function gpuView(info: GpuInfo, sample: Partial<GpuSample> | null, view: 
 }
 
 export function processView(overrides: Partial<ProcessView> & { readonly gpu: string; readonly pid: number }): ProcessView {
-  return {
-    type: 'compute',
-    memoryUsedBytes: null,
-    smRatio: null,
-    memoryRatio: null,
-    encoderRatio: null,
-    decoderRatio: null,
-    info: null,
-    ...overrides,
-  }
+  return { ...processWith(overrides.pid), info: null, ...overrides }
 }
 
 export function processInfo(pid: number, user: string | null, name: string | null): NonNullable<ProcessView['info']> {
@@ -65,47 +58,21 @@ export function processInfo(pid: number, user: string | null, name: string | nul
 }
 
 export function sourceHealth(overrides: Partial<SourceHealth>): SourceHealth {
-  return {
-    source: 'nvidia',
-    state: 'ok',
+  return healthWith(NOW - 250, {
     since: NOW - 60_000,
-    message: null,
-    provenance: 'live',
-    lastSampleAt: NOW - 250,
     samples: 600,
     skippedTicks: 2,
     restarts: 1,
-    nextStartAt: null,
     pid: 4711,
-    intervalMs: 1000,
-    deadlineMs: 5000,
     cpuSeconds: 1.25,
     residentBytes: 28_311_552,
     readMs: 1.875,
     ...overrides,
-  }
+  })
 }
 
 export function finding(overrides: Partial<Finding>): Finding {
-  return {
-    fingerprint: 'f',
-    detector: 'oom',
-    provenance: 'live',
-    subject: { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null },
-    severity: 'warning',
-    state: 'active',
-    at: NOW,
-    since: NOW,
-    message: '',
-    evidence: {},
-    confidence: 1,
-    advice: [],
-    predictedAt: null,
-    predictedEarliestAt: null,
-    predictedLatestAt: null,
-    riskLevel: null,
-    ...overrides,
-  }
+  return findingWith({ at: NOW, confidence: 1, ...overrides })
 }
 
 export function trainingStep(overrides: Partial<TrainingStep>): TrainingStep {
@@ -194,32 +161,14 @@ export const FULL_READINGS: GpuReadings = {
   fp64ActiveRatio: 0.64,
 }
 
-const H100 = gpuInfo({
+const H100 = cardWith(0, {
   id: 'GPU-5c2fe1ab-0000-4000-8000-000000000001',
   name: 'NVIDIA "H100"\\80GB\nHBM3\u0007',
   pciBusId: '00000000:8D:00.0',
-  minor: 0,
   serial: '1650924000001',
   driverVersion: '580.159.04',
-  cudaVersion: '13.0',
-  architecture: 'Hopper',
-  memoryTotalBytes: 80 * GIB,
-  computeCapability: '9.0',
   vbiosVersion: '96.00.A5.00.03',
-  computeMode: 0,
-  powerLimitWatts: 700,
   powerLimitEnforcedWatts: 650,
-  powerLimitDefaultWatts: 700,
-  powerLimitMinWatts: 200,
-  powerLimitMaxWatts: 700,
-  smClockMaxHertz: 1_980_000_000,
-  memoryClockMaxHertz: 2_619_000_000,
-  temperatureSlowdownCelsius: 87,
-  temperatureShutdownCelsius: 92,
-  temperatureMaxCelsius: 85,
-  memoryTemperatureMaxCelsius: 95,
-  pcieGenerationMax: 5,
-  pcieWidthMax: 16,
   migMode: 'enabled',
 })
 const LOST = gpuInfo({

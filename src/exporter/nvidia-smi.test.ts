@@ -48,7 +48,7 @@ describe('facts of a card', () => {
     ])
   })
 
-  it('are absent where the card does not tell them', () => {
+  it('are absent where the card does not report them', () => {
     const names = scrape([gpuView(gpuInfo({ id: 'GPU-aa' }), {})]).map(({ name }) => name)
     for (const name of ['compute_mode', 'power_limit_watts', 'power_default_limit_watts', 'enforced_power_limit_watts'])
       expect(names).not.toContain(`nvidia_smi_${name}`)
@@ -89,7 +89,7 @@ describe('compute processes', () => {
   ]
   const gpus = [gpuView(CARD, { processes: [] }), gpuView(instance(1, 0, '1g'), {}), gpuView(instance(3, 0, '1g'), {})]
 
-  it('are those of the card and of its instances; memory that is not told is absent', () => {
+  it('are those of the card and of its instances; memory that is not reported is absent', () => {
     const series = scrape(gpus, { processes })
     expect(of(series, 'compute_app_used_memory_bytes')).toEqual([
       [{ uuid: 'aa', pid: '2', process_name: '' }, 35],

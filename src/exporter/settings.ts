@@ -18,15 +18,15 @@ const setList = z.preprocess(
 )
 
 export const exporterSettings = {
-  'metrics.sets': setting<readonly MetricSet[]>({
-    schema: setList,
-    default: ['native'],
-    help: 'Names to publish at /metrics: native, dcgm (as the DCGM exporter), nvidia_smi (as nvidia_gpu_exporter), comma-separated.',
-    flag: '--metrics <sets>',
-  }),
-  'metrics.max_processes': setting<number>({
-    schema: z.coerce.number().int().min(0).max(4096),
-    default: 64,
-    help: 'How many GPU processes /metrics lists, over all GPUs; the rest is summed as one.',
-  }),
+  'metrics.sets': setting<readonly MetricSet[]>(
+    setList,
+    ['native'],
+    'Names to publish at /metrics: native, dcgm (as the DCGM exporter), nvidia_smi (as nvidia_gpu_exporter), comma-separated.',
+    { flag: '--metrics <sets>' },
+  ),
+  'metrics.max_processes': setting(
+    z.coerce.number().int().min(0).max(4096),
+    64,
+    'How many GPU processes /metrics lists, over all GPUs; the rest is summed as one.',
+  ),
 } satisfies Settings

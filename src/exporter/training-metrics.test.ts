@@ -1,26 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { runWith } from '../core/model.fixture.ts'
 import type { Run } from '../core/model.ts'
 import { createExporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
 import { agentState, hasSet, NOW, trainingStep } from './fixed-state.contract.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 
-function run(id: string, endedAt: number | null): Run {
-  return {
-    id,
-    name: id,
-    host: null,
-    user: null,
-    pid: null,
-    gpus: [],
-    worldSize: null,
-    totalSteps: null,
-    startedAt: NOW,
-    endedAt,
-    outcome: null,
-    ending: null,
-  }
-}
+const run = (id: string, endedAt: number | null): Run => runWith({ id, name: id, startedAt: NOW, endedAt })
 
 function seriesOf(training: TrainingMetrics, name: string) {
   const { series } = readExposition(createExporter({ hasSet, state: agentState(), sets: ['native'], maxProcesses: 0, training }).render())

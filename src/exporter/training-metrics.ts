@@ -56,6 +56,11 @@ export class TrainingMetrics {
     this.#now = now
   }
 
+  clear(): void {
+    for (const known of [this.#runs, this.#ended, this.#counted]) known.clear()
+    this.#evicted = 0
+  }
+
   get evicted(): number {
     return this.#evicted
   }

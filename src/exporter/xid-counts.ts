@@ -25,6 +25,10 @@ export class XidCounts {
     }
   }
 
+  clear(): void {
+    this.#counts.clear()
+  }
+
   all(): Iterable<XidCount> {
     return this.#counts.values()
   }

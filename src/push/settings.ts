@@ -31,93 +31,50 @@ const labels = pairs.refine(
 )
 
 export const pushSettings = {
-  'push.interval': setting<number>({
-    schema: z.number().min(1).max(3600),
-    default: 15,
-    help: 'Seconds between two pushes by remote write or OTLP.',
-  }),
-  'push.queue': setting<number>({
-    schema: z.number().int().min(1).max(10_000),
-    default: 240,
-    help: 'How many unsent pushes are kept for each unreachable receiver; beyond it the oldest are dropped and counted.',
-  }),
-  'push.queue_mb': setting<number>({
-    schema: z.number().min(1).max(1024),
-    default: 16,
-    help: 'How much memory the unsent pushes of one receiver may take, in MB.',
-  }),
-  'push.instance': setting<string | null>({
-    schema: text,
-    default: null,
-    help: "The label instance of pushed series, and OTLP's service.instance.id; default: the host name.",
-  }),
-  'push.labels': setting<Readonly<Record<string, string>>>({
-    schema: labels,
-    default: {},
-    help: 'Labels added to every series sent by remote write, such as cluster=a,team=vision.',
-  }),
-  'push.remote_write.url': setting<string | null>({
-    schema: url,
-    default: null,
-    help: 'Where to push with Prometheus remote write, such as http://vm:8428/api/v1/write.',
+  'push.interval': setting(z.number().min(1).max(3600), 15, 'Seconds between two pushes by remote write or OTLP.'),
+  'push.queue': setting(
+    z.number().int().min(1).max(10_000),
+    240,
+    'How many unsent pushes are kept for each unreachable receiver; beyond it the oldest are dropped and counted.',
+  ),
+  'push.queue_mb': setting(z.number().min(1).max(1024), 16, 'How much memory the unsent pushes of one receiver may take, in MB.'),
+  'push.instance': setting(text, null, "The label instance of pushed series, and OTLP's service.instance.id; default: the host name."),
+  'push.labels': setting<Readonly<Record<string, string>>>(
+    labels,
+    {},
+    'Labels added to every series sent by remote write, such as cluster=a,team=vision.',
+  ),
+  'push.remote_write.url': setting(url, null, 'Where to push with Prometheus remote write, such as http://vm:8428/api/v1/write.', {
     flag: '--remote-write <url>',
   }),
-  'push.remote_write.headers': setting<Readonly<Record<string, string>>>({
-    schema: pairs,
-    default: {},
-    help: 'HTTP headers for remote write, such as Authorization=Bearer …, X-Scope-OrgID=team.',
-    secret: true,
-  }),
-  'push.otlp.url': setting<string | null>({
-    schema: url,
-    default: null,
-    help: 'Where to push OpenTelemetry metrics over HTTP (JSON), such as http://collector:4318/v1/metrics.',
+  'push.remote_write.headers': setting<Readonly<Record<string, string>>>(
+    pairs,
+    {},
+    'HTTP headers for remote write, such as Authorization=Bearer …, X-Scope-OrgID=team.',
+    { secret: true },
+  ),
+  'push.otlp.url': setting(url, null, 'Where to push OpenTelemetry metrics over HTTP (JSON), such as http://collector:4318/v1/metrics.', {
     flag: '--otlp <url>',
   }),
-  'push.otlp.headers': setting<Readonly<Record<string, string>>>({
-    schema: pairs,
-    default: {},
-    help: 'HTTP headers for OTLP, as OTEL_EXPORTER_OTLP_HEADERS has them: name=value,name=value.',
-    secret: true,
-  }),
-  'push.mlflow.url': setting<string | null>({
-    schema: url,
-    default: null,
-    help: 'MLflow tracking server to which system metrics of the GPUs are written.',
-  }),
-  'push.mlflow.run_id': setting<string | null>({
-    schema: text,
-    default: null,
-    help: 'MLflow run that gets the metrics; without it, a run is created in push.mlflow.experiment.',
+  'push.otlp.headers': setting<Readonly<Record<string, string>>>(
+    pairs,
+    {},
+    'HTTP headers for OTLP, as OTEL_EXPORTER_OTLP_HEADERS has them: name=value,name=value.',
+    { secret: true },
+  ),
+  'push.mlflow.url': setting(url, null, 'MLflow tracking server to which system metrics of the GPUs are written.'),
+  'push.mlflow.run_id': setting(text, null, 'MLflow run that gets the metrics; without it, a run is created in push.mlflow.experiment.', {
     env: 'MLFLOW_RUN_ID',
   }),
-  'push.mlflow.experiment': setting<string>({
-    schema: z.string().min(1),
-    default: 'gpuwarden',
-    help: 'MLflow experiment in which a run is created when push.mlflow.run_id is not set; created if it does not exist.',
-  }),
-  'push.mlflow.interval': setting<number>({
-    schema: z.number().min(1).max(3600),
-    default: 10,
-    help: 'Seconds over which values are averaged for MLflow.',
-  }),
-  'push.mlflow.username': setting<string | null>({
-    schema: text,
-    default: null,
-    help: 'User name for the MLflow server.',
-    env: 'MLFLOW_TRACKING_USERNAME',
-  }),
-  'push.mlflow.password': setting<string | null>({
-    schema: text,
-    default: null,
-    help: 'Password for the MLflow server.',
-    env: 'MLFLOW_TRACKING_PASSWORD',
-    secret: true,
-  }),
-  'push.mlflow.token': setting<string | null>({
-    schema: text,
-    default: null,
-    help: 'Bearer token for the MLflow server, instead of user name and password.',
+  'push.mlflow.experiment': setting(
+    z.string().min(1),
+    'gpuwarden',
+    'MLflow experiment in which a run is created when push.mlflow.run_id is not set; created if it does not exist.',
+  ),
+  'push.mlflow.interval': setting(z.number().min(1).max(3600), 10, 'Seconds over which values are averaged for MLflow.'),
+  'push.mlflow.username': setting(text, null, 'User name for the MLflow server.', { env: 'MLFLOW_TRACKING_USERNAME' }),
+  'push.mlflow.password': setting(text, null, 'Password for the MLflow server.', { env: 'MLFLOW_TRACKING_PASSWORD', secret: true }),
+  'push.mlflow.token': setting(text, null, 'Bearer token for the MLflow server, instead of user name and password.', {
     env: 'MLFLOW_TRACKING_TOKEN',
     secret: true,
   }),

@@ -1,7 +1,7 @@
 /** Where the memory of each GPU is, and how much of it is fragmented in the allocators of runs. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { HubEvent } from '../core/kinds.ts'
-import { type Fragmentation, fragmentationOf } from '../core/memory/fragmentation.ts'
+import { allocatorBytes, type Fragmentation, fragmentationOf } from '../core/memory/fragmentation.ts'
 import { type Ledger, ledgerOf } from '../core/memory/ledger.ts'
 import { RunMap, rankKey } from '../core/memory/run-map.ts'
 import type { GpuInfo, GpuSample, Reading, TrainingStep } from '../core/model.ts'
@@ -106,7 +106,7 @@ export class FragmentationBook {
     known.step = step
     known.gpu = gpu
     known.steps++
-    const { ratio } = fragmentationOf(inputOf(step))
+    const { ratio } = fragmentationOf(allocatorBytes(step))
     if (ratio !== null && (known.highestRatio === null || ratio > known.highestRatio)) {
       known.highestRatio = ratio
       known.highestAt = step.at
@@ -126,7 +126,7 @@ export class FragmentationBook {
       steps,
       allocatedBytes: step.memoryAllocatedBytes,
       reservedBytes: step.memoryReservedBytes,
-      ...fragmentationOf(inputOf(step)),
+      ...fragmentationOf(allocatorBytes(step)),
       highestRatio,
       highestAt,
       allocRetries: step.allocRetries,
@@ -137,13 +137,7 @@ export class FragmentationBook {
     const sample = atStep ?? latest
     if (sample === null) return null
     const runs = [...this.#runs.values()].filter((one) => one.gpu === info.id && Math.abs(one.step.at - sample.at) <= TOGETHER_MS)
-    const allocators = runs.map(({ step }) => ({
-      pid: null,
-      allocatedBytes: step.memoryAllocatedBytes,
-      reservedBytes: step.memoryReservedBytes,
-      activeBytes: step.memoryActiveBytes,
-      inactiveSplitBytes: step.memoryInactiveSplitBytes,
-    }))
+    const allocators = runs.map(({ step }) => allocatorBytes(step))
     return {
       deviceId: info.index,
       label: info.label,
@@ -168,13 +162,4 @@ function withPids<T extends { readonly reservedBytes: Reading }>(allocators: rea
   return allocators
     .toSorted((a, b) => (b.reservedBytes ?? 0) - (a.reservedBytes ?? 0))
     .map((one, index) => ({ ...one, pid: processes[index]?.pid ?? null }))
-}
-
-function inputOf(step: TrainingStep) {
-  return {
-    allocatedBytes: step.memoryAllocatedBytes,
-    reservedBytes: step.memoryReservedBytes,
-    activeBytes: step.memoryActiveBytes,
-    inactiveSplitBytes: step.memoryInactiveSplitBytes,
-  }
 }

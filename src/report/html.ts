@@ -1,6 +1,6 @@
 /** The report of a run or a recording as one HTML file. */
 import { formatBytes, formatDuration, formatFigure, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
-import type { ReportChart, ReportPageData } from '../core/report-page.ts'
+import type { ReportChart, ReportMark, ReportPageData } from '../core/report-page.ts'
 import { findingMarks, findingTable, MOST_ROWS } from './finding-html.ts'
 import { chartPlaces, htmlPage, NO_SCRIPT } from './html-page.ts'
 import { escapeHtml, tableHtml, timeHtml } from './html-text.ts'
@@ -48,8 +48,19 @@ ${chartPlaces(charts.map((_, position) => position))}`,
     notes: `Bands show the minimum and maximum within ${formatFigure(times.stepMs / 1000)} s.`,
     version: report.version,
     generatedAt: report.generatedAt,
-    data: { from: summary.from, to: summary.to, times, marks: findingMarks(summary.findings), charts },
+    data: { from: summary.from, to: summary.to, times, marks: [...findingMarks(summary.findings), ...endingMarks(summary)], charts },
   })
+}
+
+/** Where runs ended that no finding is about: the death of a run is one. */
+function endingMarks({ runId, title, to, outcome, runs, findings }: Summary): readonly ReportMark[] {
+  const died = new Set(findings.flatMap(({ detector, run }) => (detector === 'run_died' ? [run] : [])))
+  const own = runId === null ? [] : [{ id: runId, name: title, to, outcome }]
+  return [...own, ...runs].flatMap(({ id, name, to: at, outcome: how }) =>
+    at === null || how === null || died.has(id)
+      ? []
+      : [{ at, severity: 'info' as const, detector: name, message: outcomeText(how), gpuIndex: null }],
+  )
 }
 
 function badge({ outcome }: Summary): string {

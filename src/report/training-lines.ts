@@ -1,5 +1,5 @@
 /** Collects the lines of a log folder into what a report shows. Bounded, whatever the length. */
-import type { GpuInfo, Reading, TrainingStep } from '../core/model.ts'
+import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'
 import { fromColumn, GPU_COLUMNS, type JsonRecord } from '../core/record.ts'
 import type { RecordingKind } from '../core/recording/file.ts'
 import { parseObject, parseTimestamp } from '../core/recording/json.ts'
@@ -118,6 +118,11 @@ export class ReportReader {
             ? this.#takeDevice(line)
             : this.#findings.take(line)
     if (!isTaken) this.skipped++
+  }
+
+  /** What the detectors say of a recording without findings. */
+  takeFinding(finding: Finding): void {
+    this.#findings.accept(finding)
   }
 
   finish(): Recorded {

@@ -1,6 +1,7 @@
 /** Reads a log folder once, streaming, for a report. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import type { Finding } from '../core/model.ts'
 import { findRecordingFiles, type RecordingFile, readLines } from '../core/recording/file.ts'
 import { TimeBuckets } from './training-buckets.ts'
 import { type LineKind, type Recorded, ReportReader } from './training-lines.ts'
@@ -12,11 +13,14 @@ export interface ReadOptions {
   /** Lines before and after are left out. */
   readonly from?: number
   readonly to?: number
+  /** Looks for findings where none were recorded. */
+  readonly detect?: (onFindings: (findings: readonly Finding[]) => void) => Promise<unknown>
   /** 0–1 */
   readonly onProgress?: (share: number) => void
 }
 
-export async function readForReport(path: string, options: ReadOptions = {}): Promise<Recorded> {
+/** `isDetected`: the findings are not recorded ones. */
+export async function readForReport(path: string, options: ReadOptions = {}): Promise<Recorded & { readonly isDetected: boolean }> {
   const files = await findRecordingFiles(path)
   const starts = files.map(({ firstAt }) => firstAt).filter(Number.isFinite)
   const origin = Math.max(options.from ?? Number.NEGATIVE_INFINITY, starts.length === 0 ? 0 : Math.min(...starts))
@@ -39,7 +43,12 @@ export async function readForReport(path: string, options: ReadOptions = {}): Pr
     }
     done += weight
   }
-  return reader.finish()
+  const isDetected = findingFiles.length === 0 && options.detect !== undefined && !(await wasWatched(path))
+  if (isDetected)
+    await options.detect?.((findings) => {
+      for (const finding of findings) reader.takeFinding(finding)
+    })
+  return { ...reader.finish(), isDetected }
 }
 
 /** Lines of the host and of the driver are not shown. */
@@ -47,8 +56,17 @@ function isUsed({ kind }: RecordingFile): boolean {
   return kind === 'gpu_devices' || kind === 'gpu_metrics' || kind === 'training_metrics'
 }
 
+/** Whether an agent wrote the folder: then its detectors looked, and found nothing. */
+async function wasWatched(path: string): Promise<boolean> {
+  return (await readdir(await folderOf(path))).some((name) => /^detectors(-demo)?\.json$/.test(name))
+}
+
+async function folderOf(path: string): Promise<string> {
+  return (await stat(path)).isDirectory() ? path : dirname(path)
+}
+
 async function findingsBeside(path: string): Promise<string[]> {
-  const folder = (await stat(path)).isDirectory() ? path : dirname(path)
+  const folder = await folderOf(path)
   const names = (await readdir(folder)).filter((name) => /^findings_.*\.jsonl(\.gz)?$/.test(name)).sort()
   return names.filter((name) => !(name.endsWith('.gz') && names.includes(name.slice(0, -3)))).map((name) => join(folder, name))
 }

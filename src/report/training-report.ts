@@ -2,6 +2,8 @@
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
+import type { Finding } from '../core/model.ts'
+import { timeText } from '../core/time-span.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
 import type { Recorded, RecordedRank } from './training-lines.ts'
@@ -27,6 +29,11 @@ export interface ReportRequest {
   /** For a whole folder: its runs, oldest first. */
   readonly runs?: readonly ReportRun[]
   readonly pricePerGpuHour: number | null
+  /** Only what was recorded between these; null: no limit. */
+  readonly from?: number | null
+  readonly to?: number | null
+  /** Shows the recording to the detectors, up to `until`, where no findings were recorded with it. */
+  readonly detect?: (until: number | null, onFindings: (findings: readonly Finding[]) => void) => Promise<unknown>
   readonly ledgerOf: LedgerOf
   readonly pidOf: PidOf
   readonly onProgress?: (share: number) => void
@@ -42,14 +49,22 @@ const AFTER_END_MS = 2000
 
 export async function buildReport(request: ReportRequest): Promise<BuiltReport> {
   const { path, run, ledgerOf, pidOf, onProgress } = request
-  const range = run ? { from: run.startedAt, ...(run.endedAt === null ? {} : { to: run.endedAt + AFTER_END_MS }) } : {}
-  const recorded = await readForReport(path, { ...range, ...(onProgress ? { onProgress } : {}) })
+  const range = rangeOf(request)
+  const { detect } = request
+  const recorded = await readForReport(path, {
+    ...range,
+    ...(detect ? { detect: (onFindings) => detect(Number.isFinite(range.to) ? range.to : null, onFindings) } : {}),
+    ...(onProgress ? { onProgress } : {}),
+  })
   const own = run ? gpusOf(recorded, run) : []
-  const shown = run ? ofRun(recorded, run, own) : recorded
+  const shown = { ...(run ? ofRun(recorded, run, own) : recorded), isDetected: recorded.isDetected }
   if (shown.gpus.length === 0 && shown.ranks.length === 0)
-    throw new Failure(`${path} has no samples${run ? ` from the time of run ${run.name}` : ''}`, {
+    throw new Failure(`${path} has no samples${run ? ` from the time of run ${run.name}` : ''}${limitsInWords(request)}`, {
       exitCode: EXIT.noSource,
-      hint: 'Each line must be a JSON object with a timestamp, as gpuwarden writes it; see docs/cli.md.',
+      hint:
+        limitsInWords(request) === ''
+          ? 'Each line must be a JSON object with a timestamp, as gpuwarden writes it; see docs/cli.md.'
+          : 'Give times within the recording, or leave out --from and --to.',
     })
   const runs = run
     ? []
@@ -72,6 +87,18 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
   }
 }
 
+function rangeOf({ run, from, to }: ReportRequest): { readonly from: number; readonly to: number } {
+  return {
+    from: Math.max(run?.startedAt ?? Number.NEGATIVE_INFINITY, from ?? Number.NEGATIVE_INFINITY),
+    to: Math.min(run?.endedAt == null ? Number.POSITIVE_INFINITY : run.endedAt + AFTER_END_MS, to ?? Number.POSITIVE_INFINITY),
+  }
+}
+
+function limitsInWords({ from = null, to = null }: ReportRequest): string {
+  if (from !== null && to !== null) return ` from ${timeText(from, to, 'utc')}`
+  return from !== null ? ` after ${timeText(from, null, 'utc')}` : to !== null ? ` before ${timeText(to, null, 'utc')}` : ''
+}
+
 function gpusOf({ gpus }: Recorded, run: ReportRun): Recorded['gpus'] {
   const own = new Set(run.gpus)
   return gpus.filter(({ id, index, label }) => own.has(id) || own.has(String(index)) || own.has(label))
@@ -92,8 +119,8 @@ function ofRun(recorded: Recorded, run: ReportRun, gpus: Recorded['gpus']): Reco
 }
 
 function summaryOf(
-  { path, run, pricePerGpuHour }: ReportRequest,
-  shown: Recorded,
+  { path, run, pricePerGpuHour, from = null, to = null }: ReportRequest,
+  shown: Recorded & { readonly isDetected: boolean },
   runs: readonly ReportRun[],
   lastReport: ReportRun['report'],
   isOfAllGpus: boolean,
@@ -104,6 +131,8 @@ function summaryOf(
     notes.push('It is unknown which GPUs the run used: GPU readings, energy and cost cover all GPUs of the recording.')
   if (shown.skipped > 0) notes.push(`${shown.skipped} of ${shown.lines} lines could not be read.`)
   for (const fault of shown.faults) notes.push(fault)
+  if (shown.isDetected && shown.findings.length > 0)
+    notes.push('The recording has no findings of its own: the detectors looked at it for this report.')
   if (run && run.endedAt === null) notes.push('The run has not reported its end.')
   return summarize(
     {
@@ -113,8 +142,8 @@ function summaryOf(
       message: run?.message ?? null,
       outOfMemory: readOomReport(lastReport),
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
-      from: run ? Math.min(run.startedAt, shown.from) : shown.from,
-      to: run?.endedAt ?? shown.to,
+      from: run && from === null ? Math.min(run.startedAt, shown.from) : shown.from,
+      to: to === null ? (run?.endedAt ?? shown.to) : shown.to,
       gpus: shown.gpus.map(({ id, label, name, totalBytes, use }) => ({
         id,
         label,

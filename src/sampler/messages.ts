@@ -1,5 +1,6 @@
 /** What the agent and its sampler processes say to each other. Plain JSON over the child's channel. */
 import type { GpuInfo, Provenance, Sample } from '../core/model.ts'
+import type { PlaybackCommand, PlaybackState } from '../core/playback.ts'
 import type { SourceOptions } from '../core/source-contract.ts'
 
 export interface StartMessage {
@@ -15,6 +16,7 @@ export type ToSampler =
   | StartMessage
   | { readonly type: 'open'; readonly source: string }
   | { readonly type: 'watch'; readonly pids: readonly number[] }
+  | { readonly type: 'playback'; readonly source: string; readonly command: PlaybackCommand }
   | { readonly type: 'stop' }
 
 export interface TickMessage {
@@ -50,7 +52,11 @@ export type FromSampler =
   /** Before reading any but the first source, where no tick announced it, so that a silence can be blamed on the right one. */
   | { readonly type: 'begin'; readonly source: string }
   | TickMessage
-  | { readonly type: 'ended'; readonly source: string }
+  /** `stays`: it can be played again. */
+  | { readonly type: 'ended'; readonly source: string; readonly stays?: true }
+  | { readonly type: 'playback'; readonly source: string; readonly playback: PlaybackState }
+  /** What follows is read from the beginning of the recording again. */
+  | { readonly type: 'restarted'; readonly source: string }
   | { readonly type: 'beat'; readonly usage: ProcessUsage }
   | {
       readonly type: 'log'

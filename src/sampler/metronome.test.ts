@@ -31,7 +31,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe('Metronome', () => {
-  it('runs together what is due together, each one told who comes next, and what cannot hang last', async () => {
+  it('runs together what is due together, each one given the next, and what cannot hang last', async () => {
     const heard: string[] = []
     const metronome = new Metronome()
     const dueMs = performance.now() + 5

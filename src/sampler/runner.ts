@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { writtenStep } from '../core/known/revive.ts'
 import type { GpuInfo, Sample } from '../core/model.ts'
+import type { PlaybackCommand } from '../core/playback.ts'
 import type { Source } from '../core/source-contract.ts'
 import { TickClock } from './clock.ts'
 import type { FromSampler } from './messages.ts'
@@ -30,6 +31,11 @@ export class SourceRunner implements Beat {
   #devices: readonly GpuInfo[]
   #lastReadMs = Number.NEGATIVE_INFINITY
   #reading = false
+  /** Somebody steered the source while it was read. */
+  #isSteered = false
+  #restarts = 0
+  #toldPlayback = ''
+  #isEndTold = false
   #closed = false
 
   constructor(options: RunnerOptions) {
@@ -46,6 +52,18 @@ export class SourceRunner implements Beat {
     if (!source.watch) return
     source.watch(pids)
     this.#poke()
+  }
+
+  steer(command: PlaybackCommand): void {
+    const { source, metronome } = this.#options
+    if (this.#closed || !source.playback) return
+    source.playback.command(command)
+    if (this.#reading) {
+      this.#isSteered = true
+      return
+    }
+    this.dueMs = performance.now()
+    metronome.arm()
   }
 
   async close(): Promise<void> {
@@ -88,6 +106,10 @@ export class SourceRunner implements Beat {
   /** Sends what was read and says when to read again; true for a source that sets its own pace. */
   #report(samples: readonly Sample[], at: number, started: number, next: string | null): boolean {
     const { name, source, send } = this.#options
+    if (source.playback && source.playback.restarts !== this.#restarts) {
+      this.#restarts = source.playback.restarts
+      send({ type: 'restarted', source: name })
+    }
     const devices = source.devices()
     if (devices !== this.#devices) {
       this.#devices = devices
@@ -97,7 +119,9 @@ export class SourceRunner implements Beat {
     const message = { type: 'tick', source: name, at, samples: written(samples), skippedTicks: this.#clock.skipped, readMs } as const
     const paceMs = source.nextDelayMs?.() ?? null
     if (paceMs !== null || source.ended?.()) {
-      send(message, () => void this.#goOn(paceMs ?? 0))
+      // A source that was only paused or given another speed has nothing to say.
+      if (samples.length === 0) void this.#goOn(paceMs ?? 0)
+      else send(message, () => void this.#goOn(paceMs ?? 0))
       return true
     }
     send(next === null ? message : { ...message, next })
@@ -108,7 +132,16 @@ export class SourceRunner implements Beat {
   /** After the message has gone out: a source that runs faster than the clock must not run ahead of who listens. */
   async #goOn(paceMs: number): Promise<void> {
     if (this.#closed) return
-    if (!this.#options.source.ended?.()) {
+    const { source, send, name } = this.#options
+    if (source.playback) {
+      const hasEnded = source.ended?.() === true
+      if (hasEnded && !this.#isEndTold) send({ type: 'ended', source: name, stays: true })
+      this.#isEndTold = hasEnded
+      this.#tellPlayback()
+      this.#rest(this.#isSteered ? 0 : hasEnded ? Number.POSITIVE_INFINITY : paceMs)
+      return
+    }
+    if (!source.ended?.()) {
       this.#rest(paceMs)
       return
     }
@@ -122,8 +155,19 @@ export class SourceRunner implements Beat {
     }
   }
 
+  /** Not for every moment: only when something else than the moment changed. */
+  #tellPlayback(): void {
+    const { source, send, name } = this.#options
+    const playback = source.playback?.state()
+    const told = JSON.stringify({ ...playback, at: null })
+    if (!playback || told === this.#toldPlayback) return
+    this.#toldPlayback = told
+    send({ type: 'playback', source: name, playback })
+  }
+
   #rest(delayMs: number): void {
     this.#reading = false
+    this.#isSteered = false
     this.dueMs = performance.now() + delayMs
     this.#options.metronome.arm()
   }

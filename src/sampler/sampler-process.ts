@@ -1,6 +1,7 @@
 /** The agent's end of one sampler process: starts it, listens, notices when it hangs or dies, and never waits for it. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { performance } from 'node:perf_hooks'
+import type { PlaybackCommand } from '../core/playback.ts'
 import type { FromSampler, StartMessage, ToSampler } from './messages.ts'
 
 export interface SamplerFailure {
@@ -81,6 +82,10 @@ export class SamplerProcess {
 
   watch(pids: readonly number[]): void {
     this.#send({ type: 'watch', pids })
+  }
+
+  steer(source: string, command: PlaybackCommand): void {
+    this.#send({ type: 'playback', source, command })
   }
 
   /** Ends the process: politely, then not. Resolves when it is gone or was killed. */

@@ -1,6 +1,7 @@
 /** Keeps sources alive. All share one sampler process; one that hangs or crashes gets its own, restarted with growing pauses. */
 import { revivedStep } from '../core/known/revive.ts'
 import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
+import type { PlaybackCommand, PlaybackState } from '../core/playback.ts'
 import type { SourceOptions } from '../core/source-contract.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
 import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
@@ -26,6 +27,9 @@ export interface SupervisorOptions {
   readonly onTick: (report: SourceTickReport) => void
   readonly onHealth: (health: readonly SourceHealth[]) => void
   readonly onEnded: (source: string) => void
+  readonly onPlayback?: (playback: PlaybackState) => void
+  /** A recording is read from its beginning again. */
+  readonly onRestart?: () => void
   readonly onLog: (level: 'debug' | 'info' | 'warn' | 'error', message: string, detail: object) => void
 }
 
@@ -80,6 +84,13 @@ export class Supervisor {
   watch(pids: readonly number[]): void {
     this.#watched = pids
     for (const sampler of this.#samplers) if (sampler.sources.includes('host')) sampler.watch(pids)
+  }
+
+  /** False: this source is not being read. */
+  steer(source: string, command: PlaybackCommand): boolean {
+    const sampler = this.#records.get(source)?.sampler
+    sampler?.steer(source, command)
+    return sampler !== undefined && sampler !== null
   }
 
   async stop(): Promise<void> {
@@ -168,9 +179,15 @@ export class Supervisor {
         this.#answer(record, 'failed', message.message)
         break
       case 'ended':
-        this.#release(record)
+        if (!message.stays) this.#release(record)
         this.#setState(record, 'ended', null)
         this.#options.onEnded(record.source)
+        break
+      case 'playback':
+        this.#options.onPlayback?.(message.playback)
+        break
+      case 'restarted':
+        this.#options.onRestart?.()
         break
       case 'begin':
         break

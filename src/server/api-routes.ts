@@ -5,13 +5,13 @@ import type { GpuEvent } from '../core/model.ts'
 import { type Route, route } from '../core/route.ts'
 import { VERSION } from '../core/version.ts'
 import { type MetricsFormat, metricsFormat } from './accept.ts'
-import { filterGpu, findGpu, GPU_FILTER, knownGpus } from './gpu-name.ts'
+import { findGpu, GPU_FILTER, knownGpus } from './gpu-name.ts'
 import { historyRoute } from './history-route.ts'
 import { readiness, reasonOf } from './readiness.ts'
 import { type Health, SCHEMAS } from './schemas.ts'
+import { chooseScope } from './scope.ts'
 import type { Stream } from './stream.ts'
 import { streamRoute } from './stream-route.ts'
-import { chooseRange } from './time-range.ts'
 
 export interface MetricsText {
   render(format: MetricsFormat): string
@@ -128,15 +128,14 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
       answer: SCHEMAS.Events,
       errors: ['invalid_gpu', 'invalid_time', 'invalid_range'],
       handler(context) {
-        const range = chooseRange(context, state.now(), Number.POSITIVE_INFINITY)
-        if (!('from' in range)) return range
-        const gpu = filterGpu(context, state.gpus())
-        if (typeof gpu === 'object' && gpu !== null) return gpu
+        const scope = chooseScope(context, state)
+        if (!('from' in scope)) return scope
+        const { from, gpu } = scope
         // A recording may be from a time in the future here: only a request with an end gets one.
-        const to = context.query.to === undefined ? Number.POSITIVE_INFINITY : range.to
+        const to = context.query.to === undefined ? Number.POSITIVE_INFINITY : scope.to
         // An event without a GPU may belong to any of them.
         const concerns = (event: GpuEvent) => gpu === null || event.gpu === null || event.gpu === gpu
-        const events = state.events().filter((event) => event.at >= range.from && event.at <= to && concerns(event))
+        const events = state.events().filter((event) => event.at >= from && event.at <= to && concerns(event))
         return { at: state.now(), events }
       },
     }),

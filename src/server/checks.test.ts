@@ -177,7 +177,10 @@ describe('trace', () => {
 describe('negotiation', () => {
   it('chooses the metrics format', () => {
     expect(metricsFormat(undefined)).toBe('text')
-    expect(metricsFormat('text/plain')).toBe('text')
+    expect(metricsFormat('*/*')).toBe('text')
+    expect(metricsFormat('text/plain;version=0.0.4')).toBe('text')
+    expect(metricsFormat('application/openmetrics-text; version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1')).toBe('openmetrics')
+    expect(metricsFormat('text/plain;q=0.5, Application/OpenMetrics-Text;version=0.0.1;q=0.75')).toBe('openmetrics')
     expect(metricsFormat('application/openmetrics-text; version=1.0.0')).toBe('openmetrics')
     expect(metricsFormat('text/plain;q=0.9,application/openmetrics-text;q=0.5')).toBe('text')
     expect(metricsFormat('application/openmetrics-text;q=0')).toBe('text')

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import type { AgentState } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
 import { type Route, route } from '../core/route.ts'
-import { filterGpu, GPU_FILTER } from './gpu-name.ts'
+import { GPU_FILTER } from './gpu-name.ts'
 import { SCHEMAS } from './schemas.ts'
-import { chooseRange } from './time-range.ts'
+import { chooseScope, type Scope } from './scope.ts'
 
 const DEFAULT_LIMIT = 200
 const MOST = 1000
@@ -15,11 +15,7 @@ export interface PastFindings {
   query(query: PastFindingsQuery): readonly Finding[]
 }
 
-export interface PastFindingsQuery {
-  readonly from: number
-  readonly to: number
-  /** GpuInfo.id */
-  readonly gpu: string | null
+export interface PastFindingsQuery extends Scope {
   readonly run: string | null
   readonly limit: number
 }
@@ -48,12 +44,10 @@ export function pastFindingsRoute({ state, past }: { readonly state: AgentState;
     answer: SCHEMAS.Findings,
     errors: ['invalid_gpu', 'invalid_time', 'invalid_range'],
     handler(context) {
-      const range = chooseRange(context, state.now(), Number.POSITIVE_INFINITY)
-      if (!('from' in range)) return range
-      const gpu = filterGpu(context, state.gpus())
-      if (typeof gpu === 'object' && gpu !== null) return gpu
+      const scope = chooseScope(context, state)
+      if (!('from' in scope)) return scope
       const { run = null, limit = DEFAULT_LIMIT } = context.query
-      return { at: state.now(), findings: past.query({ ...range, gpu, run, limit }) }
+      return { at: state.now(), findings: past.query({ ...scope, run, limit }) }
     },
   })
 }

@@ -1,7 +1,9 @@
 /** An agent that never was, for the tests of the server: made-up GPUs behind the real contracts. */
 import { get, type IncomingMessage } from 'node:http'
+import { z } from 'zod'
 import type { AlertNews, AlertsEvent, AlertView } from '../core/alert-contract.ts'
 import type { AgentState, History, HistoryQuery, HubEvent, Log, Tick } from '../core/kinds.ts'
+import { alertWith, cardWith, findingWith, healthWith } from '../core/model.fixture.ts'
 import type {
   Finding,
   GpuEvent,
@@ -13,49 +15,35 @@ import type {
   SourceHealth,
   TrainingStep,
 } from '../core/model.ts'
-import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
+import { NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
+import { route } from '../core/route.ts'
 import type { MetricsText } from './api-routes.ts'
 import { createServer, type GpuwardenServer, type ServerOptions } from './server.ts'
 import { type ServerSettings, serverSettings } from './settings.ts'
 
 export const NOW = 1_760_000_000_000
+export const TOKEN = 'a-token-nobody-guesses'
+export const write = route({
+  method: 'POST',
+  path: '/api/v1/write',
+  summary: 'Changes something',
+  body: z.unknown(),
+  answer: z.literal('done'),
+  handler: () => 'done',
+})
 
 export function gpuInfo(index: number): GpuInfo {
-  return {
+  return cardWith(index, {
     id: `GPU-0000-${index}`,
-    index,
-    label: String(index),
-    vendor: 'nvidia',
-    provenance: 'live',
-    ...NO_FACTS,
     name: 'NVIDIA H200',
     pciBusId: `00000000:${(index + 16).toString(16).toUpperCase()}:00.0`,
-    minor: index,
     driverVersion: '570.1',
     cudaVersion: '12.8',
     libraryVersion: '12.570.1',
-    architecture: 'hopper',
-    computeCapability: '9.0',
     vbiosVersion: '96.00.A5.00.03',
-    computeMode: 0,
     memoryTotalBytes: 150_754_820_096,
-    powerLimitWatts: 700,
-    powerLimitEnforcedWatts: 700,
-    powerLimitDefaultWatts: 700,
-    powerLimitMinWatts: 200,
-    powerLimitMaxWatts: 700,
-    smClockMaxHertz: 1.98e9,
-    memoryClockMaxHertz: 3.2e9,
-    temperatureSlowdownCelsius: 90,
-    temperatureShutdownCelsius: 95,
-    temperatureMaxCelsius: 87,
-    memoryTemperatureMaxCelsius: 95,
-    pcieGenerationMax: 5,
-    pcieWidthMax: 16,
-    migMode: 'disabled',
-    unifiedMemory: false,
     unavailable: { fanRatio: 'no fan' },
-  }
+  })
 }
 
 /** Every reading has a value, so that a tick is as large as they get. */
@@ -154,35 +142,21 @@ export function xid(gpu: string | null): GpuEvent {
 }
 
 export function sourceHealth(overrides: Partial<SourceHealth> = {}): SourceHealth {
-  return {
-    source: 'nvidia',
-    state: 'ok',
+  return healthWith(NOW - 500, {
     since: NOW - 10_000,
-    message: null,
-    provenance: 'live',
-    lastSampleAt: NOW - 500,
     samples: 10,
-    skippedTicks: 0,
-    restarts: 0,
-    nextStartAt: null,
     pid: 4242,
-    intervalMs: 1000,
-    deadlineMs: 5000,
     cpuSeconds: 0.1,
     residentBytes: 3e7,
     readMs: 0.4,
     ...overrides,
-  }
+  })
 }
 
 export function finding(gpu: string | null): Finding {
-  return {
+  return findingWith({
     fingerprint: `oom/${gpu}`,
-    detector: 'oom',
-    provenance: 'live',
-    subject: { host: 'pretend', gpu, gpuIndex: 0, pid: 1000, user: 'ada', run: null, rank: null },
-    severity: 'warning',
-    state: 'active',
+    subject: { host: 'pretend', gpu, gpuIndex: 0, pid: 1000, user: 'ada' },
     at: NOW,
     since: NOW - 5000,
     message: 'GPU 0 runs out of memory in 4 minutes',
@@ -191,28 +165,12 @@ export function finding(gpu: string | null): Finding {
     advice: ['Lower the batch size.'],
     predictedAt: NOW + 240_000,
     predictedEarliestAt: NOW + 200_000,
-    predictedLatestAt: null,
     riskLevel: 'high',
-  }
+  })
 }
 
 export function alertView(gpu: string | null): AlertView {
-  return {
-    fingerprint: `oom/${gpu}`,
-    state: 'firing',
-    finding: { ...finding(gpu), evidence: {} },
-    firedAt: NOW,
-    resolvedAt: null,
-    flapping: false,
-    simulated: false,
-    acknowledged: null,
-    mutedBy: null,
-    silence: null,
-    told: [],
-    waiting: [],
-    gpuLabel: '0',
-    unconfirmed: false,
-  }
+  return alertWith({ ...finding(gpu), evidence: {} }, { gpuLabel: '0' })
 }
 
 export function alertsEvent(at: number, gpus: readonly (string | null)[] = ['GPU-0000-0']): AlertsEvent {

@@ -4,19 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
-import { route } from '../core/route.ts'
-import { type Running, startServer } from './pretend-agent.contract.ts'
-
-const TOKEN = 'a-token-nobody-guesses'
-const write = route({
-  method: 'POST',
-  path: '/api/v1/write',
-  summary: 'Changes something',
-  body: z.unknown(),
-  answer: z.literal('done'),
-  handler: () => 'done',
-})
+import { type Running, startServer, TOKEN, write } from './pretend-agent.contract.ts'
 
 interface Answer {
   readonly status: number

@@ -1,19 +1,8 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
-import { route } from '../core/route.ts'
 import { ask, json, outcome, type Question } from './ask.fixture.ts'
-import { NOW, openStream, type Running, startServer } from './pretend-agent.contract.ts'
+import { NOW, openStream, type Running, startServer, TOKEN, write } from './pretend-agent.contract.ts'
 
-const TOKEN = 'a-token-nobody-guesses'
-const write = route({
-  method: 'POST',
-  path: '/api/v1/write',
-  summary: 'Changes something',
-  body: z.unknown(),
-  answer: z.literal('done'),
-  handler: () => 'done',
-})
 const typed = { 'content-type': 'application/json' }
 
 const signIn = (port: number, token: string, headers: Record<string, string> = {}) =>
@@ -172,7 +161,7 @@ it('lasts over a restart, and not over a new token', async () => {
   expect([await again(TOKEN), await again('another-token-of-ours')]).toEqual([200, 401])
 })
 
-it('tells a stranger nothing of what may be done here', async () => {
+it('shows a stranger nothing about what is allowed', async () => {
   const processControl = { identify: () => ({ ok: false as const, reason: 'never' }) }
   const running = await startServer({ processControl }, { 'server.token': TOKEN, 'server.allow_kill': true })
   const canKill = async (headers: Record<string, string>) => json(await ask(running.port, '/api/v1/session', { headers })).canKill

@@ -52,7 +52,7 @@ describe('the cookie', () => {
     localPort: 4780,
   })
 
-  it('has the port in its name, because browsers do not tell ports apart', () => {
+  it('has the port in its name, because browsers share cookies between ports', () => {
     expect(cookieName(place('localhost:4780'))).toBe('gpuwarden_session_4780')
     expect(cookieName(place('[::1]:4781'))).toBe('gpuwarden_session_4781')
     expect(cookieName(place('gpu.example'))).toBe('gpuwarden_session_4780')

@@ -55,7 +55,7 @@ describe('narrow, of alerts', () => {
     expect(narrow(event, (id) => id === 'GPU-0000-1')).toEqual({ ...event, alerts: event.alerts.slice(1) })
   })
 
-  it('is nothing only when nothing is left to tell', () => {
+  it('is nothing only when nothing is left to send', () => {
     const others = { ...event, alerts: event.alerts.slice(0, 1) }
     expect(narrow(others, () => false)).toBeNull()
     for (const more of [{ gone: ['x'] }, { hasMore: true }, { silencesChanged: true }])

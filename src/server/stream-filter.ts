@@ -2,7 +2,7 @@
 import type { GpuView, StreamEvent } from '../core/kinds.ts'
 import { namesGpu } from '../core/known/about-gpu.ts'
 
-export const EVENT_TYPES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps']
+export const EVENT_TYPES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps', 'playback']
 
 export interface StreamFilter {
   /** null: all. */

@@ -132,7 +132,7 @@ describe('the stream', () => {
     expect((await stream()).bufferedEvents).toBe(0)
   })
 
-  it('tells of alerts like of anything else: by type, by GPU, and after Last-Event-ID', async () => {
+  it('sends alerts like any other event: by type, by GPU, and after Last-Event-ID', async () => {
     const news = new PretendNews()
     const { server, url } = await start({ alertNews: news })
     const client = await openStream(`${url}/api/v1/stream?types=alerts`)
@@ -324,7 +324,7 @@ describe('the stream', () => {
     client.close()
   })
 
-  it('takes as many clients as it is told, and forgets those that left', async () => {
+  it('takes as many clients as configured, and forgets those that left', async () => {
     const one = await start({}, { 'server.max_clients': 2 })
     const clients = [await openStream(`${one.url}/api/v1/stream`), await openStream(`${one.url}/api/v1/stream`)]
     const refused = await fetch(`${one.url}/api/v1/stream`)

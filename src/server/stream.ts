@@ -6,24 +6,16 @@ import { createEventRing, encodeFrame, type RingEntry } from './event-ring.ts'
 import type { StreamHealth } from './schemas.ts'
 import { GpuMatcher, narrow, type StreamFilter } from './stream-filter.ts'
 
-export interface StreamLimits {
-  readonly ringEvents: number
-  readonly ringBytes: number
-  /** What may wait in one client's socket before the rest waits in the ring. */
-  readonly clientBytes: number
-  readonly drainTimeoutMs: number
-  readonly heartbeatMs: number
-  readonly retryMs: number
-}
-
-export const STREAM_LIMITS: StreamLimits = {
+const LIMITS = {
   ringEvents: 600,
   ringBytes: 4 * 1024 * 1024,
+  /** What may wait in one client's socket before the rest waits in the ring. */
   clientBytes: 256 * 1024,
   drainTimeoutMs: 10_000,
   heartbeatMs: 15_000,
   retryMs: 2000,
 }
+export type StreamLimits = Readonly<typeof LIMITS>
 
 export interface StreamOptions {
   readonly state: AgentState
@@ -65,7 +57,7 @@ interface Client {
 const HEARTBEAT = Buffer.from(':\n\n')
 
 export function createStream({ state, boot, version, maxClients, log, alertNews, limits: given }: StreamOptions): Stream {
-  const limits = { ...STREAM_LIMITS, ...given }
+  const limits = { ...LIMITS, ...given }
   const ring = createEventRing({ boot, maxEvents: limits.ringEvents, maxBytes: limits.ringBytes })
   const clients = new Set<Client>()
   /** The current event for each GPU filter; cleared for every event. */
@@ -78,6 +70,8 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
   /** The newest event that somebody may resume from; null: nobody was here yet. */
   let knownSeq: number | null = null
   let unfollowAlerts: (() => void) | null = null
+  /** Of the recording that is played: who comes later has to notice the next jump. */
+  let playback: (HubEvent & { type: 'playback' }) | null = null
 
   function frameFor(client: Client, entry: RingEntry): Buffer | null {
     const { filter, matcher } = client
@@ -146,7 +140,8 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
   }
 
   function accept(event: StreamEvent): void {
-    if (closed) return
+    if (closed || event.type === 'restart') return
+    if (event.type === 'playback') playback = event
     if (clients.size === 0 && !isAwaited()) {
       ring.skip()
       unfollowAlerts?.()
@@ -190,6 +185,7 @@ export function createStream({ state, boot, version, maxClients, log, alertNews,
     const current: readonly HubEvent[] = [
       { type: 'devices', devices: state.gpus().map(({ info }) => info) },
       { type: 'health', health: state.health() },
+      ...(playback ? [playback] : []),
     ]
     for (const event of current) {
       const wanted = filter.types === null || filter.types.has(event.type)

@@ -114,3 +114,79 @@ describe('replay', () => {
     await expect(opened({ replayPath: HEALTHY, speed: 0 })).rejects.toThrow(/speed of a replay must be a number above 0.*got 0/)
   })
 })
+
+describe('a replay that is steered', () => {
+  const times = [0, 1000, 2000, 3000, 4000]
+  const at = (samples: readonly Sample[]) => samples.map((sample) => sample.at - START)
+
+  async function steered() {
+    const clock = { now: 0 }
+    const source = await opened({ replayPath: await recordingOf(times), speed: 1 }, () => clock.now)
+    if (!source.playback) throw new Error('it cannot be steered')
+    return { source, playback: source.playback, clock }
+  }
+
+  it('pauses, says so, and goes on where it was at the new speed', async () => {
+    const { source, playback, clock } = await steered()
+    await source.read(TICK)
+    playback.command({ playing: false })
+    expect(await source.read(TICK)).toEqual([])
+    expect(playback.state()).toEqual({ state: 'paused', at: START, speed: 1, jumps: 0 })
+    expect(source.nextDelayMs?.()).toBe(Number.POSITIVE_INFINITY)
+    clock.now = 60_000
+    playback.command({ playing: true, speed: 10 })
+    // Steering alone plays nothing before it is due.
+    expect(await source.read(TICK)).toEqual([])
+    expect(source.nextDelayMs?.()).toBe(100)
+    clock.now += 100
+    expect(at(await source.read(TICK))).toEqual([1000])
+    await source.close()
+  })
+
+  it('goes forward over what is between, and back by starting over', async () => {
+    const { source, playback } = await steered()
+    await source.read(TICK)
+    playback.command({ at: START + 3500 })
+    expect(playback.state().state).toBe('seeking')
+    expect(at(await source.read(TICK))).toEqual([1000, 2000, 3000])
+    expect(playback.state()).toEqual({ state: 'playing', at: START + 3000, speed: 1, jumps: 1 })
+    expect(playback.restarts).toBe(0)
+    playback.command({ at: START + 1000, playing: false })
+    expect(at(await source.read(TICK))).toEqual([0, 1000])
+    expect(playback.state()).toEqual({ state: 'paused', at: START + 1000, speed: 1, jumps: 2 })
+    expect(playback.restarts).toBe(1)
+    await source.close()
+  })
+
+  it('stays at its end, can be looked at again from there, and played again from the beginning', async () => {
+    const { source, playback } = await steered()
+    playback.command({ at: START + 999_999 })
+    expect(at(await source.read(TICK))).toEqual(times)
+    expect(playback.state()).toMatchObject({ state: 'ended', at: START + 4000 })
+    playback.command({ at: START + 2000 })
+    await source.read(TICK)
+    expect(playback.state()).toMatchObject({ state: 'paused', at: START + 2000 })
+    playback.command({ at: START + 999_999 })
+    await source.read(TICK)
+    playback.command({ playing: true })
+    expect(at(await source.read(TICK))).toEqual([0])
+    expect(playback.state()).toMatchObject({ state: 'playing', at: START })
+    await source.close()
+  })
+
+  it('takes the last of several wishes', async () => {
+    const { source, playback } = await steered()
+    await source.read(TICK)
+    const reading = source.read(TICK)
+    playback.command({ at: START + 4000 })
+    playback.command({ at: START })
+    await reading
+    while (playback.state().state === 'seeking') await source.read(TICK)
+    expect(playback.state().at).toBe(START)
+    // Before the beginning there is still the first moment to see.
+    playback.command({ at: 0 })
+    while (playback.state().state === 'seeking') await source.read(TICK)
+    expect(playback.state().at).toBe(START)
+    await source.close()
+  })
+})

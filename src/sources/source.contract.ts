@@ -69,7 +69,7 @@ export function sourceContract(name: string, subject: ContractSubject): void {
         }
     })
 
-    it('speaks only of GPUs it has listed, in the order of time', () => {
+    it('reports only GPUs it has listed, in the order of time', () => {
       const known = new Set(source.devices().map((device) => device.id))
       let last = Number.NEGATIVE_INFINITY
       for (const sample of ticks.flat()) {

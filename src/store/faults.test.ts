@@ -57,7 +57,7 @@ function mountTmpfs(dir: string, sizeKib: number): boolean {
 }
 
 describe('a disk that is full', () => {
-  it('keeps the monitor going, says so once, goes on when there is room, and tells what is missing', async (context) => {
+  it('keeps the monitor going, says so once, goes on when there is room, and reports what is missing', async (context) => {
     const dir = await temporaryDir()
     if (!mountTmpfs(dir, 128)) context.skip('mounting a tmpfs is not permitted here')
     const log = recordedLog()

@@ -40,6 +40,7 @@ export class FindingHistory implements Sink {
 
   accept(event: HubEvent): void {
     if (event.type === 'finding') this.#take(event.finding)
+    else if (event.type === 'restart') for (const known of [this.#episodes, this.#active]) known.clear()
   }
 
   /** Findings of an earlier run, in order of time. Live ones may come meanwhile; `end` joins both. */

@@ -155,7 +155,7 @@ describe('by the minute', () => {
 describe('bounds', () => {
   const everything = Object.fromEntries(GPU_FIELDS.map((field) => [field, 1])) as Partial<GpuReadings>
 
-  it('takes at most 1.5 MB for a GPU that can tell everything, and less for one that cannot', () => {
+  it('takes at most 1.5 MB for a GPU that reports everything, and less for one that does not', () => {
     const full = history()
     const sparse = history()
     for (let minute = 0; minute < 3; minute++) {

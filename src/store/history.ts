@@ -38,6 +38,7 @@ class RingHistory implements MemoryHistory {
   }
 
   accept(event: HubEvent): void {
+    if (event.type === 'restart') this.#gpus.clear()
     if (event.type === 'devices') this.#listed = new Set(event.devices.map((device) => device.id))
     if (event.type !== 'tick') return
     const { at, gpus } = event.tick

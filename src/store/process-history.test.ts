@@ -76,7 +76,7 @@ describe('history of processes', () => {
     expect(history.query({ gpu: GPU, from: NOON, to: NOON + MINUTE }).processes).toHaveLength(1)
   })
 
-  it('tells a reused PID from the one before, and not one that is looked up anew', () => {
+  it('distinguishes a reused PID from the one before, and not one that is looked up again', () => {
     const history = create()
     history.accept(tick(NOON, view(1, 100, info(1, NOON - HOUR))))
     history.accept(tick(NOON + 10 * SECOND, view(1, 200, info(1, NOON - HOUR + 1000))))

@@ -58,6 +58,10 @@ export class ProcessHistory implements Sink {
   }
 
   accept(event: HubEvent): void {
+    if (event.type === 'restart') {
+      this.#gpus.clear()
+      this.#count = 0
+    }
     if (event.type !== 'tick' || !(Math.abs(event.tick.at) <= LARGEST_TIME)) return
     const { at, gpus, processes } = event.tick
     for (const { gpu } of gpus) {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { HubEvent, Log, Sink } from '../core/kinds.ts'
+import { findingWith } from '../core/model.fixture.ts'
 import type { Finding, GpuInfo, GpuReadings, GpuSample, HostSample, TrainingStep } from '../core/model.ts'
 import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import type { StoreOptions } from './store.ts'
@@ -62,24 +63,19 @@ export function trainingStep(at: number, step: number, loss: number): TrainingSt
 }
 
 export function finding(at: number): Finding {
-  return {
+  return findingWith({
     fingerprint: 'oom/GPU-0/4242',
-    detector: 'oom',
-    provenance: 'live',
     subject: { host: 'box', gpu: GPU, gpuIndex: 0, pid: 4242, user: 'ada', run: 'run', rank: 0 },
     severity: 'critical',
-    state: 'active',
     at,
     since: at - 60_000,
     message: 'out of memory in about 5 minutes',
     evidence: { slope: Number.POSITIVE_INFINITY, used_mb: 23_000 },
-    confidence: 0.9,
     advice: ['lower the batch size'],
     predictedAt: at + 300_000,
     predictedEarliestAt: at + 200_000,
-    predictedLatestAt: null,
     riskLevel: 'high',
-  }
+  })
 }
 
 function everyEvent(): HubEvent[] {

@@ -4,6 +4,8 @@ import type { Progress } from './progress.ts'
 import { parseReceivedStep } from './step-line.ts'
 
 export interface BatchOutcome {
+  /** Id of the run: only an agent knows what was sent to it. */
+  readonly run: string
   readonly accepted: number
   readonly duplicates: number
   readonly last_seq: Readonly<Record<string, number>>
@@ -44,6 +46,7 @@ export function applyBatch(progress: Progress, run: string, body: Buffer, receiv
   return {
     steps,
     outcome: {
+      run,
       accepted: steps.length,
       duplicates,
       last_seq: progress.lastSeqs(),

@@ -26,7 +26,7 @@ describe('a curve', () => {
     }
   })
 
-  it('does not thin away what is told only now and then', () => {
+  it('keeps what is reported only now and then', () => {
     const curve = new Curve(64)
     for (let number = 0; number < 1000; number++)
       curve.add(step(number, number % 10 === 7 ? { loss: number, alloc: { active: number }, custom: { acc: number } } : {}))
@@ -41,7 +41,7 @@ describe('a curve', () => {
     }
   })
 
-  it('tells unknown from NaN and from 0, also after it was saved', () => {
+  it('distinguishes unknown from NaN and from 0, also after it was saved', () => {
     const value = fc.oneof(fc.constant(null), fc.constant('NaN'), fc.constant('-Infinity'), fc.constant(0), fc.double({ noNaN: true }))
     fc.assert(
       fc.property(fc.array(value, { maxLength: 60 }), (losses) => {

@@ -22,18 +22,24 @@ function held(dir: string): string[] {
   return journals.flatMap((name) => entriesIn(readFileSync(join(dir, name))).map(({ body }) => body.toString()))
 }
 
+/** The disk is done with a write only when the test takes its turn. */
+async function journalOnHeldDisk() {
+  const datasync = await disk()
+  const turns: (() => void)[] = []
+  datasync.mockImplementation(() => new Promise<void>((resolve) => turns.push(resolve)))
+  const dir = folder()
+  const applied: string[] = []
+  const journal = new Journal(dir, async ({ body }) => void applied.push(body.toString()))
+  return { datasync, turns, dir, applied, journal }
+}
+
 afterEach(() => {
   vi.restoreAllMocks()
 })
 
 describe('the journal', () => {
   it('acknowledges what the disk has, not before; what arrives meanwhile shares its next turn', async () => {
-    const datasync = await disk()
-    const turns: (() => void)[] = []
-    datasync.mockImplementation(() => new Promise<void>((resolve) => turns.push(resolve)))
-    const dir = folder()
-    const applied: string[] = []
-    const journal = new Journal(dir, async ({ body }) => void applied.push(body.toString()))
+    const { datasync, turns, dir, applied, journal } = await journalOnHeldDisk()
     const first = journal.append(entry('a'))
     await expect.poll(() => turns.length, PATIENT).toBe(1)
     expect(held(dir)).toEqual(['a'])
@@ -50,13 +56,8 @@ describe('the journal', () => {
     await journal.close()
   })
 
-  it('forgets what nobody waits for any more, unless it is being written', async () => {
-    const datasync = await disk()
-    const turns: (() => void)[] = []
-    datasync.mockImplementation(() => new Promise<void>((resolve) => turns.push(resolve)))
-    const dir = folder()
-    const applied: string[] = []
-    const journal = new Journal(dir, async ({ body }) => void applied.push(body.toString()))
+  it('forgets what nobody waits for anymore, unless it is being written', async () => {
+    const { turns, applied, journal } = await journalOnHeldDisk()
     const [a, b, c] = ['a', 'b', 'c'].map(entry)
     const first = journal.append(a as JournalEntry)
     await expect.poll(() => turns.length, PATIENT).toBe(1)

@@ -1,8 +1,9 @@
 /** Spools of dead processes: delivered by the next process that reaches the same agent. */
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AgentClient, Answer } from '../core/agent-client.ts'
+import type { AgentClient } from '../core/agent-client.ts'
 import { isStillRunning } from '../core/process-identity.ts'
+import { acknowledgedSteps, isAcknowledged, isRefusedByAgent } from './acknowledgement.ts'
 import { readWholeLines } from './step-spool.ts'
 
 const HEAD_BYTES = 256 * 1024
@@ -27,12 +28,12 @@ export async function deliverLeftSpools(folder: string | null, link: AgentClient
       const head = headOf(lines[0])
       if (head === null || head.url !== link.url || isStillRunning(head.process.pid, head.process.start || null)) continue
       const announced = await link.tryPost('/api/v1/runs', head.run)
-      if (isRefused(announced)) {
+      if (isRefusedByAgent(announced)) {
         // The agent will never accept it: kept for a person, but not tried again.
         renameSync(path, `${path}.refused`)
         continue
       }
-      if (announced.status !== 200) return delivered
+      if (!isAcknowledged(announced, head.run.id)) return delivered
       const count = await deliver(file, next, head.run.id, link)
       if (count === null) return delivered
       delivered += count
@@ -53,12 +54,13 @@ async function deliver(file: number, from: number, id: string, link: AgentClient
     const steps = lines.filter((line) => !line.startsWith('{"end"'))
     if (steps.length > 0) {
       const answer = await link.tryPostLines(`/api/v1/runs/${id}/steps`, steps)
-      if (answer.status !== 200 && !isRefused(answer)) return null
-      delivered += (answer.body as { accepted?: number } | null)?.accepted ?? 0
+      const outcome = acknowledgedSteps(answer, id, steps.filter((line) => line.trim() !== '').length)
+      if (outcome === null && !isRefusedByAgent(answer)) return null
+      delivered += outcome?.accepted ?? 0
     }
     for (const line of lines.filter((one) => one.startsWith('{"end"'))) {
       const answer = await link.tryPost(`/api/v1/runs/${id}/end`, (JSON.parse(line) as { end: unknown }).end)
-      if (answer.status !== 200 && !isRefused(answer)) return null
+      if (!isAcknowledged(answer, id) && !isRefusedByAgent(answer)) return null
     }
     offset = next
   }
@@ -96,8 +98,4 @@ function headOf(line: string | undefined): Head | null {
     // A head torn by the death of the process: nothing follows it.
     return null
   }
-}
-
-function isRefused({ status }: Answer): boolean {
-  return status === 400 || status === 409 || status === 413 || status === 415 || status === 422
 }

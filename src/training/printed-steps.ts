@@ -1,6 +1,7 @@
 /** Sends the steps that a command printed, unless the command reports steps itself. */
 import type { AgentClient } from '../core/agent-client.ts'
 import { toJson } from '../core/json-text.ts'
+import { acknowledgedSteps } from './acknowledgement.ts'
 import { type FoundStep, OutputParser } from './output-parser.ts'
 import { ProgressBar } from './progress-bar.ts'
 
@@ -101,17 +102,16 @@ export class PrintedSteps {
     }
     const batch = this.#waiting.slice(0, 1000)
     const path = `/api/v1/runs/${this.#run}/steps`
-    let { status, body } = await this.#link.tryPostLines(path, batch)
-    if (status === 404) {
+    let answer = await this.#link.tryPostLines(path, batch)
+    if (answer.status === 404) {
       // A command may print before the agent knows of it.
       await this.#link.tryPost('/api/v1/runs', this.#announced)
-      const again = await this.#link.tryPostLines(path, batch)
-      status = again.status
-      body = again.body
+      answer = await this.#link.tryPostLines(path, batch)
     }
-    if (status !== 200) return
+    const outcome = acknowledgedSteps(answer, this.#run, batch.length)
+    if (outcome === null) return
     await this.#tellTotal()
-    this.#sent += (body as { accepted?: number }).accepted ?? 0
+    this.#sent += outcome.accepted
     this.#waiting.splice(0, batch.length)
   }
 }

@@ -39,8 +39,8 @@ export class ReportMaker {
     this.#logDir = absolute(logDir)
   }
 
-  /** One at a time. */
-  make(run: string, kind: ReportKind): Promise<ReportOutcome> {
+  /** One at a time. `run` null: of everything that is logged. */
+  make(run: string | null, kind: ReportKind): Promise<ReportOutcome> {
     if (this.#waiting > MOST_WAITING) return Promise.resolve({ ok: false, why: 'busy', message: 'Other reports are in progress.' })
     this.#waiting++
     const made = this.#last.then(() => this.#make(run, kind))
@@ -57,7 +57,7 @@ export class ReportMaker {
     await this.#last
   }
 
-  async #make(run: string, kind: ReportKind): Promise<ReportOutcome> {
+  async #make(run: string | null, kind: ReportKind): Promise<ReportOutcome> {
     // An empty folder to run in: there the name of a run cannot be taken for a file.
     const folder = await mkdtemp(join(tmpdir(), 'gpuwarden-report-'))
     try {
@@ -65,7 +65,10 @@ export class ReportMaker {
       const { configFile, program } = this.#options
       const asked = kind === 'html' ? [`--html=${file}`] : ['--json']
       const config = configFile === null ? [] : [`--config=${absolute(configFile)}`]
-      const { fault, stdout } = await this.#run([program, 'report', run, `--log-dir=${this.#logDir}`, ...config, ...asked], folder)
+      const { fault, stdout } = await this.#run(
+        [program, 'report', run ?? this.#logDir, `--log-dir=${this.#logDir}`, ...config, ...asked],
+        folder,
+      )
       if (fault) return fault
       return { ok: true, body: kind === 'html' ? await readFile(file) : stdout }
     } finally {

@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import { unknownRun, unlessStuck } from './reading-routes.ts'
-import type { ReportKind, ReportMaker } from './report-process.ts'
+import type { ReportKind } from './report-process.ts'
 import type { Training } from './training-contract.ts'
 
 const reportQuery = z.strictObject({ view: z.enum(['0', '1']).default('0').describe('1: to view, not to download') })
 
 const TYPES: Readonly<Record<ReportKind, string>> = { html: 'text/html; charset=utf-8', json: 'application/json; charset=utf-8' }
 
-export function reportRoutes(training: Training, maker: ReportMaker | null): readonly Route[] {
+export function reportRoutes(training: Training): readonly Route[] {
   const kinds: readonly ReportKind[] = ['html', 'json']
   return kinds.map((kind) =>
     route({
@@ -21,20 +21,20 @@ export function reportRoutes(training: Training, maker: ReportMaker | null): rea
       answer: kind === 'html' ? z.string() : z.looseObject({}),
       answerType: TYPES[kind],
       errors: ['unknown_run', 'no_log', 'too_many_requests', 'unavailable'],
-      handler: (context) => unlessStuck(context, () => answer(context, training, maker, kind)),
+      handler: (context) => unlessStuck(context, () => answer(context, training, kind)),
     }),
   ) as readonly Route[]
 }
 
-async function answer(context: RouteContext, training: Training, maker: ReportMaker | null, kind: ReportKind): Promise<Reply> {
+async function answer(context: RouteContext, training: Training, kind: ReportKind): Promise<Reply> {
   const { params, refuse, log } = context
   const found = await training.find(params.id ?? '')
   if (!found) return unknownRun(context)
-  if (training.logDir === null || maker === null)
-    return refuse('no_log', 'Nothing is logged here, so there is nothing to report.', 'Set log.enabled to true for the next run.')
   const { id } = found.run
   await training.flush()
-  const made = await maker.make(id, kind)
+  const made = await training.report(id, kind)
+  if (made === null)
+    return refuse('no_log', 'Nothing is logged here, so there is nothing to report.', 'Set log.enabled to true for the next run.')
   if (made.ok) return context.reply({ body: made.body, type: TYPES[kind], headers: headersOf(id, kind, made.body, context.query) })
   if (made.why === 'nothing')
     return refuse('no_log', `The log holds nothing of this run: ${made.message}`, 'It may have been rotated away.')

@@ -12,6 +12,12 @@ const RUN = '.run.json'
 const PROGRESS = '.progress.json'
 const FIGURES = '.figures.json'
 
+/** The runs beside a recording; none where it is a single file, or was not made by gpuwarden. */
+export async function recordedRuns(path: string): Promise<readonly RunRecord[]> {
+  const { runs } = await new RunFiles(join(path, 'runs')).list().catch(() => ({ runs: [] }))
+  return runs
+}
+
 export class RunFiles {
   readonly dir: string
   #writes = 0

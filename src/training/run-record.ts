@@ -67,7 +67,7 @@ export function newRun(post: RunPost, now: number, process: RunProcess | null): 
   return { ...post, ...OPEN, startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [] }
 }
 
-const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
+export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
   endedAt: null,
   outcome: null,
   message: null,

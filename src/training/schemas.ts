@@ -70,6 +70,7 @@ export const stepsQuery = z.strictObject({
 export const runPosted = z.object({ id: z.string(), name: z.string(), created: z.boolean() })
 
 export const stepsPosted = z.object({
+  run: z.string().describe('Id of the run. `accepted`, `duplicates` and `rejected_count` add up to the steps that were sent'),
   accepted: z.number(),
   duplicates: z.number(),
   last_seq: z.record(z.string(), z.number()).describe('The highest sequence number received, by rank'),

@@ -2,24 +2,24 @@ import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 
 export const trainingSettings = {
-  'training.max_runs': setting<number>({
-    schema: z.number().int().min(1).max(10_000),
-    default: 256,
-    help: 'How many training runs are remembered; beyond it, the one silent for longest is forgotten.',
-  }),
-  'training.checkpoint_seconds': setting<number>({
-    schema: z.number().min(0.1).max(3600),
-    default: 10,
-    help: 'How often the progress of runs is saved, which keeps the journal of steps short.',
-  }),
-  'training.stale_hours': setting<number>({
-    schema: z
+  'training.max_runs': setting(
+    z.number().int().min(1).max(10_000),
+    256,
+    'How many training runs are remembered; beyond it, the one silent for longest is forgotten.',
+  ),
+  'training.checkpoint_seconds': setting(
+    z.number().min(0.1).max(3600),
+    10,
+    'How often the progress of runs is saved, which keeps the journal of steps short.',
+  ),
+  'training.stale_hours': setting(
+    z
       .number()
       .min(0)
       .max(24 * 365),
-    default: 24,
-    help: 'A training run without news for this long is closed as failed; 0: never. A run whose process is gone is closed after a minute.',
-  }),
+    24,
+    'A training run without news for this long is closed as failed; 0: never. A run whose process is gone is closed after a minute.',
+  ),
 } satisfies Settings
 
 export type TrainingValues = ValuesOf<typeof trainingSettings>

@@ -56,7 +56,7 @@ const step = (seq: number, t = Date.now()) => Buffer.from(JSON.stringify({ seq, 
 const runIn = async (training: Training) => (await training.find('r1'))?.run
 
 describe('a run that ends without a word', () => {
-  it('is closed a minute after its process was killed, and opened again when it speaks', async () => {
+  it('is closed a minute after its process was killed, and opened again when it reports', async () => {
     const { training, clock, runs } = world()
     const victim = child()
     await announce(training, { pid: victim.pid })
@@ -133,7 +133,7 @@ describe('a run that ends without a word', () => {
     expect(await never.training.closeSilentRuns()).toBe(0)
   })
 
-  it('while the agent was down is closed at its next start; one elsewhere gets time to speak first', async () => {
+  it('while the agent was down is closed at its next start; one elsewhere gets time to report first', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-silent-'))
     const first = world(dir)
     const victim = child()

@@ -1,9 +1,10 @@
 /** For training code in Node: tells the agent of every step, and never gets in the way of the training. */
 import { hostname } from 'node:os'
-import { AgentClient, DEFAULT_URL, tokenFromEnvironment } from '../core/agent-client.ts'
+import { AgentClient, type Answer, DEFAULT_URL, tokenFromEnvironment } from '../core/agent-client.ts'
 import { toJson } from '../core/json-text.ts'
 import { startTicksOf } from '../core/process-identity.ts'
 import { userName } from '../core/user-name.ts'
+import { acknowledgedSteps, isAcknowledged, isRefusedByAgent, isStranger, notAcknowledged } from './acknowledgement.ts'
 import { deliverLeftSpools } from './left-spools.ts'
 import { newRunId } from './run-id.ts'
 import type { Outcome } from './run-record.ts'
@@ -68,6 +69,7 @@ export class TrainingMonitorCallback {
   #sending: Promise<void> | null = null
   #isAnnounced = false
   #isEnded = false
+  #hasMetStranger = false
   #pauseUntil = 0
   #pauseMs = 0
   /** Steps that were lost because neither an agent nor the disk took them, or that the agent refused. */
@@ -177,8 +179,8 @@ export class TrainingMonitorCallback {
     await this.#sending
     await this.flush()
     if (this.#queue.length > 0 || !this.#spool.isEmpty) return false
-    const { status } = await this.#link.tryPost(`/api/v1/runs/${this.runId}/end`, end, END_LIMIT_MS)
-    return status === 200
+    const answer = await this.#link.tryPost(`/api/v1/runs/${this.runId}/end`, end, END_LIMIT_MS)
+    return isAcknowledged(answer, this.runId)
   }
 
   #stop(): void {
@@ -213,9 +215,9 @@ export class TrainingMonitorCallback {
       const steps = lines.filter((line) => !line.startsWith(END))
       if (steps.length > 0 && !(await this.#deliver(steps))) return false
       for (const line of lines.slice(steps.length)) {
-        const { status, message } = await this.#link.tryPost(`/api/v1/runs/${this.runId}/end`, (JSON.parse(line) as { end: unknown }).end)
-        if (status === 200) continue
-        this.#failed(message)
+        const answer = await this.#link.tryPost(`/api/v1/runs/${this.runId}/end`, (JSON.parse(line) as { end: unknown }).end)
+        if (isAcknowledged(answer, this.runId)) continue
+        this.#failed(answer)
         return false
       }
       this.#spool.advance(next)
@@ -234,12 +236,13 @@ export class TrainingMonitorCallback {
       if (!(await this.#announce())) return false
       answer = await this.#link.tryPostLines(path, batch)
     }
-    const isRefused = answer.status >= 400 && answer.status < 500 && ![401, 404, 429].includes(answer.status)
-    if (answer.status !== 200 && !isRefused) {
-      this.#failed(answer.message)
+    const outcome = acknowledgedSteps(answer, this.runId, batch.length)
+    const isRefused = isRefusedByAgent(answer)
+    if (outcome === null && !isRefused) {
+      this.#failed(answer)
       return false
     }
-    const rejected = isRefused ? batch.length : Number((answer.body as { rejected_count?: number } | null)?.rejected_count ?? 0)
+    const rejected = outcome?.rejected_count ?? batch.length
     this.delivered += batch.length - rejected
     this.dropped += rejected
     this.#pauseMs = 0
@@ -265,14 +268,18 @@ export class TrainingMonitorCallback {
 
   async #announce(): Promise<boolean> {
     if (this.#isAnnounced) return true
-    const { status, message } = await this.#link.tryPost('/api/v1/runs', this.#run)
-    this.#isAnnounced = status === 200
-    if (!this.#isAnnounced) this.#failed(message)
+    const answer = await this.#link.tryPost('/api/v1/runs', this.#run)
+    this.#isAnnounced = isAcknowledged(answer, this.runId)
+    if (!this.#isAnnounced) this.#failed(answer)
     return this.#isAnnounced
   }
 
-  #failed(message: string): void {
-    this.lastProblem = message
+  #failed(answer: Answer): void {
+    this.lastProblem = notAcknowledged(answer, this.#link.url)
+    if (isStranger(answer) && !this.#hasMetStranger) {
+      this.#hasMetStranger = true
+      process.emitWarning(`${this.lastProblem}; steps are kept in ${this.#spool.path ?? 'memory'}`, 'GpuwardenWarning')
+    }
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SEND_EVERY_MS, this.#pauseMs * 2))
     this.#pauseUntil = Date.now() + this.#pauseMs
   }

@@ -1,11 +1,11 @@
 /** What the training room needs and what it gives. */
-import type { Log } from '../core/kinds.ts'
+import type { Log, Sink } from '../core/kinds.ts'
 import type { Provenance, Run, TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { BatchOutcome } from './batch.ts'
 import type { Progress } from './progress.ts'
 import type { ListedRun } from './registry.ts'
-import type { ReportProgram } from './report-process.ts'
+import type { ReportKind, ReportOutcome, ReportProgram } from './report-process.ts'
 import type { RunEnd, RunPost, RunRecord } from './run-record.ts'
 import type { TrainingValues } from './settings.ts'
 
@@ -24,6 +24,8 @@ export interface TrainingOptions {
   readonly settings?: TrainingValues
   /** Has what the hub was given been written to the log? Resolves with false while it cannot be. Without it nothing is waited for. */
   readonly flush?: () => Promise<boolean>
+  /** The recording that is played, if one is: its runs are shown as they were at each moment. */
+  readonly recording?: string
   /** What makes reports; without it the routes for them refuse. */
   readonly report?: ReportProgram
 }
@@ -42,6 +44,8 @@ export interface TrainingHealth {
 }
 
 export interface Training {
+  /** Follows the recording that is played. */
+  readonly played: Sink | null
   readonly routes: readonly Route[]
   /**
    * Reads what an earlier process left; to be called when the hub's sinks are in place. Routes wait for it, though not for a disk that does
@@ -57,6 +61,9 @@ export interface Training {
   /** Most recently heard of first. */
   runs(): readonly ListedRun[]
   find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
+  /** Its report; null: nothing is logged. */
+  report(id: string, kind: ReportKind): Promise<ReportOutcome | null>
+  /** Where reports come from: the log, or the recording that is played. */
   readonly logDir: string | null
   /** Closes runs that ended without a word; returns how many. Done at intervals anyway. */
   closeSilentRuns(): Promise<number>

@@ -7,13 +7,14 @@ import type { Route } from '../core/route.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { Journal, type JournalEntry } from './journal.ts'
+import { PlayedRuns } from './played-runs.ts'
 import type { Progress } from './progress.ts'
 import { recoverSteps } from './recovery.ts'
 import { type ListedRun, Registry } from './registry.ts'
-import { ReportMaker } from './report-process.ts'
+import { type ReportKind, ReportMaker, type ReportOutcome } from './report-process.ts'
 import { reportRoutes } from './report-routes.ts'
 import { trainingRoutes } from './routes.ts'
-import { RunFiles } from './run-files.ts'
+import { RunFiles, recordedRuns } from './run-files.ts'
 import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
 import { presumedEnd, seenProcess } from './silent-runs.ts'
@@ -34,6 +35,8 @@ export function createTraining(options: TrainingOptions): Training {
 class TrainingRoom implements Training {
   readonly routes: readonly Route[]
   readonly logDir: string | null
+  /** null: nothing is kept. */
+  readonly #dir: string | null
   readonly #options: TrainingOptions
   readonly #now: () => number
   readonly #log: Log
@@ -42,6 +45,7 @@ class TrainingRoom implements Training {
   readonly #checkpoints: Checkpoints
   readonly #outcomes = new WeakMap<JournalEntry, BatchOutcome>()
   readonly #reports: ReportMaker | null
+  readonly played: PlayedRuns | null
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #staleMs: number | null
   readonly #since: number
@@ -59,7 +63,7 @@ class TrainingRoom implements Training {
     const settings = options.settings ?? TRAINING_DEFAULTS
     const runsDir = options.dir === null ? null : join(options.dir, 'runs')
     this.#options = options
-    this.logDir = options.dir
+    this.#dir = options.dir
     this.#now = options.now ?? Date.now
     this.#since = this.#now()
     this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
@@ -67,13 +71,16 @@ class TrainingRoom implements Training {
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
     this.#journal = new Journal(runsDir, (entry) => this.#apply(entry))
     this.#checkpoints = new Checkpoints({
-      ...{ logDir: this.logDir, log: this.#log, journal: this.#journal, registry: this.#registry },
+      ...{ logDir: this.#dir, log: this.#log, journal: this.#journal, registry: this.#registry },
       opened: () => this.#opened,
       flush: () => this.flush(),
     })
-    const { report, dir } = options
-    this.#reports = report && dir !== null ? new ReportMaker(report, dir) : null
-    this.routes = [...trainingRoutes(this, this.#now), ...reportRoutes(this, this.#reports)]
+    const { report, recording, hub } = options
+    const reported = recording ?? this.#dir
+    this.logDir = reported
+    this.#reports = report && reported !== null ? new ReportMaker(report, reported) : null
+    this.played = recording === undefined ? null : new PlayedRuns((run) => hub.receiveRun(run))
+    this.routes = [...trainingRoutes(this, this.#now), ...reportRoutes(this)]
     this.#timers = [
       setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
       setInterval(() => void this.closeSilentRuns().catch((error: unknown) => this.#couldNotKeep(error)), LOOK_FOR_SILENT_MS).unref(),
@@ -104,7 +111,7 @@ class TrainingRoom implements Training {
       rejected: this.#rejected,
       journalBytes: this.#journal.bytes,
       recoveredSteps: this.#recovered,
-      reason: this.#reason ?? (this.logDir === null ? null : (logLane.stuck()?.message ?? null)),
+      reason: this.#reason ?? (this.#dir === null ? null : (logLane.stuck()?.message ?? null)),
     }
   }
 
@@ -155,7 +162,7 @@ class TrainingRoom implements Training {
   }
 
   runs(): readonly ListedRun[] {
-    return this.#registry.overview()
+    return [...(this.played?.overview() ?? []), ...this.#registry.overview()]
   }
 
   async closeSilentRuns(): Promise<number> {
@@ -193,9 +200,17 @@ class TrainingRoom implements Training {
 
   async find(id: string): Promise<{ run: RunRecord; progress: Progress } | null> {
     await this.open()
+    const played = this.played?.find(id)
+    if (played) return played
     const run = this.#registry.get(id)
     const progress = await this.#patiently(() => this.#registry.progressOf(id))
     return run && progress ? { run, progress } : null
+  }
+
+  async report(id: string, kind: ReportKind): Promise<ReportOutcome | null> {
+    // Only the steps of an unannounced run are recorded: its report is that of the whole recording.
+    const isRecorded = this.played?.isRecorded(id) ?? true
+    return this.#reports?.make(isRecorded ? id : null, kind) ?? null
   }
 
   async close(): Promise<void> {
@@ -220,7 +235,7 @@ class TrainingRoom implements Training {
 
   /** Rejects with DiskStuck while the disk does not answer; the work continues when it does. */
   #patiently<T>(work: () => Promise<T>): Promise<T> {
-    return this.logDir === null ? work() : logLane.patiently(work)
+    return this.#dir === null ? work() : logLane.patiently(work)
   }
 
   /** One change at a time: the ranks of a run report at the same moment. */
@@ -286,7 +301,9 @@ class TrainingRoom implements Training {
 
   async #open(): Promise<void> {
     for (const fault of await this.#registry.load()) this.#log.warn({}, fault)
-    const { dir, hub } = this.#options
+    const { dir, hub, recording } = this.#options
+    // A recording of something else has no runs beside it.
+    if (recording !== undefined) this.played?.load(await recordedRuns(recording))
     if (dir === null) return
     for (const run of this.#registry.list()) if (run.endedAt === null) hub.receiveRun(publicRun(run))
     const left = await recoverSteps(dir, this.#registry)

@@ -58,7 +58,7 @@ it('misses nothing that happens while it asks what there is, and begins anew aft
   await expect.poll(() => prints().length, { timeout: 5000 }).toBe(2)
 })
 
-it('says so when the agent refuses at the beginning, and lets go of its stream', async () => {
+it('says so when the agent refuses at the beginning, and closes its stream', async () => {
   const { agent, address } = await slowAgent()
   agent.isBroken = true
   const state = emptyState(Date.now)

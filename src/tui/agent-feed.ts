@@ -4,6 +4,7 @@ import { type AgentAddress, AgentClient, AgentFault } from '../core/agent-client
 import type { HistoryAnswer, StreamEvent } from '../core/kinds.ts'
 import { askPicture, type Picture } from '../core/known/picture.ts'
 import { numberOf, revived } from '../core/known/revive.ts'
+import type { PlaybackState } from '../core/playback.ts'
 import { AgentAlerts } from './agent-alerts.ts'
 import type { Feed } from './feed.ts'
 import type { LiveState } from './live-state.ts'
@@ -36,6 +37,7 @@ export class AgentFeed implements Feed {
   /** What came before the picture waits for it, so that nothing older overwrites something newer. */
   #waiting: StreamEvent[] | null = null
   #pauseMs = FIRST_PAUSE_MS
+  #jumps: number | null = null
   #isStopped = false
 
   constructor(options: AgentFeedOptions) {
@@ -135,15 +137,27 @@ export class AgentFeed implements Feed {
     if (id !== null) this.#lastEventId = id
     if (event === 'hello') state.hostname = (JSON.parse(data) as { hostname: string }).hostname
     else if (event === 'reset') this.#inBackground(this.#begin())
-    else if (/^(tick|devices|health|finding|alerts|run|steps)$/.test(event)) this.#accept(revived(JSON.parse(data) as StreamEvent))
+    else if (/^(tick|devices|health|finding|alerts|run|steps|playback)$/.test(event)) this.#accept(revived(JSON.parse(data) as StreamEvent))
   }
 
   #accept(event: StreamEvent): void {
+    if (event.type === 'playback' && this.#hasJumped(event.playback)) {
+      this.#options.state.forget()
+      this.#inBackground(this.#begin().then((picture) => this.#backfill(picture)))
+      return
+    }
     if (this.#waiting) this.#waiting.push(event)
     else this.#options.state.accept(event)
     if (event.type !== 'alerts') return
     if (event.hasMore) this.#inBackground(this.alerts.refresh())
     else if (event.silencesChanged) this.#inBackground(this.alerts.refreshSilences())
+  }
+
+  /** Whether a recording has gone to another moment: what is known is of another time. */
+  #hasJumped({ jumps }: PlaybackState): boolean {
+    const before = this.#jumps
+    this.#jumps = jumps
+    return before !== null && jumps > before
   }
 
   /** What fails here fails the connection, which is tried again. */

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { AgentClient } from '../core/agent-client.ts'
 import type { AlertView } from '../core/alert-contract.ts'
+import { alertWith } from '../core/model.fixture.ts'
 import { AgentAlerts } from './agent-alerts.ts'
 import { alertRows } from './alert-rows.ts'
 import type { LiveState } from './live-state.ts'
@@ -20,23 +21,6 @@ const theme = createTheme('dark', 'many', false)
 const hot = finding('thermal', { gpu: 'GPU-0', severity: 'critical', message: 'GPU 0 is too hot.' })
 const idle = finding('idle_holding', { gpu: 'GPU-0', pid: 7, message: 'Process 7 does nothing.' })
 
-const alert = (one: typeof hot, more: Partial<AlertView> = {}): AlertView => ({
-  fingerprint: one.fingerprint,
-  finding: one,
-  state: 'firing',
-  firedAt: AT,
-  resolvedAt: null,
-  flapping: false,
-  simulated: false,
-  acknowledged: null,
-  mutedBy: null,
-  silence: null,
-  told: [],
-  waiting: [],
-  gpuLabel: null,
-  unconfirmed: false,
-  ...more,
-})
 const silenced: Partial<AlertView> = { silence: 'abc', mutedBy: 'silence' }
 const acknowledged = (until: number): Partial<AlertView> => ({ acknowledged: { at: AT, by: 'ada', until, severity: 'warning' } })
 
@@ -61,7 +45,7 @@ const screen = (data: ScreenData, view: View, columns = 110) => render(data, vie
 
 describe('the rows of alerts', () => {
   it('say what is done about each', () => {
-    const words = (more: Partial<AlertView>) => alertRows(dataWith([alert(hot, more)]))[0]?.words
+    const words = (more: Partial<AlertView>) => alertRows(dataWith([alertWith(hot, more)]))[0]?.words
     expect(words({})).toBe('firing')
     expect(words({ state: 'pending' })).toBe('pending')
     expect(words({ ...acknowledged(AT + HOUR_MS), mutedBy: 'acknowledged' })).toBe('acknowledged by ada until 09:53')
@@ -71,7 +55,7 @@ describe('the rows of alerts', () => {
   })
 
   it('hold every finding once, what is over last', () => {
-    const rows = alertRows(dataWith([alert(hot, { state: 'resolved' })]))
+    const rows = alertRows(dataWith([alertWith(hot, { state: 'resolved' })]))
     expect(rows.map(({ finding: { detector }, isOpen }) => [detector, isOpen])).toEqual([
       ['idle_holding', false],
       ['thermal', false],
@@ -82,7 +66,7 @@ describe('the rows of alerts', () => {
 
 describe('the alerts on the screen', () => {
   it('are shown with their state, in a wide and a narrow window', () => {
-    const data = dataWith([alert(hot), alert(idle, silenced)])
+    const data = dataWith([alertWith(hot), alertWith(idle, silenced)])
     const { view } = press(data, 'a')
     expect(screen(data, view)).toMatch(/!! +2m00 thermal +firing +GPU 0 is too hot\./)
     expect(screen(data, view)).toMatch(/! +2m00 idle holding +silenced until 09:53 Process 7 does nothing\./)
@@ -90,7 +74,7 @@ describe('the alerts on the screen', () => {
     expect(screen(data, view, 40)).toMatch(/!! firing/)
   })
 
-  it('are findings alone where nobody alerts, and no key pretends otherwise', () => {
+  it('are findings alone where alerts are off, and no key pretends otherwise', () => {
     const data = dataWith(null)
     const { view, effect } = press(data, 'a', 'A')
     expect(effect).toBe(null)
@@ -100,7 +84,7 @@ describe('the alerts on the screen', () => {
   })
 
   it('are acknowledged and silenced, the latter after a question', () => {
-    const data = dataWith([alert(hot), alert(idle)])
+    const data = dataWith([alertWith(hot), alertWith(idle)])
     expect(press(data, 'a', 'A').effect).toEqual({ kind: 'acknowledge', finding: hot })
     expect(press(data, 'a', 'down', 'A').effect).toEqual({ kind: 'acknowledge', finding: idle })
     const asked = press(data, 'a', 'down', 'S')
@@ -113,8 +97,8 @@ describe('the alerts on the screen', () => {
 
   it('are left alone with --readonly, and when they are over', () => {
     for (const key of ['A', 'S']) {
-      expect(press(dataWith([alert(hot)], true), 'a', key)).toMatchObject({ effect: null, view: { message: { isTrouble: true } } })
-      expect(press(dataWith([alert(hot, { state: 'resolved' })]), 'a', 'end', key)).toMatchObject({
+      expect(press(dataWith([alertWith(hot)], true), 'a', key)).toMatchObject({ effect: null, view: { message: { isTrouble: true } } })
+      expect(press(dataWith([alertWith(hot, { state: 'resolved' })]), 'a', 'end', key)).toMatchObject({
         effect: null,
         view: { message: { text: 'it is resolved' } },
       })
@@ -122,15 +106,15 @@ describe('the alerts on the screen', () => {
   })
 
   it('stay chosen when others come and go', () => {
-    const { view } = press(dataWith([alert(hot), alert(idle)]), 'a', 'down')
+    const { view } = press(dataWith([alertWith(hot), alertWith(idle)]), 'a', 'down')
     const worse = finding('xid', { severity: 'critical', message: 'XID 79.' })
-    const later = dataWith([alert(worse), alert(hot), alert(idle)])
+    const later = dataWith([alertWith(worse), alertWith(hot), alertWith(idle)])
     const frame = render(later, view, { columns: 110, rows: 30 }, theme)
     expect(reduce(view, { type: 'char', char: 'A' }, { data: later, frame }).effect).toEqual({ kind: 'acknowledge', finding: idle })
   })
 
   it('need two clicks: one to point, one to open', () => {
-    const data = dataWith([alert(hot), alert(idle)])
+    const data = dataWith([alertWith(hot), alertWith(idle)])
     const { view } = press(data, 'a')
     const frame = render(data, view, { columns: 110, rows: 30 }, theme)
     const y = frame.grid
@@ -143,7 +127,7 @@ describe('the alerts on the screen', () => {
   })
 
   it('open their details', () => {
-    expect(press(dataWith([alert(hot)]), 'a', 'enter').view.overlay).toMatchObject({ kind: 'finding', fingerprint: hot.fingerprint })
+    expect(press(dataWith([alertWith(hot)]), 'a', 'enter').view.overlay).toMatchObject({ kind: 'finding', fingerprint: hot.fingerprint })
   })
 })
 
@@ -172,7 +156,7 @@ describe('the alerts of an agent', () => {
 
   it('are read with the ends of their silences', async () => {
     const state = emptyState()
-    const told = alert(hot, silenced)
+    const told = alertWith(hot, silenced)
     const desk = new AgentAlerts(
       await agent(({ url }) => [200, url === '/api/v1/alerts' ? { at: AT, alerts: [told] } : { silences: [{ id: 'abc', until: AT }] }]),
       state,
@@ -183,7 +167,7 @@ describe('the alerts of an agent', () => {
 
   it('are none when the agent does not alert', async () => {
     const state = emptyState()
-    state.takeAlerts({ at: AT, alerts: [alert(hot)] })
+    state.takeAlerts({ at: AT, alerts: [alertWith(hot)] })
     await new AgentAlerts(await agent(() => [503, { error: { message: 'Alerts are switched off.' } }]), state).refresh()
     expect(alertsOf(state)).toBe(null)
   })

@@ -95,7 +95,7 @@ describe('theme', () => {
     for (let style = 0; style < 128; style++) expect(mono.sgr(style)).not.toMatch(/[;[](3\d|4\d|38|48|9\d)[;m]/)
   })
 
-  it('tells normal, warning and critical apart without color too', () => {
+  it('distinguishes normal, warning and critical without color, too', () => {
     const mono = createTheme('mono', 'many', false)
     expect(new Set([TONE.text, TONE.warning, TONE.critical].map((tone) => mono.sgr(tone))).size).toBe(3)
   })

@@ -93,7 +93,7 @@ describe('replay', () => {
 })
 
 describe('the terminal', () => {
-  it('is believed, then COLUMNS and LINES, then 80×24', () => {
+  it('counts first, then COLUMNS and LINES, then 80×24', () => {
     expect(terminalSize({ columns: 100, rows: 40 }, { COLUMNS: '1' })).toEqual({ columns: 100, rows: 40 })
     expect(terminalSize({ columns: 0, rows: 0 }, { COLUMNS: '60', LINES: '20' })).toEqual({ columns: 60, rows: 20 })
     expect(terminalSize({}, { COLUMNS: 'x', LINES: '-3' })).toEqual({ columns: 80, rows: 24 })

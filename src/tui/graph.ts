@@ -59,12 +59,6 @@ export function sparkline(values: readonly number[], width: number, ascii: boole
   return graphRows(scaled, width, 1, ascii)[0] ?? ''
 }
 
-export interface BarPart {
-  readonly ratio: number
-  readonly style: number
-  readonly full: string
-}
-
 export const BLOCK = { full: '█', half: '▌', empty: '░', reserved: '▒', forecast: '▓' } as const
 export const ASCII_BLOCK = { full: '#', half: '#', empty: '.', reserved: '%', forecast: '+' } as const
 

@@ -5,6 +5,7 @@ import { AgentClock } from '../core/known/agent-clock.ts'
 import type { AlertsAnswer } from '../core/known/alerts.ts'
 import { Known } from '../core/known/known.ts'
 import type { Picture } from '../core/known/picture.ts'
+import { allocatorBytes } from '../core/memory/fragmentation.ts'
 import type { LedgerEntry, LedgerInput } from '../core/memory/ledger.ts'
 import type { GpuInfo, GpuSample, SourceHealth } from '../core/model.ts'
 import { RecentPast } from './recent-past.ts'
@@ -157,13 +158,7 @@ export class LiveState {
       usedBytes: sample.memoryUsedBytes,
       driverReservedBytes: sample.memoryReservedBytes,
       processes: sample.processes,
-      allocators: runsOn(this.#known.runs, info, isOnlyGpu).map(({ run, step }) => ({
-        pid: run?.pid ?? null,
-        allocatedBytes: step.memoryAllocatedBytes,
-        reservedBytes: step.memoryReservedBytes,
-        activeBytes: step.memoryActiveBytes,
-        inactiveSplitBytes: step.memoryInactiveSplitBytes,
-      })),
+      allocators: runsOn(this.#known.runs, info, isOnlyGpu).map(({ run, step }) => ({ pid: run?.pid ?? null, ...allocatorBytes(step) })),
     })
   }
 }

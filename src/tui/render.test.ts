@@ -132,7 +132,7 @@ describe('golden frames', () => {
     expectGolden('sixty-four-gpus-200x60', frame(many(64), { columns: 200, rows: 60 }))
   })
 
-  it('says N/A where the device cannot tell, and nothing else', () => {
+  it('says N/A where the device does not report a value, and nothing else', () => {
     const text = frame(
       worldState({
         infos: [

@@ -1,10 +1,12 @@
 /** Screens to draw in tests: from recordings, and made up where no recording has the case. */
+
 import { Hub } from '../agent/hub.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
 import { State } from '../agent/state.ts'
 import { ledgerOf } from '../core/memory/ledger.ts'
+import { cardWith, findingWith, healthWith, sampleWith } from '../core/model.fixture.ts'
 import type { Finding, GpuInfo, GpuSample, HostSample, ProcessInfo, ProcessView, TrainingStep } from '../core/model.ts'
-import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
+import { NO_FIGURES, NO_HOST_READINGS } from '../core/record.ts'
 import { openRecording } from '../core/recording/recording.ts'
 import { createEngine } from '../detectors/engine.ts'
 import { detectors } from '../detectors/index.ts'
@@ -54,51 +56,11 @@ export async function recordedState(path: string, seconds: number): Promise<Live
 }
 
 export function gpuInfo(index: number, more: Partial<GpuInfo> = {}): GpuInfo {
-  return {
-    id: `GPU-${index}`,
-    index,
-    label: String(index),
-    vendor: 'nvidia',
-    provenance: 'live',
-    ...NO_FACTS,
-    name: 'NVIDIA H100 80GB HBM3',
-    minor: index,
-    driverVersion: '580.65.06',
-    cudaVersion: '13.0',
-    architecture: 'hopper',
-    computeCapability: '9.0',
-    computeMode: 0,
-    memoryTotalBytes: 80 * 1024 ** 3,
-    powerLimitWatts: 700,
-    powerLimitEnforcedWatts: 700,
-    powerLimitDefaultWatts: 700,
-    powerLimitMinWatts: 200,
-    powerLimitMaxWatts: 700,
-    smClockMaxHertz: 1980e6,
-    memoryClockMaxHertz: 2619e6,
-    temperatureSlowdownCelsius: 87,
-    temperatureShutdownCelsius: 92,
-    temperatureMaxCelsius: 85,
-    memoryTemperatureMaxCelsius: 95,
-    pcieGenerationMax: 5,
-    pcieWidthMax: 16,
-    migMode: 'disabled',
-    unifiedMemory: false,
-    unavailable: {},
-    ...more,
-  }
+  return cardWith(index, more)
 }
 
 export function gpuSample(gpu: string, more: Partial<GpuSample> = {}): GpuSample {
-  return {
-    ...NO_READINGS,
-    kind: 'gpu',
-    at: AT,
-    gpu,
-    state: 'ok',
-    stateReason: null,
-    slowAt: null,
-    processes: [],
+  return sampleWith(gpu, AT, {
     utilizationRatio: 0.93,
     memoryTotalBytes: 80 * 1024 ** 3,
     memoryUsedBytes: 57 * 1024 ** 3,
@@ -109,12 +71,12 @@ export function gpuSample(gpu: string, more: Partial<GpuSample> = {}): GpuSample
     performanceState: 0,
     clockEventReasons: 4,
     ...more,
-  }
+  })
 }
 
 /** Nothing can be read but that it is there. */
 export function bareSample(gpu: string): GpuSample {
-  return { ...NO_READINGS, kind: 'gpu', at: AT, gpu, state: 'ok', stateReason: null, slowAt: null, processes: null }
+  return sampleWith(gpu, AT, { processes: null })
 }
 
 export function processView(pid: number, gpu: string, info: Partial<ProcessInfo> | null, more: Partial<ProcessView> = {}): ProcessView {
@@ -204,25 +166,15 @@ export function trainingStep(step: number, more: Partial<TrainingStep> = {}): Tr
 
 export function finding(detector: string, more: Partial<Finding> & { readonly pid?: number; readonly gpu?: string } = {}): Finding {
   const { pid = null, gpu = null, ...rest } = more
-  return {
+  return findingWith({
     fingerprint: `${detector}|${gpu}|${pid}`,
     detector,
-    provenance: 'live',
-    subject: { host: 'node7', gpu, gpuIndex: null, pid, user: null, run: null, rank: null },
-    severity: 'warning',
-    state: 'active',
     at: AT,
     since: AT - 120_000,
     message: `something about ${detector}`,
-    evidence: {},
-    confidence: 0.9,
-    advice: [],
-    predictedAt: null,
-    predictedEarliestAt: null,
-    predictedLatestAt: null,
-    riskLevel: null,
     ...rest,
-  }
+    subject: { host: 'node7', gpu, pid, ...rest.subject },
+  })
 }
 
 export interface World {
@@ -239,26 +191,7 @@ export function worldState({ infos, samples, processes = [], host = hostSample()
   state.accept({ type: 'devices', devices: infos })
   state.accept({
     type: 'health',
-    health: [
-      {
-        source: 'nvidia',
-        state: 'ok',
-        since: AT - 60_000,
-        message: null,
-        provenance: 'live',
-        lastSampleAt: AT,
-        samples: 60,
-        skippedTicks: 0,
-        restarts: 0,
-        nextStartAt: null,
-        pid: 100,
-        intervalMs: 1000,
-        deadlineMs: 5000,
-        cpuSeconds: 1,
-        residentBytes: 5e7,
-        readMs: 1,
-      },
-    ],
+    health: [healthWith(AT, { since: AT - 60_000, samples: 60, pid: 100, cpuSeconds: 1, residentBytes: 5e7 })],
   })
   state.accept({ type: 'tick', tick: { seq: 1, at: AT, source: 'nvidia', provenance: 'live', gpus: samples, processes, host, events: [] } })
   if (steps.length > 0) state.accept({ type: 'steps', steps, provenance: 'live' })

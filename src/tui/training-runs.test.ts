@@ -1,23 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { KnownRuns } from '../core/known/runs.ts'
+import { runWith } from '../core/model.fixture.ts'
 import type { Run } from '../core/model.ts'
 import { AT, trainingStep } from './screen-data.fixture.ts'
 import { RunCourses } from './training-runs.ts'
 
-const run: Run = {
-  id: 'bert-large',
-  name: 'bert',
-  host: null,
-  user: null,
-  pid: null,
-  gpus: [],
-  worldSize: null,
-  totalSteps: null,
-  startedAt: AT,
-  endedAt: null,
-  outcome: null,
-  ending: null,
-}
+const run = runWith({ id: 'bert-large', name: 'bert', startedAt: AT })
 
 /** Steps of the fixture are 400 ms apart. */
 function etaAfter(steps: number, more: Partial<Run> | null, custom: Record<string, number> | null = null) {
@@ -31,13 +19,13 @@ function etaAfter(steps: number, more: Partial<Run> | null, custom: Record<strin
 }
 
 describe('the time left of a run', () => {
-  it('comes from the total that the run told', () => {
+  it('comes from the total that the run reported', () => {
     expect(etaAfter(10, { totalSteps: 110 })).toBeCloseTo(100 * 400)
     expect(etaAfter(10, { totalSteps: 10 })).toBe(0)
     expect(etaAfter(10, { totalSteps: 5 })).toBe(0)
   })
 
-  it('comes from a custom figure where the run told none, and the run goes first', () => {
+  it('comes from a custom figure where the run reported none, and the run goes first', () => {
     expect(etaAfter(10, {}, { total_steps: 60 })).toBeCloseTo(50 * 400)
     expect(etaAfter(10, null, { num_train_epochs: 0.02 })).toBeCloseTo(10 * 400, -1)
     expect(etaAfter(10, { totalSteps: 110 }, { total_steps: 60 })).toBeCloseTo(100 * 400)

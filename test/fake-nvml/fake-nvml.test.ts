@@ -65,7 +65,7 @@ describe('the fake library', () => {
     expect(script.dumped()).toMatchObject({ nvmlShutdown: 1 })
   })
 
-  it('hangs when told to', async () => {
+  it('hangs when the script says so', async () => {
     const { script, child, until, ended, text } = run({})
     await until('count 0 2')
     script.update({ hang: ['nvmlDeviceGetCount_v2'] })
@@ -81,7 +81,7 @@ describe('the fake library', () => {
     expect(await ended).toBe('SIGKILL')
   })
 
-  it('crashes when told to', async () => {
+  it('crashes when the script says so', async () => {
     const { script, until, ended } = run({})
     await until('count 0 2')
     script.update({ crash: ['nvmlDeviceGetCount_v2'] })

@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
 import type { GpuEvent, GpuInfo, GpuSample, Sample } from '../../src/core/model.ts'
 import type { Source, SourceEnv, SourceOptions } from '../../src/core/source-contract.ts'
 import { nvidia } from '../../src/sources/nvidia/index.ts'
@@ -98,10 +99,11 @@ export function first<T>(list: readonly T[]): T {
   return one
 }
 
-/** Opens the source that must be there. */
-export async function start(setup: FakeSetup = {}): Promise<Fake & { readonly source: Source; readonly ticker: Ticker }> {
+/** Opens the source that must be there; it closes with the test. */
+export async function begin(setup: FakeSetup = {}): Promise<Fake & { readonly source: Source; readonly ticker: Ticker }> {
   const prepared = fake(setup)
   const source = await prepared.open()
   if (source === null) throw new Error('the fake library was not taken for a GPU')
+  onTestFinished(() => source.close())
   return { ...prepared, source, ticker: new Ticker(source) }
 }

@@ -4,7 +4,7 @@ import { findings, named, TROUBLES, words } from '../demo-play.ts'
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
 
-describe('each trouble is found within a minute', () => {
+describe('each problem is found within a minute', () => {
   it.each(TROUBLES)('%s', async (scenario, detectorNames) => {
     for (const seed of SEEDS)
       expect([...named(await findings({ scenario, seconds: 60, seed }))], `seed ${seed}`).toEqual(

@@ -145,7 +145,7 @@ describe.skipIf(missing !== '')(`Prometheus and Alertmanager${missing}`, () => {
     for (const { expr } of rules) await query(server, expr)
   })
 
-  it('ends alerts when the trouble is over, and keeps counting over a restart of the agent', async () => {
+  it('ends alerts when the problem is over, and keeps counting over a restart of the agent', async () => {
     const before = Number((await query(server, 'sum(gpuwarden_samples_total{instance="demo"})'))[0]?.value[1])
     await demo.stop()
     demo = await startDemo('healthy')

@@ -66,7 +66,7 @@ describe.skipIf(missing !== '')(`public dashboards${missing}`, () => {
     60_000,
   )
 
-  it('a row of a table is one GPU, and says -1 of what a divided card does not tell', async () => {
+  it('a row of a table is one GPU, and says -1 for what a divided card does not report', async () => {
     const rows = (panel: string) => publicQueries(ASKED).find((one) => one.dashboard === '25547' && one.panel === panel)?.expr ?? ''
     const utilization = await query(server, rows('GPUs: Utilization'))
     expect(utilization.map(({ metric }) => metric.uuid).sort()).toEqual([ASKED.card, ASKED.divided])

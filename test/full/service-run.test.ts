@@ -95,7 +95,7 @@ const reason = whyNotShutIn()
 const signs = (systemd: PretendSystemd) => systemd.said().split('WATCHDOG=1').length - 1
 
 describe.skipIf(reason !== '')(`the unit's command, shut in as the unit says${reason}`, () => {
-  it('watches as nobody on a read-only file system, writes to its own folder alone, and ends when it is told', async () => {
+  it('watches as nobody on a read-only file system, writes to its own folder alone, and ends when asked', async () => {
     const socketFolder = temporaryFolder()
     const states = temporaryFolder()
     for (const folder of [socketFolder, states]) chmodSync(folder, 0o755)

@@ -92,7 +92,7 @@ describe.skipIf(!hasTmux)('the end of the terminal UI (needs tmux)', () => {
     expect(await settings(pane)).toBe(before)
   })
 
-  it('comes when the terminal is closed, whether or not anybody is told', async () => {
+  it('comes when the terminal is closed, with or without a signal', async () => {
     // In a session of its own nobody sends SIGHUP, as when a connection is cut.
     for (const prefix of ['', 'setsid --wait ']) {
       const pane = new Pane()

@@ -1,6 +1,7 @@
 import type { AlertView } from '../../src/core/alert-contract.ts'
 import type { HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
 import type { Finding, GpuEvent, Reading, Run, SourceHealth } from '../../src/core/model.ts'
+import type { PlaybackMark, PlaybackState } from '../../src/core/playback.ts'
 
 export { numberOf } from '../../src/core/known/revive.ts'
 export type { AlertView, HistoryAnswer }
@@ -14,6 +15,15 @@ export interface HealthAnswer {
   readonly self: SelfUsage
   readonly stream: { readonly clients: number; readonly maxClients: number; readonly droppedClients: number }
   readonly rooms: Readonly<Record<string, unknown>>
+}
+
+export interface ReplayAnswer extends PlaybackState {
+  readonly firstAt: Reading
+  /** null until the recording was read to its end. */
+  readonly lastAt: Reading
+  readonly marks: readonly PlaybackMark[]
+  /** Why it cannot go back; null: it can. */
+  readonly forwardOnly: string | null
 }
 
 export interface FindingsAnswer {
@@ -92,6 +102,22 @@ export interface ConfigAnswer {
     readonly variable: string
     readonly help: string
   }[]
+}
+
+export interface AccuracyAnswer {
+  readonly days: number
+  /** false: the agent keeps no log. */
+  readonly isLogged: boolean
+  readonly rows: readonly {
+    readonly detector: string
+    readonly forecasts: number
+    readonly cameTrue: number
+    readonly didNotHappen: number
+    readonly medianLeadSeconds: Reading
+    readonly medianErrorSeconds: Reading
+  }[]
+  readonly outOfMemory: number
+  readonly withoutWarning: number
 }
 
 export interface DoctorAnswer {

@@ -7,6 +7,7 @@ import { PAGES } from './page-list.ts'
 import { LoginPage } from './pages/login.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
 import { Banners } from './parts/banners.tsx'
+import { ReplayBar } from './parts/replay-bar.tsx'
 import { Footer, TopBar } from './parts/shell.tsx'
 
 type Page = ComponentType
@@ -20,7 +21,10 @@ export function App() {
         Skip to content
       </button>
       <TopBar />
-      <Banners />
+      <div>
+        <Banners />
+        <ReplayBar />
+      </div>
       <main id="main" tabIndex={-1}>
         <CurrentPage />
       </main>

@@ -46,6 +46,11 @@ export class KnownAlerts {
     for (const fingerprint of gone) this.#told.set(fingerprint, { at, alert: null })
   }
 
+  clear(): void {
+    this.#told.clear()
+    this.#list = null
+  }
+
   /** A slow answer does not undo newer events. null: alerts are off. */
   answer(answer: AlertsAnswer | null): void {
     const at = answer?.at ?? Number.POSITIVE_INFINITY

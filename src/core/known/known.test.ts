@@ -129,7 +129,7 @@ describe('alerts', () => {
   const states = (known: KnownAlerts, findings = new KnownFindings()) =>
     Object.fromEntries((known.list(findings) ?? []).map(({ fingerprint, state }) => [fingerprint, state]))
 
-  it('are none before somebody was asked, and where nobody alerts', () => {
+  it('are none before the first answer, and where alerts are off', () => {
     const known = new KnownAlerts()
     known.accept(event(900, [alert('a', 'firing')]))
     expect(known.list(new KnownFindings())).toBe(null)
@@ -193,7 +193,7 @@ describe('runs', () => {
 })
 
 describe('the time of the agent', () => {
-  it('is told by its picture, and told again by its ticks when a clock is set', () => {
+  it('is set by its snapshot, and again by its ticks when a clock is set', () => {
     let own = 50
     const clock = new AgentClock(() => own)
     clock.hear(tick(99_999_999, ['a']))

@@ -1,6 +1,7 @@
 /** What is known now, from the hub's events. The agent, an attached `top` and the web UI each keep one, so all show the same. Time is a parameter. */
 import type { GpuView, HostView, StreamEvent, Tick } from '../kinds.ts'
 import type { GpuEvent, GpuInfo, GpuSample, HostSample, ProcessView, Provenance, SourceHealth } from '../model.ts'
+import type { PlaybackState } from '../playback.ts'
 import { ageOf, healthOfGpu, healthOfHost, isLive } from './age.ts'
 import { KnownAlerts } from './alerts.ts'
 import { KnownFindings } from './findings.ts'
@@ -30,8 +31,12 @@ export class Known {
   readonly alerts = new KnownAlerts()
   readonly runs = new KnownRuns()
   health: readonly SourceHealth[] = []
+  /** Of the recording that is played; null: none, or not heard of yet. */
+  playback: PlaybackState | null = null
   /** False: the agent is not reachable, so nothing is current. */
   isLinked = true
+  /** For screens: a recording is shown as it was at its moment, so its readings stay current. */
+  isTimeless = false
   #gpus: ReadonlyMap<string, KnownGpu> = new Map()
   #host: { readonly sample: HostSample; readonly source: string | null; readonly arrivedAt: number } | null = null
   #events: readonly GpuEvent[] = []
@@ -58,6 +63,12 @@ export class Known {
         break
       case 'run':
         this.runs.acceptRun(event.run)
+        break
+      case 'playback':
+        this.playback = event.playback
+        break
+      case 'restart':
+        this.#restart()
         break
       case 'steps':
         this.runs.acceptSteps(event.steps)
@@ -111,8 +122,9 @@ export class Known {
     if (!this.#host) return null
     const { source, sample, arrivedAt } = this.#host
     const health = healthOfHost(source, this.health)
-    const ageMs = ageOf(sample.at, arrivedAt, health?.provenance === 'replay', now)
-    return { sample, ageMs, live: this.isLinked && isLive(health, ageMs) }
+    const isPlayedBack = health?.provenance === 'replay'
+    const ageMs = ageOf(sample.at, arrivedAt, isPlayedBack, now)
+    return { sample, ageMs, live: this.isLinked && ((isPlayedBack && this.isTimeless) || isLive(health, ageMs)) }
   }
 
   /** Oldest first; bounded. The same array until there is another. */
@@ -159,6 +171,17 @@ export class Known {
     this.#toldAt = at
   }
 
+  #restart(): void {
+    this.#gpus = new Map()
+    this.#host = null
+    this.#events = []
+    this.#toldAt = null
+    this.findings.begin([])
+    this.findings.forgetResolved()
+    this.runs.clear()
+    this.alerts.clear()
+  }
+
   #devices(devices: readonly GpuInfo[]): void {
     const gpus = new Map<string, KnownGpu>()
     for (const info of devices.toSorted(compareGpus)) {
@@ -172,8 +195,9 @@ export class Known {
   #view({ info, sample, source, arrivedAt }: KnownGpu, now: number): GpuView {
     const health = healthOfGpu(source, info, this.health)
     const isPlayedBack = info.provenance === 'replay' || health?.provenance === 'replay'
+    const isOfMoment = isPlayedBack && this.isTimeless && sample !== null
     const ageMs = sample === null ? null : ageOf(sample.at, arrivedAt, isPlayedBack, now)
-    return { info, sample, ageMs, live: this.isLinked && isLive(health, ageMs) }
+    return { info, sample, ageMs, live: this.isLinked && (isOfMoment || isLive(health, ageMs)) }
   }
 }
 

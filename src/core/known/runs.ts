@@ -81,6 +81,12 @@ export class KnownRuns {
     for (const run of runs) this.acceptRun(run)
   }
 
+  clear(): void {
+    this.#runs.clear()
+    this.#announced = null
+    this.#latest = null
+  }
+
   #of(id: string): Entry {
     let entry = this.#runs.get(id)
     if (!entry) {

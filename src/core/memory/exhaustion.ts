@@ -1,18 +1,9 @@
 /** Forecasts when one series will be full: keeps the newest forecast of each window and returns the one that fits best. */
-import { finestBlock } from './growth.ts'
+import { ladderFrom } from './growth.ts'
 import { BLOCKS_PER_LEVEL, Ladder, type LadderState } from './ladder.ts'
 import { fallSince } from './leak-verdict.ts'
-import { FALL_OVER_RISE, FORECAST_DEFAULTS, type Forecast, type ForecastOptions, forecastBlocks, forecastHighs } from './oom-forecast.ts'
-import { ascending } from './statistics.ts'
+import { FALL_OVER_RISE, type Forecast, forecastBlocks, forecastHighs } from './oom-forecast.ts'
 import { Swings, type SwingsState } from './swings.ts'
-
-export interface ExhaustionOptions extends ForecastOptions {
-  readonly longestBlock: number
-  /** No forecast from less than this much of the axis. */
-  readonly leastSpan: number
-}
-
-export const EXHAUSTION_DEFAULTS: ExhaustionOptions = { ...FORECAST_DEFAULTS, longestBlock: 1200, leastSpan: 3.5 }
 
 export interface ExhaustionState {
   readonly ladder: LadderState | null
@@ -21,6 +12,9 @@ export interface ExhaustionState {
   readonly kept: readonly (Forecast | null)[]
 }
 
+const LONGEST_BLOCK = 1200
+/** No forecast from less than this much of the axis. */
+const LEAST_SPAN = 3.5
 const FIRST = 8
 const HISTORY = 3
 /** Uncertainty of capacity as a share of it: the limit of how exact a near forecast can be. */
@@ -36,27 +30,24 @@ function swingsBack(ladder: Ladder, level: number, forecast: Forecast): boolean 
 }
 
 export class Exhaustion {
-  private readonly options: ExhaustionOptions
   private ladder: Ladder | null = null
   private readonly swings = new Swings()
   private first: [number, number, number][] = []
   /** Newest forecast by window: two per level, then the one of the highs. */
   private kept: (Forecast | null)[] = []
 
-  constructor(options: ExhaustionOptions = EXHAUSTION_DEFAULTS) {
-    this.options = options
-  }
-
   /** `value` and `peak` are shares of capacity. Undefined: nothing was judged; null: judged, and no end in sight. */
   push(position: number, value: number, peak = value, slack = SLACK): Forecast | null | undefined {
     const low = this.swings.push(position, peak)
     if (this.ladder === null) {
       this.first.push([position, value, peak])
-      if (this.first.length === FIRST) this.open()
+      if (this.first.length < FIRST) return undefined
+      this.ladder = ladderFrom(this.first, LONGEST_BLOCK)
+      this.first = []
       return undefined
     }
     const closed = this.ladder.push(position, value, peak)
-    if (low) this.kept[0] = this.accept(forecastHighs(this.swings.highs, this.swings.lows, position, slack, this.options))
+    if (low) this.kept[0] = this.accept(forecastHighs(this.swings.highs, this.swings.lows, position, slack))
     for (let level = 0; level < closed; level++) this.look(this.ladder, level, slack)
     return closed > 0 || low ? this.withPeriod(this.best(position), position) : undefined
   }
@@ -70,7 +61,7 @@ export class Exhaustion {
     if (last - lowest < 0.1 * (1 - peak)) return
     const window = ladder.window(level)
     for (let i = 0; i < WINDOWS.length; i++) {
-      const forecast = this.accept(forecastBlocks(window, WINDOWS[i] ?? 0, ladder.blockLength(level), slack, this.options))
+      const forecast = this.accept(forecastBlocks(window, WINDOWS[i] ?? 0, ladder.blockLength(level), slack))
       this.kept[slot + i] = forecast !== null && swingsBack(ladder, level, forecast) ? null : forecast
     }
   }
@@ -85,7 +76,7 @@ export class Exhaustion {
   }
 
   private accept(forecast: Forecast | null): Forecast | null {
-    return forecast !== null && forecast.span >= this.options.leastSpan ? forecast : null
+    return forecast !== null && forecast.span >= LEAST_SPAN ? forecast : null
   }
 
   /** The forecast whose window fits its horizon best: not much shorter, not much longer than the time ahead. */
@@ -114,18 +105,9 @@ export class Exhaustion {
   }
 
   restore(state: ExhaustionState): void {
-    this.ladder = state.ladder === null ? null : Ladder.restore(state.ladder, this.options.longestBlock)
+    this.ladder = state.ladder === null ? null : Ladder.restore(state.ladder, LONGEST_BLOCK)
     this.swings.restore(state.swings)
     this.first = state.first.map(([a, b, c]) => [a, b, c])
     this.kept = [...state.kept]
-  }
-
-  private open(): void {
-    const gaps: number[] = []
-    for (let i = 1; i < this.first.length; i++) gaps.push((this.first[i]?.[0] ?? 0) - (this.first[i - 1]?.[0] ?? 0))
-    const gap = gaps.sort(ascending)[gaps.length >> 1] ?? 1
-    this.ladder = new Ladder(finestBlock(gap), this.options.longestBlock)
-    for (const [position, value, peak] of this.first) this.ladder.push(position, value, peak)
-    this.first = []
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fragmentationOf, scatterOf } from './fragmentation.ts'
+import { fragmentationOf } from './fragmentation.ts'
 
 describe('fragmentation', () => {
   it('does not take a healthy cache for fragmentation', () => {
@@ -9,7 +9,7 @@ describe('fragmentation', () => {
     expect(got.level).toBe('low')
   })
 
-  it('knows nothing where nothing is told', () => {
+  it('knows nothing where nothing is reported', () => {
     expect(fragmentationOf({ allocatedBytes: null, reservedBytes: null, activeBytes: null, inactiveSplitBytes: null }).ratio).toBe(null)
     expect(fragmentationOf({ allocatedBytes: 0, reservedBytes: 0, activeBytes: 0, inactiveSplitBytes: 0 }).level).toBe(null)
   })
@@ -18,11 +18,5 @@ describe('fragmentation', () => {
     const level = (split: number) =>
       fragmentationOf({ allocatedBytes: 10, reservedBytes: 100, activeBytes: 10, inactiveSplitBytes: split }).level
     expect([0, 5, 15, 40].map(level)).toEqual(['none', 'low', 'medium', 'high'])
-  })
-
-  it('measures how scattered free blocks are', () => {
-    expect(scatterOf([])).toBe(null)
-    expect(scatterOf([8])).toBe(0)
-    expect(scatterOf([1, 1, 1, 1])).toBe(0.75)
   })
 })

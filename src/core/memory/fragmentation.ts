@@ -1,11 +1,21 @@
 /** How much of what the allocator reserved is fragmented. Releasable cache is not fragmentation and is counted apart. */
-import type { Reading } from '../model.ts'
+import type { Reading, TrainingStep } from '../model.ts'
 
-export interface FragmentationInput {
+/** What an allocator says of itself. */
+export interface AllocatorBytes {
   readonly allocatedBytes: Reading
   readonly reservedBytes: Reading
   readonly activeBytes: Reading
   readonly inactiveSplitBytes: Reading
+}
+
+export function allocatorBytes(step: TrainingStep): AllocatorBytes {
+  return {
+    allocatedBytes: step.memoryAllocatedBytes,
+    reservedBytes: step.memoryReservedBytes,
+    activeBytes: step.memoryActiveBytes,
+    inactiveSplitBytes: step.memoryInactiveSplitBytes,
+  }
 }
 
 export interface Fragmentation {
@@ -22,7 +32,7 @@ const MEDIUM = 0.1
 const HIGH = 0.25
 const LOW = 0.02
 
-export function fragmentationOf(input: FragmentationInput): Fragmentation {
+export function fragmentationOf(input: AllocatorBytes): Fragmentation {
   const { reservedBytes: reserved, inactiveSplitBytes: split } = input
   const active = input.activeBytes ?? input.allocatedBytes
   const known = reserved !== null && reserved > 0
@@ -35,17 +45,6 @@ export function fragmentationOf(input: FragmentationInput): Fragmentation {
     releasableCacheRatio: cache === null || !known ? null : clamp(cache / reserved),
     level: ratio === null ? null : ratio >= HIGH ? 'high' : ratio >= MEDIUM ? 'medium' : ratio >= LOW ? 'low' : 'none',
   }
-}
-
-/** Of one pool's free blocks: 1 − largest ÷ sum. 0: one piece; near 1: many small ones. Null when nothing is free. */
-export function scatterOf(freeBlockBytes: readonly number[]): Reading {
-  let sum = 0
-  let largest = 0
-  for (const bytes of freeBlockBytes) {
-    sum += bytes
-    largest = Math.max(largest, bytes)
-  }
-  return sum > 0 ? 1 - largest / sum : null
 }
 
 function clamp(value: number): number {

@@ -33,6 +33,14 @@ export function finestBlock(gap: number): number {
   return length
 }
 
+/** A ladder for samples that are as far apart as these first ones, which it takes. */
+export function ladderFrom(first: readonly (readonly [position: number, value: number, peak: number])[], longest: number): Ladder {
+  const gaps = first.slice(1).map(([position], i) => position - (first[i]?.[0] ?? 0))
+  const ladder = new Ladder(finestBlock(gaps.sort(ascending)[gaps.length >> 1] ?? 1), longest)
+  for (const [position, value, peak] of first) ladder.push(position, value, peak)
+  return ladder
+}
+
 export class Growth {
   private readonly options: GrowthOptions
   private ladder: Ladder | null = null
@@ -84,11 +92,7 @@ export class Growth {
 
   private open(): void {
     this.begin = this.first[0]?.[0] ?? 0
-    const gaps: number[] = []
-    for (let i = 1; i < this.first.length; i++) gaps.push((this.first[i]?.[0] ?? 0) - (this.first[i - 1]?.[0] ?? 0))
-    const gap = gaps.sort(ascending)[gaps.length >> 1] ?? 1
-    this.ladder = new Ladder(finestBlock(gap), this.options.longestBlock)
-    for (const [position, value, peak] of this.first) this.ladder.push(position, value, peak)
+    this.ladder = ladderFrom(this.first, this.options.longestBlock)
     this.first = []
   }
 

@@ -1,5 +1,6 @@
 /** Where the memory of a GPU is: entries that always add up to its total, each with an explanation. */
 import type { Reading } from '../model.ts'
+import type { AllocatorBytes } from './fragmentation.ts'
 
 export type LedgerName =
   | 'torch_allocated'
@@ -19,13 +20,9 @@ export interface LedgerEntry {
   readonly explanation: string
 }
 
-export interface AllocatorFigures {
+export interface AllocatorFigures extends AllocatorBytes {
   /** Its process; null when unknown. */
   readonly pid: Reading
-  readonly allocatedBytes: Reading
-  readonly reservedBytes: Reading
-  readonly activeBytes: Reading
-  readonly inactiveSplitBytes: Reading
   /** Before rounding up to blocks; only snapshots have it. */
   readonly requestedBytes?: Reading
 }

@@ -3,31 +3,19 @@ import type { BlockWindow } from './ladder.ts'
 import { fitLine, quantile } from './statistics.ts'
 import type { Turn } from './swings.ts'
 
-export interface ForecastOptions {
-  /** Slope ÷ its error; below it there is no trend. */
-  readonly trend: number
-  /** The window must be at least this share of the predicted time: a short rise cannot predict a far end. */
-  readonly windowOverAhead: number
-  /** A single increment may make up at most this share of the rise. */
-  readonly largestIncrement: number
-  /** The rise must be worth this many equal increments: weights, a first batch and a larger one are a staircase of three. */
-  readonly increments: number
-  /** Slope of the later half against the earlier one; below it the rise is settling. */
-  readonly settling: number
-  /** Relative half width of the interval: √((errors × error ÷ slope)² + width²). */
-  readonly errors: number
-  readonly width: number
-}
-
-export const FORECAST_DEFAULTS: ForecastOptions = {
-  trend: 4,
-  windowOverAhead: 0.35,
-  largestIncrement: 0.6,
-  increments: 3,
-  settling: 0.4,
-  errors: 4,
-  width: 0.24,
-}
+/** Slope ÷ its error; below it there is no trend. */
+const TREND = 4
+/** The window must be at least this share of the predicted time: a short rise cannot predict a far end. */
+const WINDOW_OVER_AHEAD = 0.35
+/** A single increment may make up at most this share of the rise. */
+const LARGEST_INCREMENT = 0.6
+/** The rise must be worth this many equal increments: weights, a first batch and a larger one are a staircase of three. */
+const INCREMENTS = 3
+/** Slope of the later half against the earlier one; below it the rise is settling. */
+const SETTLING = 0.4
+/** Relative half width of the interval: √((errors × error ÷ slope)² + width²). */
+const ERRORS = 4
+const WIDTH = 0.24
 
 export interface Forecast {
   /** Where on the axis memory will be full, with a 90% interval; `latest` may be Infinity. */
@@ -52,13 +40,7 @@ const FALLS_WITHIN = 4
 const FULL = 0.98
 const RIPPLE = 1
 /** Forecast from the newest `blocks` of a window; null without a trustworthy trend. `slack`: uncertainty of capacity. */
-export function forecastBlocks(
-  window: BlockWindow,
-  blocks: number,
-  blockLength: number,
-  slack: number,
-  options: ForecastOptions = FORECAST_DEFAULTS,
-): Forecast | null {
+export function forecastBlocks(window: BlockWindow, blocks: number, blockLength: number, slack: number): Forecast | null {
   const n = window.floor.length
   if (n < blocks) return null
   const position: number[] = []
@@ -84,7 +66,7 @@ export function forecastBlocks(
   if (line === null || line.slope <= 0) return null
   const span = end - (position[0] ?? 0)
   const error = line.slopeError + (2e-6 * groups) / span
-  if (line.slope < options.trend * error || !climbsEvenly(low, line.slope * span, options)) return null
+  if (line.slope < TREND * error || !climbsEvenly(low, line.slope * span)) return null
   if (largestFall(window.floor, Math.max(0, n - FALLS_WITHIN * blocks), n) > FALL_OVER_RISE * line.slope * span) return null
   const excursions: number[] = []
   for (let i = n - blocks; i < n; i++)
@@ -93,7 +75,7 @@ export function forecastBlocks(
   for (let i = 2; i < n - blocks; i++)
     if (!survived(window, i)) worst = Math.max(worst, excursion(window, i) - 2 * line.slope * blockLength)
   const usual = Math.max(0, quantile(excursions, 0.75))
-  return ahead({ now: end, level: line.intercept, slope: line.slope, error, worst, usual, span, slack }, options)
+  return ahead({ now: end, level: line.intercept, slope: line.slope, error, worst, usual, span, slack })
 }
 
 /** Being full a while ago did no harm: that memory could be freed, so it does not show what will be needed. */
@@ -130,7 +112,7 @@ function largestFall(values: readonly number[], from: number, to: number): numbe
   return fall
 }
 
-function climbsEvenly(low: readonly number[], rise: number, options: ForecastOptions): boolean {
+function climbsEvenly(low: readonly number[], rise: number): boolean {
   let largest = 0
   let [sum, squares] = [0, 0]
   for (let i = 1; i < low.length; i++) {
@@ -139,21 +121,15 @@ function climbsEvenly(low: readonly number[], rise: number, options: ForecastOpt
     sum += increment
     squares += increment * increment
   }
-  if (largest > options.largestIncrement * rise || sum * sum < options.increments * squares) return false
+  if (largest > LARGEST_INCREMENT * rise || sum * sum < INCREMENTS * squares) return false
   const half = low.length >> 1
   const early = ((low[half] ?? 0) - (low[0] ?? 0)) / half
   const late = ((low.at(-1) ?? 0) - (low[half] ?? 0)) / (low.length - 1 - half)
-  return late >= options.settling * early
+  return late >= SETTLING * early
 }
 
 /** Forecast from the highs of a swinging series: the envelope itself is the line. */
-export function forecastHighs(
-  highs: readonly Turn[],
-  lows: readonly Turn[],
-  now: number,
-  slack: number,
-  options: ForecastOptions = FORECAST_DEFAULTS,
-): Forecast | null {
+export function forecastHighs(highs: readonly Turn[], lows: readonly Turn[], now: number, slack: number): Forecast | null {
   const recent = highs.slice(-8)
   if (recent.length < 4) return null
   const line = fitLine(
@@ -167,12 +143,12 @@ export function forecastHighs(
   const error = line.slopeError + 2e-6 / span
   const gap = (last.position - first.position) / (recent.length - 1)
   const values = recent.map((turn) => turn.value)
-  if (now - last.position > 2 * gap || line.slope < options.trend * error) return null
-  if (!climbsEvenly(values, last.value - first.value, options)) return null
+  if (now - last.position > 2 * gap || line.slope < TREND * error) return null
+  if (!climbsEvenly(values, last.value - first.value)) return null
   // Ripples on one large swing have highs, too: falls much larger than the climb show the swing.
   const rise = line.slope * (last.position - first.position)
   if (deepestFall(highs, lows, first.position - FALLS_WITHIN * span) > RIPPLE * rise) return null
-  return ahead({ now, level: line.intercept, slope: line.slope, error, worst: 0, usual: 0, span, slack }, options)
+  return ahead({ now, level: line.intercept, slope: line.slope, error, worst: 0, usual: 0, span, slack })
 }
 
 interface Trend {
@@ -188,12 +164,12 @@ interface Trend {
   readonly slack: number
 }
 
-function ahead(trend: Trend, options: ForecastOptions): Forecast | null {
+function ahead(trend: Trend): Forecast | null {
   const { now, level, slope, worst, span, slack } = trend
   const room = Math.max(0, 1 - level - worst)
   const time = room / slope
-  if (span < options.windowOverAhead * time) return null
-  const spread = Math.sqrt(((options.errors * trend.error) / slope) ** 2 + options.width ** 2)
+  if (span < WINDOW_OVER_AHEAD * time) return null
+  const spread = Math.sqrt(((ERRORS * trend.error) / slope) ** 2 + WIDTH ** 2)
   const least = Math.max(0, 1 - level - 1.1 * worst - slack)
   const most = Math.max(room, 1 - level - trend.usual) + slack
   return {

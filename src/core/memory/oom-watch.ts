@@ -1,5 +1,5 @@
 /** One series watched for running full: keeps order, restarts when capacity changes, and holds the current forecast. */
-import { EXHAUSTION_DEFAULTS, Exhaustion, type ExhaustionState } from './exhaustion.ts'
+import { Exhaustion, type ExhaustionState } from './exhaustion.ts'
 import type { Forecast } from './oom-forecast.ts'
 import { orderOf } from './series-clock.ts'
 
@@ -33,7 +33,7 @@ const OTHER_CAPACITY = 0.3
 const GIVEN_BACK = 2
 
 export class OomWatch {
-  private exhaustion = new Exhaustion(EXHAUSTION_DEFAULTS)
+  private exhaustion = new Exhaustion()
   private lastAt: number | null = null
   private capacity = 0
   private seenAt = 0
@@ -77,7 +77,7 @@ export class OomWatch {
   }
 
   restart(): void {
-    this.exhaustion = new Exhaustion(EXHAUSTION_DEFAULTS)
+    this.exhaustion = new Exhaustion()
     this.lastAt = null
     this.forecast = null
     this.below = 0
@@ -105,7 +105,7 @@ export class OomWatch {
   }
 
   restore(state: OomWatchState): void {
-    this.exhaustion = new Exhaustion(EXHAUSTION_DEFAULTS)
+    this.exhaustion = new Exhaustion()
     this.exhaustion.restore(state.exhaustion)
     this.lastAt = state.lastAt
     this.capacity = state.capacity

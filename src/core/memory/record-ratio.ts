@@ -2,33 +2,23 @@
  * Sudden change of any series: how far the present exceeds the largest change so far ("record ratio"). Three channels (distance from the
  * usual level, mean of a window above the one before, mean below it) are compared with their records, which fade. Constant cost per value.
  */
-export interface RecordRatioOptions {
+const DEFAULTS = {
   /** Length of the two adjacent windows, in samples. */
-  readonly window: number
-  /** Samples after which a record counts half, but not before this much time: faster sampling must not forget sooner. */
-  readonly halfLife: number
-  readonly halfLifeMs: number
-  /** No result before this many samples and this much time. */
-  readonly warmup: number
-  readonly warmupMs: number
-  /** Only the strict maximum of this many samples is a result. */
-  readonly rest: number
-  /** Length of a season that the level follows, such as a day; null when there is none. */
-  readonly seasonMs: number | null
-  /** Smaller changes are ignored, whatever the records are. */
-  readonly least: number
-}
-
-export const RECORD_RATIO_DEFAULTS: RecordRatioOptions = {
   window: 72,
+  /** Samples after which a record counts half, but not before this much time: faster sampling must not forget sooner. */
   halfLife: 5000,
   halfLifeMs: 0,
+  /** No result before this many samples and this much time. */
   warmup: 120,
   warmupMs: 0,
+  /** Only the strict maximum of this many samples is a result. */
   rest: 120,
-  seasonMs: null,
+  /** Length of a season that the level follows, such as a day; null when there is none. */
+  seasonMs: null as number | null,
+  /** Smaller changes are ignored, whatever the records are. */
   least: 0,
 }
+export type RecordRatioOptions = Readonly<typeof DEFAULTS>
 
 export interface RecordRatioState {
   readonly ring: readonly number[]
@@ -69,7 +59,7 @@ export class RecordRatio {
   #peaks: [number, number][] = []
 
   constructor(options: Partial<RecordRatioOptions> = {}) {
-    this.#options = { ...RECORD_RATIO_DEFAULTS, ...options }
+    this.#options = { ...DEFAULTS, ...options }
     // The shift has no record until both windows have been full for a while.
     this.#warmup = Math.max(this.#options.warmup, 3 * this.#options.window)
     this.#fade = 2 ** (-1 / this.#options.halfLife)
@@ -240,7 +230,7 @@ export function scoreSeries(points: readonly SeriesPoint[]): number[] {
   const span = (points.at(-1)?.at ?? 0) - (points[0]?.at ?? 0)
   const learning = Math.floor(Math.min(LEARNING_SHARE * points.length, LEARNING_MOST))
   const detector = new RecordRatio({
-    warmup: Math.max(learning, Math.min(RECORD_RATIO_DEFAULTS.warmup, Math.floor(points.length / 2))),
+    warmup: Math.max(learning, Math.min(DEFAULTS.warmup, Math.floor(points.length / 2))),
     seasonMs: span >= 2 * DAY_MS ? DAY_MS : null,
   })
   return points.map(({ at, value }) => (value === null ? 0 : scoreOf(detector.update(value, at))))

@@ -1,32 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import type { GpuSample, Run, TrainingStep } from '../model.ts'
-import { NO_FIGURES, NO_READINGS } from '../record.ts'
+import { processWith, runWith, sampleWith } from '../model.fixture.ts'
+import type { GpuSample, TrainingStep } from '../model.ts'
+import { NO_FIGURES } from '../record.ts'
 import { RunMap } from './run-map.ts'
 
 const GIB = 1024 ** 3
 
 function sample(gpu: string, usedGib: number, pids: readonly number[] = [], at = 0): GpuSample {
-  const processes = pids.map((pid) => ({
-    pid,
-    type: 'compute' as const,
-    memoryUsedBytes: null,
-    smRatio: null,
-    memoryRatio: null,
-    encoderRatio: null,
-    decoderRatio: null,
-  }))
-  return {
-    ...NO_READINGS,
-    kind: 'gpu',
-    at,
-    gpu,
-    state: 'ok',
-    stateReason: null,
-    slowAt: null,
-    memoryTotalBytes: 80 * GIB,
-    memoryUsedBytes: usedGib * GIB,
-    processes,
-  }
+  const processes = pids.map((pid) => processWith(pid))
+  return sampleWith(gpu, at, { memoryTotalBytes: 80 * GIB, memoryUsedBytes: usedGib * GIB, processes })
 }
 
 function step(reservedGib: number, rank = 0, at = 0): TrainingStep {
@@ -34,28 +16,10 @@ function step(reservedGib: number, rank = 0, at = 0): TrainingStep {
   return { kind: 'step', at, run: 'r', rank, step: 1, ...figures, phaseSeconds: null, custom: null }
 }
 
-function run(parts: Partial<Run>): Run {
-  return {
-    id: 'r',
-    name: 'r',
-    host: null,
-    user: null,
-    pid: null,
-    gpus: [],
-    worldSize: null,
-    totalSteps: null,
-    startedAt: 0,
-    endedAt: null,
-    outcome: null,
-    ending: null,
-    ...parts,
-  }
-}
-
 describe('run map', () => {
-  it('believes what the run says of its GPUs, rank by rank', () => {
+  it('takes the GPUs that the run names, rank by rank', () => {
     const map = new RunMap()
-    map.noteRun(run({ gpus: ['a', 'b'] }))
+    map.noteRun(runWith({ gpus: ['a', 'b'] }))
     expect(map.noteStep(step(10, 0))).toBe('a')
     expect(map.noteStep(step(10, 1))).toBe('b')
   })
@@ -66,11 +30,11 @@ describe('run map', () => {
     expect(map.noteStep(step(10))).toBe('a')
     map.noteSample(sample('b', 11, [2]))
     expect(map.noteStep(step(10, 1))).toBe('b')
-    map.noteRun(run({ pid: 1 }))
+    map.noteRun(runWith({ pid: 1 }))
     expect(map.noteStep(step(10, 2))).toBe('a')
   })
 
-  it('cannot tell where nothing fits', () => {
+  it('finds none where nothing fits', () => {
     const map = new RunMap()
     map.noteSample(sample('a', 50))
     map.noteSample(sample('b', 70))
@@ -86,7 +50,7 @@ describe('run map', () => {
     expect(map.covers('a', 20_000)).toBe(true)
     expect(map.covers('a', 60_000)).toBe(false)
     expect(map.covers('b', 20_000)).toBe(false)
-    map.noteRun(run({ endedAt: 2000 }))
+    map.noteRun(runWith({ endedAt: 2000 }))
     expect(map.covers('a', 2000)).toBe(false)
   })
 
@@ -107,11 +71,11 @@ describe('run map', () => {
 
   it('knows the GPUs of a run until it ends', () => {
     const map = new RunMap()
-    map.noteRun(run({ gpus: ['a', 'b'] }))
+    map.noteRun(runWith({ gpus: ['a', 'b'] }))
     map.noteStep(step(10, 0))
     map.noteStep(step(10, 1))
     expect([...map.gpusOf('r')]).toEqual(['a', 'b'])
-    map.noteRun(run({ endedAt: 2000 }))
+    map.noteRun(runWith({ endedAt: 2000 }))
     expect([...map.gpusOf('r')]).toEqual([])
   })
 

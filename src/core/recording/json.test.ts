@@ -60,7 +60,7 @@ describe('parseJson', () => {
     )
   })
 
-  it('tells text that is no JSON from JSON that is no object', () => {
+  it('distinguishes text that is not JSON from JSON that is not an object', () => {
     expect(parseObject('{"a": ')).toBe('not_json')
     expect(parseObject('{"a": NaNo}')).toBe('not_json')
     expect(parseObject('[1]')).toBe('not_an_object')

@@ -16,6 +16,20 @@ export function parseObject(line: LineInput): Parsed<JsonRecord> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : 'not_an_object'
 }
 
+/** What every line of a recording has: its time, and its fields. */
+export interface OpenLine {
+  readonly at: number
+  readonly record: JsonRecord
+  readonly fields: Fields
+}
+
+export function openLine(line: LineInput): Parsed<OpenLine> {
+  const record = parseObject(line)
+  if (typeof record === 'string') return record
+  const at = parseTimestamp(record.timestamp)
+  return at === null ? 'no_timestamp' : { at, record, fields: new Fields(record) }
+}
+
 /** undefined: not JSON, not even with the bare NaN and Infinity that Python's json.dumps writes. */
 export function parseJson(text: string): unknown {
   try {

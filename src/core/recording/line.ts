@@ -3,7 +3,7 @@ import type { Fact, FactsOf, FactTable, Mutable } from '../fields/field.ts'
 import { GPU_EVENTS, GPU_INFO } from '../fields/gpu.ts'
 import type { GpuEvent, GpuInfo, HostSample, TrainingStep } from '../model.ts'
 import { HOST_COLUMNS, type JsonRecord, NO_HOST_READINGS, NO_STEP, STEP_COLUMNS } from '../record.ts'
-import { Fields, type LineInput, type Parsed, parseObject, parseTimestamp } from './json.ts'
+import { Fields, type LineInput, openLine, type Parsed } from './json.ts'
 
 export interface DeviceLine {
   readonly kind: 'device'
@@ -15,11 +15,9 @@ export interface DeviceLine {
 const UNREAD_HOST: Mutable<HostSample> = { kind: 'host', at: 0, hostname: '', ...NO_HOST_READINGS, processes: [], processesReason: null }
 
 export function parseHostLine(line: LineInput): Parsed<HostSample> {
-  const record = parseObject(line)
-  if (typeof record === 'string') return record
-  const at = parseTimestamp(record.timestamp)
-  if (at === null) return 'no_timestamp'
-  const fields = new Fields(record)
+  const open = openLine(line)
+  if (typeof open === 'string') return open
+  const { at, fields } = open
   const sample = { ...UNREAD_HOST }
   sample.at = at
   sample.hostname = fields.text('hostname') ?? 'recording'
@@ -29,11 +27,9 @@ export function parseHostLine(line: LineInput): Parsed<HostSample> {
 }
 
 export function parseEventLine(line: LineInput): Parsed<GpuEvent> {
-  const record = parseObject(line)
-  if (typeof record === 'string') return record
-  const at = parseTimestamp(record.timestamp)
-  if (at === null) return 'no_timestamp'
-  const fields = new Fields(record)
+  const open = openLine(line)
+  if (typeof open === 'string') return open
+  const { at, fields } = open
   const name = fields.choice('event', GPU_EVENTS, null)
   if (name === null) return 'wrong_type'
   const event: GpuEvent = {
@@ -50,11 +46,9 @@ export function parseEventLine(line: LineInput): Parsed<GpuEvent> {
 
 /** `run`: name for lines without one. */
 export function parseStepLine(line: LineInput, run = 'recording'): Parsed<TrainingStep> {
-  const record = parseObject(line)
-  if (typeof record === 'string') return record
-  const at = parseTimestamp(record.timestamp)
-  if (at === null) return 'no_timestamp'
-  const fields = new Fields(record)
+  const open = openLine(line)
+  if (typeof open === 'string') return open
+  const { at, fields } = open
   const step: Mutable<TrainingStep> = { ...NO_STEP }
   step.at = at
   step.run = fields.text('run') ?? run
@@ -69,10 +63,9 @@ export function parseStepLine(line: LineInput, run = 'recording'): Parsed<Traini
 export const UNKNOWN_VENDOR = 'unknown'
 
 export function parseDeviceLine(line: LineInput): Parsed<DeviceLine> {
-  const record = parseObject(line)
-  if (typeof record === 'string') return record
-  const at = parseTimestamp(record.timestamp)
-  if (at === null) return 'no_timestamp'
+  const open = openLine(line)
+  if (typeof open === 'string') return open
+  const { at, record } = open
   const known = { ...record, label: record.label ?? String(record.index), vendor: record.vendor ?? UNKNOWN_VENDOR }
   const device = readFacts(known, GPU_INFO)
   return device === null ? 'wrong_type' : { kind: 'device', at, device }

@@ -32,7 +32,7 @@ describe('a CSV log of nvidia-smi as a recording', () => {
     '\r\n',
   )
 
-  it('has units, several GPUs, headers in the middle, and values that the card cannot tell', async () => {
+  it('has units, several GPUs, headers in the middle, and values that the card does not report', async () => {
     const { samples, devices, stats } = await read(log)
     expect(samples.map(({ at, gpu, memoryUsedBytes }) => [new Date(at).toISOString(), gpu, memoryUsedBytes])).toEqual([
       ['2026-11-15T06:25:38.123Z', 'replay-gpu-0', 1234 * MIB],

@@ -2,10 +2,11 @@
  * Reads a log of `nvidia-smi --query-gpu=… --format=csv -l 1` as a recording. Units are in the header, in the values, in both or in neither;
  * an appended log repeats its header, perhaps with other columns; unknown is `[N/A]` or `[Not Supported]`.
  */
+import type { Mutable } from '../fields/field.ts'
 import type { GpuField, GpuSample, Reading } from '../model.ts'
-import { fromColumn, NO_READINGS, SLOW_FIELDS } from '../record.ts'
+import { fromColumn, SLOW_FIELDS } from '../record.ts'
 import { type Delimiter, delimiterOf, parseClock, splitRow } from './csv.ts'
-import { type GpuLine, replayGpuId } from './gpu.ts'
+import { type GpuLine, replayGpuId, UNREAD } from './gpu.ts'
 import { type Parsed, parseTimestamp } from './json.ts'
 
 type Scale = Parameters<typeof fromColumn>[1]
@@ -98,8 +99,6 @@ export function headerFault(line: string): string | null {
   return header.meanings.includes('timestamp') ? null : 'it has no timestamp column: add timestamp to --query-gpu'
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-
 /** Parses line by line; a header defines the lines after it. null: not a row. */
 export function nvidiaSmiParser(): (line: string) => Parsed<GpuLine> | null {
   let header: Header | null = null
@@ -125,16 +124,7 @@ function readRow(cells: readonly string[], header: Header): Parsed<GpuLine> {
   let at: number | null = null
   let index: number | null = null
   const texts: Partial<Record<'uuid' | 'name' | 'bus', string>> = {}
-  const sample: Mutable<GpuSample> = {
-    kind: 'gpu',
-    at: 0,
-    gpu: '',
-    state: 'ok',
-    stateReason: null,
-    slowAt: null,
-    processes: null,
-    ...NO_READINGS,
-  }
+  const sample = { ...UNREAD }
   let isSlow = false
   for (let column = 0; column < cells.length; column++) {
     const meaning = header.meanings[column] ?? null

@@ -254,7 +254,7 @@ describe('slow readings', () => {
 })
 
 describe('devices', () => {
-  it('come from their own lines, else from the first line of each GPU, and a new list tells of a change', async () => {
+  it('come from their own lines, else from the first line of each GPU, and a new list reports a change', async () => {
     const real = {
       timestamp: time(0),
       id: 'GPU-a',

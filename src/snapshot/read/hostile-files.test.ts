@@ -72,7 +72,7 @@ describe('opcodes that import, call or refer to something', () => {
     expect(faultOf(command).message).toMatch(/GLOBAL at byte 2 imports something: it was not run/)
   })
 
-  it('are told from what is no opcode at all', () => {
+  it('are distinguished from what is no opcode at all', () => {
     expect(faultOf(bytesOf(0x80, 4, 0xff)).message).toMatch(/byte 2 is 0xff, which is no pickle opcode/)
     expect(faultOf(bytesOf(0x80, 9, '.')).message).toMatch(/protocol 9/)
   })

@@ -122,7 +122,7 @@ describe('both writers', () => {
 describe('other versions', () => {
   const event = { action: 'alloc', addr: 512, size: 3, stream: 0 }
 
-  it('tells a missing stack from an empty one', () => {
+  it('distinguishes a missing stack from an empty one', () => {
     const { tables } = readValue({ segments: [], device_traces: [[event, { ...event, frames: [] }]] })
     expect([tables.events.stack(0), tables.events.stack(1)]).toEqual([NO_STACK, EMPTY_STACK])
     expect(tables.events.time(0)).toBeNaN()

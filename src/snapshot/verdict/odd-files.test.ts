@@ -17,7 +17,7 @@ const textOf = (analysis: DeviceAnalysis) =>
   summaryText({ analysis, moment: { index: analysis.curve.peak.index, name: 'the peak' }, minBytes: 0, limitBytes: null })
 
 describe('a file without events', () => {
-  it('tells what is there at the end, and does not speak of a peak', () => {
+  it('reports what is there at the end, and no peak', () => {
     for (const one of [{ ...value, device_traces: [[]] }, value.segments]) {
       const analysis = analysisOf(one)
       expect(analysis.curve.peak).toEqual(analysis.curve.end)
@@ -44,7 +44,7 @@ describe('a file without times', () => {
 })
 
 describe('several devices', () => {
-  it('are told apart by trace and by segment', () => {
+  it('are distinguished by trace and by segment', () => {
     const shifted = value.segments.map((segment) => ({ ...segment, device: 3 }))
     const [trace = []] = value.device_traces
     const snapshot = readValue({ segments: [...value.segments, ...shifted], device_traces: [trace, [], [], trace.slice(2)] })
@@ -133,7 +133,7 @@ describe('an out-of-memory', () => {
     expect(story(small, MIB, 50 * MIB).fragmentation).toMatchObject({ fitsIfCompacted: false, parts: { wholeSegmentBytes: 40 * MIB } })
   })
 
-  it('tells pieces of another stream, pool and size class apart', () => {
+  it('distinguishes pieces of another stream, pool and size class', () => {
     const free = (address: number, more: object) => segment(address, 64 * MIB, [block(address, 64 * MIB, 'inactive', [])], more)
     const segments = [
       free(0, { stream: 7 }),

@@ -149,7 +149,7 @@ describe('verdicts on recorded runs', () => {
     expect(candidate?.bytesPerStep).toBeLessThan(8 * 512 * 768 * 4)
   })
 
-  it('is silent where nothing leaks, and says when it cannot tell', () => {
+  it('is silent where nothing leaks, and says when it cannot know', () => {
     expect(['expandable', 'graphs', 'healthy', 'fragment_oom'].map((name) => recorded(name).leak.answer)).toEqual([
       'no leak',
       'no leak',
@@ -158,7 +158,7 @@ describe('verdicts on recorded runs', () => {
     ])
   })
 
-  it('tells the story of the out-of-memory', () => {
+  it('explains the out-of-memory error', () => {
     const analysis = recorded('fragment_oom')
     expect(analysis.outOfMemoryEvents).toEqual([5581])
     const oom = analysis.outOfMemory(5581)

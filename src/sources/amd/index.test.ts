@@ -168,7 +168,7 @@ describe('a Radeon', () => {
     ])
   })
 
-  it('keeps a process whose descriptors are not ours to see, with the memory that kfd tells', async () => {
+  it('keeps a process whose descriptors are not ours to see, with the memory that kfd reports', async () => {
     const root = copyOf('radeon')
     rmSync(join(root, 'proc/5000'), { recursive: true })
     chmodSync(join(root, 'proc/4242/fd'), 0)
@@ -282,7 +282,7 @@ describe('an Instinct with two dies', () => {
     )
   })
 
-  it('tells two dies apart even when they share a number', async () => {
+  it('distinguishes two dies even when they share a number', async () => {
     const root = copyOf('instinct')
     writeFileSync(join(root, 'sys/devices/pci0000:00/0000:2c:00.0/unique_id'), '7b2c9f10d4e85a67\n')
     expect((await open(root)).devices().map(({ id }) => id)).toEqual(['7b2c9f10d4e85a67', '00000000:2C:00.0'])

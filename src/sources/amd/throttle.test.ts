@@ -30,7 +30,7 @@ describe('gpu_metrics', () => {
     expect(parseMetricsHeader(Buffer.alloc(0))).toBe(null)
   })
 
-  it('tells an APU by the format', () => {
+  it('recognizes an APU by the format', () => {
     const header = (format: number) => parseMetricsHeader(table(0n, format)) ?? { format: 0, content: 0 }
     expect([1, 2, 3].map((format) => isApuTable(header(format)))).toEqual([false, true, true])
   })

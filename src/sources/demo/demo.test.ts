@@ -174,7 +174,7 @@ describe('healthy', async () => {
   })
 })
 
-describe('troubles', () => {
+describe('problems', () => {
   it('leak: grows steadily from the tenth second, in the allocator too, and ends out of memory after two minutes', async () => {
     const ticks = await play({ demoScenario: 'leak' }, 160)
     expect(share(gpuAt(ticks, 60))).toBeGreaterThan(share(gpuAt(ticks, 9)) + 0.03)
@@ -262,7 +262,7 @@ describe('troubles', () => {
     expect(gpuAt(alone, 26).state).toBe('lost')
   })
 
-  it('all: every trouble on a GPU of its own', async () => {
+  it('all: every problem on a separate GPU', async () => {
     const ticks = await play({ demoScenario: 'all' }, 60)
     expect(ticks[60]?.filter((sample) => sample.kind === 'gpu').length).toBe(6)
     expect(share(gpuAt(ticks, 60, 0))).toBeGreaterThan(share(gpuAt(ticks, 9, 0)) + 0.03)

@@ -225,7 +225,7 @@ describe('processes', () => {
 })
 
 describe('in a container with its own numbers', () => {
-  it('believes a number only of a process that has a GPU open', async () => {
+  it('accepts a number only for a process that has a GPU open', async () => {
     const source = await open(join(FIXTURES, 'container'), [20, 30])
     expect(await read(source)).toMatchObject({ processes: [{ pid: 20 }, { pid: 30 }], processesReason: null })
     source.watch?.([1, 20, 4242])

@@ -18,7 +18,7 @@ afterEach(() => {
 })
 
 onLinux('a file of the kernel', () => {
-  it('is told from a copy', () => {
+  it('is distinguished from a copy', () => {
     expect(isProc('/proc/stat')).toBe(true)
     expect(isProc('/proc')).toBe(true)
     expect(isProc(tmpdir())).toBe(false)

@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { fake, start } from '../../../test/fake-nvml/open-fake.ts'
+import { describe, expect, it } from 'vitest'
+import { begin, fake } from '../../../test/fake-nvml/open-fake.ts'
 import { cardOf, listDriverCards } from './driver-cards.ts'
 
 const ID = (index: number) => `GPU-fa4e0000-0000-4000-8000-00000000000${index}`
@@ -11,14 +11,8 @@ const information = (uuid: string, more = '') =>
 const tree = (...cards: readonly [address: string, text: string][]) =>
   Object.fromEntries(cards.map(([address, text]) => [`proc/driver/nvidia/gpus/${address}/information`, text]))
 
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
 describe('the list of the driver', () => {
-  it('tells address, identity and name, in the order of the addresses', () => {
+  it('lists address, identity and name, in the order of the addresses', () => {
     const { env } = fake({ files: tree(['0000:8d:00.0', information(ID(1))], ['0000:1b:00.0', information(ID(0))]) })
     expect(listDriverCards(env.root)).toEqual([
       { busId: '00000000:1B:00.0', uuid: ID(0), name: 'NVIDIA H200' },
@@ -41,8 +35,7 @@ describe('the list of the driver', () => {
 describe('a card that is lost when the source opens', () => {
   it('has the identity that the driver lists it with, and keeps it when it is back', async () => {
     const files = tree(['0000:10:00.0', information(ID(0))], ['0000:11:00.0', information(ID(1))])
-    const { source, ticker, script } = await start({ script: { gpus: 2, lost: [1] }, files })
-    close = () => source.close()
+    const { source, ticker, script } = await begin({ script: { gpus: 2, lost: [1] }, files })
     expect(source.devices().map(({ id, name, pciBusId }) => [id, name, pciBusId])).toEqual([
       [ID(0), 'NVIDIA H200', '00000000:10:00.0'],
       [ID(1), 'NVIDIA H200', '00000000:11:00.0'],
@@ -60,17 +53,15 @@ describe('a card that is lost when the source opens', () => {
 
   it('has its address where the driver does not know more', async () => {
     const unknown = information('GPU-????????-????-????-????-????????????')
-    const { source } = await start({
+    const { source } = await begin({
       script: { gpus: 2, lost: [1] },
       files: tree(['0000:10:00.0', information(ID(0))], ['0000:11:00.0', unknown]),
     })
-    close = () => source.close()
     expect(source.devices().at(1)).toMatchObject({ id: '00000000:11:00.0', pciBusId: '00000000:11:00.0' })
   })
 
   it('has only its number where the list is of other cards', async () => {
-    const { source } = await start({ script: { gpus: 2, lost: [1] }, files: tree(['0000:11:00.0', information(ID(1))]) })
-    close = () => source.close()
+    const { source } = await begin({ script: { gpus: 2, lost: [1] }, files: tree(['0000:11:00.0', information(ID(1))]) })
     expect(source.devices().at(1)).toMatchObject({ id: 'nvidia-1', pciBusId: null })
   })
 })

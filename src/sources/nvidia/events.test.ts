@@ -2,26 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { appendFileSync, chmodSync, closeSync, constants, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, describe, expect, it } from 'vitest'
-import { fake, start } from '../../../test/fake-nvml/open-fake.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { begin, fake } from '../../../test/fake-nvml/open-fake.ts'
 import { nvidia } from './index.ts'
 import { parseKillLine, parseXidLine } from './kmsg.ts'
 import { xidInWords } from './xid.ts'
 
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
-
 describe('events of the driver', () => {
-  it('are told once, of the right GPU, in words', async () => {
+  it('are reported once, for the right GPU, in words', async () => {
     const { ticker, source, script } = await begin({ script: { gpus: 2 } })
     expect(await ticker.events()).toEqual([])
     const event = ['1:8:79', '0:8:31', '0:1:0', '0:2:0', '1:0x4000:0', '1:0x8000:2', '9:8:13']
@@ -72,7 +60,7 @@ describe('events in the kernel log', () => {
   const line = (code: number, address = '0000:11:00') =>
     `4,1,2,-;NVRM: Xid (PCI:${address}): ${code}, pid='<unknown>', GPU has fallen off the bus.\n`
 
-  it('are told from the start on, not from before', async () => {
+  it('are reported from the start on, not from before', async () => {
     const { ticker, source, root } = await begin({ files: { 'dev/kmsg': line(48) }, script: { gpus: 2 } })
     expect(await ticker.events()).toEqual([])
     appendFileSync(join(root, 'dev/kmsg'), `6,3,4,-;usb 1-1: new device\n${line(119)}${line(62, '0000:ff:00')}`)
@@ -85,7 +73,7 @@ describe('events in the kernel log', () => {
     expect(await ticker.events()).toEqual([])
   })
 
-  it('are not told twice when the driver tells of them too', async () => {
+  it('are not reported twice when the driver reports them, too', async () => {
     const { ticker, root, script } = await begin({ files: { 'dev/kmsg': '' }, script: { gpus: 2 } })
     script.update({ event: ['1:8:79'] })
     appendFileSync(join(root, 'dev/kmsg'), line(79))
@@ -98,7 +86,7 @@ describe('events in the kernel log', () => {
     expect(await ticker.events(6000)).toMatchObject([{ code: 79, origin: 'kmsg' }])
   })
 
-  it('tell of processes that the kernel killed', async () => {
+  it('report processes that the kernel killed', async () => {
     const { ticker, root } = await begin({ files: { 'dev/kmsg': '' } })
     appendFileSync(join(root, 'dev/kmsg'), '4,1,2,-;Out of memory: Killed process 4711 (python3) total-vm:1kB\n')
     const killed = { event: 'oom_kill', gpu: null, code: 4711, message: 'the kernel killed python3 (PID 4711)', origin: 'kmsg' }
@@ -123,10 +111,10 @@ describe('events in the kernel log', () => {
     const device = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
     writeSync(device, line(48))
     const source = await nvidia.open(env)
-    close = async () => {
+    onTestFinished(async () => {
       await source?.close()
       closeSync(device)
-    }
+    })
     const events = async (monotonicMs: number) => {
       const samples = await source?.read({ at: monotonicMs, monotonicMs, tick: monotonicMs / 1000 })
       return samples?.filter(({ kind }) => kind === 'event')
@@ -196,7 +184,7 @@ describe('a line of the kernel log', () => {
 })
 
 describe('XIDs in words', () => {
-  it('tell application faults from hardware', () => {
+  it('distinguish application faults from hardware', () => {
     for (const code of [13, 31, 43]) expect(xidInWords(code)).toMatch(/application/)
     for (const code of [48, 62, 63, 64, 74, 79, 94, 95, 119, 120]) expect(xidInWords(code)).toMatch(/hardware/)
     expect(xidInWords(12345)).toContain('12345')

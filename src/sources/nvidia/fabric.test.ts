@@ -1,17 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { start } from '../../../test/fake-nvml/open-fake.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(setup: Parameters<typeof start>[0]) {
-  const started = await start(setup)
-  close = () => started.source.close()
-  return started
-}
+import { describe, expect, it } from 'vitest'
+import { begin } from '../../../test/fake-nvml/open-fake.ts'
 
 /** Every tick reads the slow tier. */
 const options = { slowIntervalMs: 500 }
@@ -59,7 +47,7 @@ describe('the state of the NVLink fabric', () => {
     expect(ticker.device().unavailable.fabricState).toBe('symbol missing: driver too old')
   })
 
-  it('is null for a number that nobody knows, until there is one that we do', async () => {
+  it('is null for an unknown number, until a known one comes', async () => {
     const { ticker, script } = await begin({ script: { gpus: 1, fabric_state: 9 }, options })
     // Reasons that come together are told together, a little later.
     for (let i = 0; i < 3; i++) expect((await ticker.gpu(3000)).fabricState).toBe(null)

@@ -1,17 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { start } from '../../../test/fake-nvml/open-fake.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
+import { describe, expect, it } from 'vitest'
+import { begin } from '../../../test/fake-nvml/open-fake.ts'
 
 describe('GPM', () => {
   it('gives ratios from the second tick on, rounded and never above 1', async () => {
@@ -33,7 +21,7 @@ describe('GPM', () => {
     expect((await ticker.gpu()).tensorActiveRatio).toBe(null)
   })
 
-  it('computes the dear metric with the slow tier only, and carries it in between', async () => {
+  it('computes the expensive metric with the slow tier only, and carries it in between', async () => {
     const { ticker, script } = await begin({ script: { gpus: 1, gpm_1: 70, gpm_2: 10 }, options: { slowIntervalMs: 3000 } })
     await ticker.tick()
     expect(await ticker.gpu()).toMatchObject({ graphicsActiveRatio: 0.7, smActiveRatio: 0.1 })

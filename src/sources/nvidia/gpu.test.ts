@@ -1,18 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { first, start } from '../../../test/fake-nvml/open-fake.ts'
+import { describe, expect, it } from 'vitest'
+import { begin, first } from '../../../test/fake-nvml/open-fake.ts'
 import { GPU_FIELDS } from '../../core/record.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
 
 function total(counts: Readonly<Record<string, number>>, gpu: number): number {
   let sum = 0
@@ -21,7 +9,7 @@ function total(counts: Readonly<Record<string, number>>, gpu: number): number {
 }
 
 describe('a GPU that is lost', () => {
-  it('keeps its row, is told once, is left alone, and the others go on', async () => {
+  it('keeps its row, is reported once, is left alone, and the others go on', async () => {
     const { ticker, script, counts } = await begin({ script: { gpus: 3 } })
     await ticker.tick()
     script.update({ lost: [1] })
@@ -41,7 +29,7 @@ describe('a GPU that is lost', () => {
     expect(total(await counts(), 1)).toBe(made + 2)
   })
 
-  it('is told again when it is back, with everything read anew', async () => {
+  it('is reported again when it is back, with everything read anew', async () => {
     const { ticker, script } = await begin({ script: { gpus: 1, energy: 7000 } })
     await ticker.tick()
     script.update({ reset: [0] })

@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { fake, start } from '../../../test/fake-nvml/open-fake.ts'
+import { describe, expect, it } from 'vitest'
+import { begin, fake } from '../../../test/fake-nvml/open-fake.ts'
 import { sourceContract, sourceEnv } from '../source.contract.ts'
 import { nvidia } from './index.ts'
 
@@ -23,18 +23,6 @@ sourceContract('nvidia, MIG', {
   gpus: 5,
   present: () => fake({ script: { gpus: 2, 'gpu0.mig': 3 } }).env,
 })
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
 
 describe('static facts', () => {
   it('reads identity, versions and limits once', async () => {
@@ -229,7 +217,7 @@ describe('readings', () => {
 })
 
 describe('what a GPU does not have', () => {
-  it('is asked for once, and the reason is told in one new list of devices', async () => {
+  it('is asked for once, and the reason comes in one new list of devices', async () => {
     const { ticker, source, counts } = await begin({
       script: { gpus: 1, ret: ['nvmlDeviceGetEncoderUtilization:3', 'nvmlDeviceGetTemperature:4'], field_ret: '82:3' },
     })

@@ -29,7 +29,6 @@ export interface Memory {
   readonly reservedBytes: number | null
 }
 
-export const MEMORY_V1_BYTES = 24
 export const MEMORY_V2_BYTES = 40
 export const MEMORY_V2_VERSION = MEMORY_V2_BYTES | (2 << 24)
 

@@ -1,18 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { start } from '../../../test/fake-nvml/open-fake.ts'
+import { describe, expect, it } from 'vitest'
+import { begin } from '../../../test/fake-nvml/open-fake.ts'
 import { parseMeminfo } from './meminfo.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
 
 const MEMINFO = 'MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    400 kB\n'
 const HOST = { memoryTotalBytes: 1000 * 1024, memoryUsedBytes: 600 * 1024, memoryFreeBytes: 400 * 1024, memoryReservedBytes: null }

@@ -1,17 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { start } from '../../../test/fake-nvml/open-fake.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
+import { describe, expect, it } from 'vitest'
+import { begin } from '../../../test/fake-nvml/open-fake.ts'
 
 const GIB = 1024 ** 3
 
@@ -41,7 +29,7 @@ describe('MIG', () => {
     expect(devices[1]?.unavailable.temperatureCelsius).toContain('whole GPU')
   })
 
-  it('tells the processes of one instance from those of another', async () => {
+  it('distinguishes the processes of one instance from those of another', async () => {
     const { ticker } = await begin({ script: { gpus: 1, mig: 2, processes: 1 } })
     const [, one, two] = await ticker.gpus()
     expect(one?.processes?.[0]?.pid).not.toBe(two?.processes?.[0]?.pid)

@@ -1,20 +1,8 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { start } from '../../../test/fake-nvml/open-fake.ts'
+import { describe, expect, it } from 'vitest'
+import { begin } from '../../../test/fake-nvml/open-fake.ts'
 import { AdaptiveTier } from './adaptive-tier.ts'
 import { UNKNOWN_SHARES } from './process-utilization.ts'
 import { mergeProcesses } from './processes.ts'
-
-let close: (() => void | Promise<void>) | undefined
-afterEach(async () => {
-  await close?.()
-  close = undefined
-})
-
-async function begin(...setup: Parameters<typeof start>) {
-  const started = await start(...setup)
-  close = () => started.source.close()
-  return started
-}
 
 describe('process lists', () => {
   it.each([16, 24, 32])('are read at a stride of %i', async (stride) => {
@@ -38,7 +26,7 @@ describe('process lists', () => {
     expect((await ticker.gpu()).processes).toEqual([])
   })
 
-  it('give null, not 16 EiB, for memory that the driver will not tell', async () => {
+  it('give null, not 16 EiB, for memory that the driver does not report', async () => {
     const { ticker } = await begin({ script: { gpus: 1, processes: 2, used_all_ones: 1 } })
     expect((await ticker.gpu()).processes?.map((process) => process.memoryUsedBytes)).toEqual([null, null])
   })

@@ -13,7 +13,7 @@ import { postTraining } from './training-post.ts'
 
 const EVIL = '<img src=x onerror="window.wasHit=1">'
 
-describe.skipIf(whyNoBrowser !== '')(`the web UI in trouble${whyNoBrowser}`, () => {
+describe.skipIf(whyNoBrowser !== '')(`the web UI when something fails${whyNoBrowser}`, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await openBrowser()
@@ -193,7 +193,7 @@ describe.skipIf(whyNoBrowser !== '')(`the web UI in trouble${whyNoBrowser}`, () 
     expect(visit.faults).toEqual([])
   })
 
-  it('lets go of the stream while nobody looks', { timeout: 120_000 }, async () => {
+  it('closes the stream while nobody looks', { timeout: 120_000 }, async () => {
     const agent = await start(['--source', 'demo'])
     const visit = await visitTo(agent)
     const clients = async () => (await agent.get<{ stream: { clients: number } }>('/api/v1/health')).stream.clients

@@ -8,7 +8,7 @@ import { ask, askSession, session } from '../api.ts'
 import { agentNow, runClock } from './agent-clock.ts'
 import * as store from './store.ts'
 
-const EVENT_NAMES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps']
+const EVENT_NAMES: readonly StreamEvent['type'][] = ['devices', 'tick', 'health', 'finding', 'alerts', 'run', 'steps', 'playback']
 const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = 15_000
 /** Silent for this long, the connection counts as dead; the agent sends something every 15 s. */
@@ -25,6 +25,8 @@ let retry: ReturnType<typeof setTimeout> | null = null
 let unseen: ReturnType<typeof setTimeout> | null = null
 let heardAt = 0
 let attempt = 0
+/** A recording has gone to another moment since the last picture. */
+let hasJumped = false
 let alertsTimer: ReturnType<typeof setTimeout> | null = null
 
 /** Begins, and goes on for as long as the page lives. */
@@ -67,6 +69,12 @@ function open(): void {
     heardAt = performance.now()
     const event = revived(JSON.parse(message.data) as StreamEvent)
     if (event.type === 'alerts' && event.hasMore) askAlertsSoon()
+    if (event.type === 'playback' && store.isJump(event.playback)) {
+      store.accept(event)
+      hasJumped = true
+      open()
+      return
+    }
     if (waiting) waiting.push(event)
     else store.accept(event)
   }
@@ -77,7 +85,8 @@ function open(): void {
     askPicture(ask).then(
       (picture) => {
         if (own !== attempt) return
-        store.begin(picture)
+        store.begin(picture, hasJumped)
+        hasJumped = false
         store.setLink('live')
         waitMs = FIRST_WAIT_MS
         for (const event of waiting ?? []) store.accept(event)

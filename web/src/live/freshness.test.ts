@@ -34,6 +34,7 @@ describe('freshnessOf', () => {
       since: 1000,
     })
     expect(of({ ...good, sample: null })).toEqual({ kind: 'waiting' })
-    expect(of({ ...good, health: { ...health, state: 'ended' } }).kind).toBe('ended')
+    // A recording that is over is shown as it was at its last moment.
+    expect(of({ ...good, health: { ...health, state: 'ended' } }).kind).toBe('live')
   })
 })

@@ -7,7 +7,7 @@ export type Freshness =
   | { readonly kind: 'waiting' }
   /** `since` in the agent's time; null where it is not known. */
   | {
-      readonly kind: 'unreachable' | 'not_responding' | 'stale' | 'ended' | 'lost' | 'trouble'
+      readonly kind: 'unreachable' | 'not_responding' | 'stale' | 'lost' | 'trouble'
       readonly words: string
       readonly since: number | null
     }
@@ -35,6 +35,5 @@ export function freshnessOf(isLinked: boolean, health: SourceHealth | null, { sa
     const reason = sample.stateReason === null ? '' : ` (${sample.stateReason})`
     return { kind: sample.state === 'lost' ? 'lost' : 'trouble', words: `${STATES[sample.state]}${reason}`, since: sample.at }
   }
-  if (health?.state === 'ended') return { kind: 'ended', words: 'The recording is over', since: health.since }
   return live ? { kind: 'live' } : { kind: 'stale', words: 'No new readings', since: null }
 }

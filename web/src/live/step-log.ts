@@ -33,6 +33,10 @@ export class StepLog {
     kept.steps = kept.steps.filter((one, index) => index % 2 === 0 || (keepsOdd && isOdd(one)))
   }
 
+  clear(): void {
+    this.#kept.clear()
+  }
+
   of(run: string, rank: number): readonly TrainingStep[] {
     return this.#kept.get(rankKey(run, rank))?.steps ?? []
   }
@@ -53,4 +57,5 @@ export const stepLog = new StepLog()
 
 onEvent((event) => {
   if (event.type === 'steps') for (const step of event.steps) stepLog.add(step)
+  else if (event.type === 'restart') stepLog.clear()
 })

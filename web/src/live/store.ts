@@ -7,12 +7,14 @@ import { Known } from '../../../src/core/known/known.ts'
 import type { Picture } from '../../../src/core/known/picture.ts'
 import type { KnownRun } from '../../../src/core/known/runs.ts'
 import type { Finding, GpuEvent, HostSample, Run, SourceHealth, TrainingStep } from '../../../src/core/model.ts'
+import type { PlaybackState } from '../../../src/core/playback.ts'
 import { agentClock, agentNow, now } from './agent-clock.ts'
 import { GpuCell, type Moment } from './gpu-cell.ts'
 
 export type LinkState = 'connecting' | 'live' | 'lost' | 'paused'
 
 const known = new Known()
+known.isTimeless = true
 
 export const link = signal<{ readonly state: LinkState; readonly since: number }>({ state: 'connecting', since: agentNow() })
 export const hostname = signal('')
@@ -29,6 +31,8 @@ export const latestSteps = signal<ReadonlyMap<string, TrainingStep>>(known.runs.
 export const events = signal<readonly GpuEvent[]>(known.events)
 /** The moment of a recording that was played last; null while none is played. */
 export const playedAt = signal<number | null>(null)
+/** How the recording is played; null while none is. */
+export const playback = signal<PlaybackState | null>(null)
 /** Grows when the page reconnects after a pause: charts ask for what they missed. */
 export const epoch = signal(0)
 
@@ -75,8 +79,27 @@ export function accept(event: StreamEvent): void {
   for (const listener of listeners) listener(event)
 }
 
-/** Everything as the agent knows it at this moment. */
-export function begin(picture: Picture): void {
+/** Whether the recording has gone to another moment: what this page knows is of another time. */
+export function isJump({ jumps }: PlaybackState): boolean {
+  return known.playback !== null && jumps > known.playback.jumps
+}
+
+/** Everything as the agent knows it at this moment. `isOther`: of a recording at another moment, so that nothing stays. */
+export function begin(picture: Picture, isOther = false): void {
+  batch(() => {
+    if (isOther) forget()
+    take(picture)
+  })
+}
+
+function forget(): void {
+  const event = { type: 'restart' } as const
+  known.accept(event, agentNow())
+  gpus.value = []
+  for (const listener of listeners) listener(event)
+}
+
+function take(picture: Picture): void {
   agentClock.set(picture.at)
   known.begin(picture, agentNow())
   hostname.value = picture.hostname
@@ -101,6 +124,7 @@ function show(hasGpus: boolean): void {
     events.value = known.events
     host.value = known.host(now.peek())?.sample ?? null
     playedAt.value = known.playedAt
+    playback.value = known.playback
     isReplay.value = known.isPlayback
     isSimulated.value = known.provenance === 'simulated'
   })

@@ -1,8 +1,8 @@
 import { isAboutGpu } from '../../../src/core/known/about-gpu.ts'
 import '../style/gpu.css'
 import type { GpuInfo, GpuSample } from '../../../src/core/model.ts'
-import { now } from '../live/agent-clock.ts'
 import type { GpuCell } from '../live/gpu-cell.ts'
+import { present } from '../live/present.ts'
 import { events, findings, gpuCell, gpus, runs } from '../live/store.ts'
 import { go, place } from '../location.ts'
 import { FindingItem } from '../parts/finding-item.tsx'
@@ -201,7 +201,7 @@ function Events({ cell }: { readonly cell: GpuCell }) {
         <ul class="list small">
           {own.map((event) => (
             <li key={`${event.at}${event.event}${event.code}`} class="event">
-              <time class="faint nowrap">{clockTime(event.at, now.value)}</time>
+              <time class="faint nowrap">{clockTime(event.at, present())}</time>
               <span>
                 <b>{event.event === 'xid' ? `XID ${event.code ?? ''}` : event.event.replaceAll('_', ' ')}</b> {event.message}
               </span>

@@ -1,10 +1,11 @@
 import '../style/overview.css'
-import { findings, gpus, health, link } from '../live/store.ts'
+import { findings, gpus, health, isReplay, link } from '../live/store.ts'
 import { place, setQuery } from '../location.ts'
 import { FindingItem } from '../parts/finding-item.tsx'
 import { Choices, Empty, Panel } from '../parts/parts.tsx'
 import { GpuCard } from './overview/gpu-card.tsx'
 import { GpuTable } from './overview/gpu-table.tsx'
+import { RecordedFindings } from './overview/recorded-findings.tsx'
 import { RunningTrainings } from './overview/running-trainings.tsx'
 import { TotalsBar } from './overview/totals-bar.tsx'
 
@@ -116,6 +117,8 @@ function ActiveFindings() {
       {list.length > 0 && state === 'lost' && <p class="small tone-critical">As of the last contact with the agent:</p>}
       {list.length === 0 && state !== 'live' ? (
         <Empty title="Not known">Findings appear as soon as the agent answers.</Empty>
+      ) : list.length === 0 && isReplay.value ? (
+        <Empty title="No active findings at this moment" />
       ) : list.length === 0 ? (
         <Empty title="No findings">Leaks, OOM forecasts, intruders, heat and stalled runs appear here.</Empty>
       ) : (
@@ -126,6 +129,7 @@ function ActiveFindings() {
         </ul>
       )}
       {list.length > MOST_FINDINGS && <a href="#/alerts">{list.length - MOST_FINDINGS} more</a>}
+      {isReplay.value && <RecordedFindings />}
     </Panel>
   )
 }

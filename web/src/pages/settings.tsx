@@ -1,4 +1,5 @@
 import '../style/settings.css'
+import { AccuracyPanel } from './settings/accuracy-panel.tsx'
 import { ConfigPanel } from './settings/config-panel.tsx'
 import { DoctorPanel } from './settings/doctor-panel.tsx'
 import { AboutPanel, LinksPanel } from './settings/links-panel.tsx'
@@ -16,6 +17,7 @@ export function SettingsPage() {
         <div class="grid">
           <AboutPanel />
           <LinksPanel />
+          <AccuracyPanel />
         </div>
       </div>
       <ConfigPanel />

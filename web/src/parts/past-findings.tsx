@@ -1,5 +1,6 @@
+import { untracked } from '@preact/signals'
 import type { Finding } from '../../../src/core/model.ts'
-import { now } from '../live/agent-clock.ts'
+import { present } from '../live/present.ts'
 import { clockTime } from '../words.ts'
 
 const MOST = 20
@@ -7,7 +8,7 @@ const MOST = 20
 /** Resolved findings: from when to when, and their last message. */
 export function PastFindings({ list }: { readonly list: readonly Finding[] }) {
   if (list.length === 0) return null
-  const at = now.peek()
+  const at = untracked(present)
   return (
     <details class="small">
       <summary>Resolved ({list.length})</summary>

@@ -2,13 +2,14 @@ import { computed } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isOpenAlert, openAlertsInWords } from '../../../src/core/known/alerts.ts'
 import { worstSeverity } from '../../../src/core/known/findings.ts'
+import type { PlaybackState } from '../../../src/core/playback.ts'
 import { session, signOut } from '../api.ts'
 import { now } from '../live/agent-clock.ts'
 import { reconnect } from '../live/connection.ts'
-import { alerts, gpus, hostname, link, version } from '../live/store.ts'
+import { alerts, gpus, hostname, isReplay, link, playback, playedAt, version } from '../live/store.ts'
 import { place } from '../location.ts'
 import { PAGE_LINKS, PAGES } from '../page-list.ts'
-import { formatAge, zoneName } from '../words.ts'
+import { clockTime, formatAge, zoneName } from '../words.ts'
 
 /** Younger readings count as of this moment. */
 const LIVE_MS = 3000
@@ -68,6 +69,12 @@ function AlertCount() {
 
 function Link() {
   const { state, since } = link.value
+  if (state === 'live' && isReplay.value)
+    return (
+      <span class="linkstate replay-state" role="status">
+        <i /> {recordingState(playback.value?.state ?? 'playing', playedAt.value)}
+      </span>
+    )
   if (state === 'live') {
     const ages = gpus.value.map((cell) => cell.view.value.ageMs).filter((age) => age !== null)
     const oldest = ages.length === 0 ? null : Math.max(...ages)
@@ -94,6 +101,12 @@ function Link() {
       <i /> connecting…
     </span>
   )
+}
+
+/** Never "live": whatever is shown happened at another time. */
+export function recordingState(state: PlaybackState['state'], at: number | null): string {
+  if (state === 'paused') return `recording, paused${at === null ? '' : ` at ${clockTime(at, at)}`}`
+  return `recording, ${{ playing: 'playing', seeking: 'moving…', ended: 'ended' }[state]}`
 }
 
 export function Footer() {

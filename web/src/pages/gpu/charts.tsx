@@ -3,12 +3,13 @@
 import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ProcessHistoryAnswer } from '../../../../src/core/kinds.ts'
+import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import type { GpuField, Reading } from '../../../../src/core/model.ts'
 import { ask } from '../../api.ts'
 import { type ChartSeries, TimeChart, type TimeChartProps } from '../../chart/time-chart.tsx'
 import { presentOf, type Track, useHistory } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
-import { epoch } from '../../live/store.ts'
+import { epoch, runs } from '../../live/store.ts'
 import { Badge, Fault, Panel } from '../../parts/parts.tsx'
 import { boundsOf, type TimeRange, zoomOut, zoomTo } from '../../time-range.ts'
 import {
@@ -54,8 +55,16 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
   const track = useHistory(cell, FIELDS, range).value
   const processes = useProcessHistory(cell, range)
   const happened = useHappenings(cell, range).value
-  const marks = useMemo(() => marksOf(happened), [happened])
   const info = cell.info.value
+  const own = runs.value
+  const marks = useMemo(
+    () =>
+      marksOf(
+        happened,
+        [...own.values()].filter((run) => run.gpus.some((name) => namesGpu(info, name))),
+      ),
+    [happened, own, info],
+  )
   const { at, columns } = track
   const layers = useMemo(
     () => ledgerLayers({ at, used: columns.memoryUsedBytes ?? [], reserved: columns.memoryReservedBytes ?? [] }, processes.value),

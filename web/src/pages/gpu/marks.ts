@@ -2,10 +2,11 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { isAboutGpu } from '../../../../src/core/known/about-gpu.ts'
-import type { Finding, GpuEvent } from '../../../../src/core/model.ts'
+import type { Finding, GpuEvent, Run } from '../../../../src/core/model.ts'
 import type { EventsAnswer, FindingsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import type { ChartMark } from '../../chart/time-chart.tsx'
+import { endingMarks } from '../../ending-marks.ts'
 import { presentOf } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { epoch, events, findings, runs } from '../../live/store.ts'
@@ -54,20 +55,21 @@ export function useHappenings(cell: GpuCell, range: TimeRange): ReadonlySignal<H
   return found
 }
 
-/** One mark where a finding began, one where it ended, one per event. */
-export function marksOf({ findings: list, events: happened }: Happenings): readonly ChartMark[] {
+/** One mark where a finding began, one where it ended, one per event and per run that ended. */
+export function marksOf({ findings: list, events: happened }: Happenings, ended: Iterable<Run> = []): readonly ChartMark[] {
   const began = list.map((finding) => ({
     at: finding.since,
     label: `${finding.detector}: ${finding.message}`,
     tone: severityTone(finding.severity),
   }))
-  const ended = list
-    .filter(({ state }) => state === 'resolved')
+  const over = list
+    // The death of a run does not last.
+    .filter(({ state, detector }) => state === 'resolved' && detector !== 'run_died')
     .map((finding) => ({ at: finding.at, label: `${finding.detector} is over`, tone: 'muted' as const }))
   const xids = happened.map(({ at, event, code, message }) => ({
     at,
     label: `${event === 'xid' ? `XID ${code ?? '?'}` : event.replaceAll('_', ' ')}: ${message}`,
     tone: event === 'recovered' ? ('muted' as const) : ('critical' as const),
   }))
-  return [...began, ...ended, ...xids].sort((a, b) => a.at - b.at)
+  return [...began, ...over, ...xids, ...endingMarks(ended, list)].sort((a, b) => a.at - b.at)
 }

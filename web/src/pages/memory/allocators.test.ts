@@ -26,7 +26,7 @@ const sample = {
 } as unknown as GpuSample
 
 describe('allocatorsOn', () => {
-  it('takes the runs of this GPU that tell of their memory', () => {
+  it('takes the runs of this GPU that report their memory', () => {
     const runs = new Map([['r', run]])
     expect(allocatorsOn('GPU-a', [step, stepWith({ run: 'r' })], runs, gpus)).toEqual([{ step, run, isGuess: false }])
     expect(allocatorsOn('GPU-b', [step], runs, gpus)).toEqual([])
@@ -52,7 +52,7 @@ describe('ledgerNow', () => {
     expect(Object.values(entries).reduce((sum, bytes) => sum + bytes, 0)).toBe(100)
   })
 
-  it('takes a run that nobody knows to be in the largest process', () => {
+  it('takes a run without a known process to be in the largest one', () => {
     expect(named([{ step, run: null, isGuess: true }]).other_processes).toBe(15)
   })
 

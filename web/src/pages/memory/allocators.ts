@@ -1,4 +1,5 @@
 /** What training runs say of their allocators on one GPU, and how that fits the device's own figures. */
+import { allocatorBytes } from '../../../../src/core/memory/fragmentation.ts'
 import { type AllocatorFigures, type Ledger, type LedgerName, ledgerOf } from '../../../../src/core/memory/ledger.ts'
 import type { GpuProcess, GpuSample, Reading, TrainingStep } from '../../../../src/core/model.ts'
 import { type GpuFacts, placeOfRank } from '../../run-gpu.ts'
@@ -53,18 +54,9 @@ export function ledgerNow(sample: GpuSample, totalBytes: Reading, allocators: re
     allocators: current.map((allocator): AllocatorFigures => {
       const pid = pidOf(allocator, sample.processes ?? [], taken)
       if (pid !== null) taken.add(pid)
-      return { pid, ...figuresOf(allocator.step) }
+      return { pid, ...allocatorBytes(allocator.step) }
     }),
   })
-}
-
-function figuresOf(step: TrainingStep): Omit<AllocatorFigures, 'pid'> {
-  return {
-    allocatedBytes: step.memoryAllocatedBytes,
-    reservedBytes: step.memoryReservedBytes,
-    activeBytes: step.memoryActiveBytes,
-    inactiveSplitBytes: step.memoryInactiveSplitBytes,
-  }
 }
 
 /** A step does not say in which process it ran: the run's own where it is on this GPU, else the largest that is nobody else's. */
@@ -87,7 +79,7 @@ export function reserveOf(step: TrainingStep): Reserve | null {
   const reservedBytes = step.memoryReservedBytes
   if (reservedBytes === null || reservedBytes <= 0) return null
   const whole = { totalBytes: reservedBytes, usedBytes: reservedBytes, driverReservedBytes: null, processes: null }
-  const ledger = ledgerOf({ ...whole, allocators: [{ pid: null, ...figuresOf(step) }] })
+  const ledger = ledgerOf({ ...whole, allocators: [{ pid: null, ...allocatorBytes(step) }] })
   const parts = (ledger?.entries ?? []).filter(({ bytes }) => bytes > 0)
   const split = parts.find(({ name }) => name === 'torch_inactive_split')?.bytes ?? 0
   return { reservedBytes, parts, fragmentedRatio: step.memoryInactiveSplitBytes === null ? null : split / reservedBytes }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findingWith } from './finding.fixture.ts'
+import { findingWith } from '../../../../src/core/model.fixture.ts'
 import { fanOf, forecastsOf } from './forecast-fan.ts'
 
 const input = { now: 1000, usedBytes: 40, totalBytes: 100, pastMs: 1000 }

@@ -22,7 +22,7 @@ describe('processStack', () => {
     ])
   })
 
-  it('knows nobody there from nothing read', () => {
+  it('distinguishes an empty list from an unread one', () => {
     const { layers } = processStack(answer([process(1, [7, null, 7, null])]), device)
     expect(layers[0]?.values).toEqual([7, 0, 7, null])
   })

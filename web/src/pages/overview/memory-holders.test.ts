@@ -21,7 +21,7 @@ function processOf(pid: number, gib: number | null, user: string | null = 'ada',
 }
 
 describe('holdingOf', () => {
-  it('names who holds what, what nobody is known for, the reserve of the driver and what is free', () => {
+  it('names who holds what, memory of unknown processes, the reserve of the driver and what is free', () => {
     const processes = [processOf(2, 8, 'bob'), processOf(1, 40)]
     const holding = holdingOf(sampleOf({}, processes), processes)
     expect(holding?.holders.map(({ label, bytes }) => [label, bytes / GIB])).toEqual([

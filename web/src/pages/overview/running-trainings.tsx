@@ -3,11 +3,12 @@ import type { ComponentChildren } from 'preact'
 import type { RunsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { present } from '../../live/present.ts'
-import { allRuns, findings, link } from '../../live/store.ts'
+import { allRuns, findings, isReplay, link } from '../../live/store.ts'
 import { Badge, Empty, Meter, Panel } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
 import { usePolled } from '../../poll.ts'
 import { formatAge, formatFigure, formatPercent, NOT_AVAILABLE, severityTone } from '../../words.ts'
+import { StateBadge } from '../training/run-state.tsx'
 import { type TrainingRow, trainingRows } from './training-rows.ts'
 
 const REFRESH_MS = 15_000
@@ -18,12 +19,12 @@ export function RunningTrainings() {
   // The stream carries steps as they come; means over a whole run come from the agent.
   const { answer } = usePolled('runs', (signal) => ask<RunsAnswer>('/api/v1/runs', {}, { signal }), REFRESH_MS).value
   const listed = new Map((answer?.runs ?? []).map((run) => [run.id, run]))
-  const rows = trainingRows(allRuns(), listed, findings.value, untracked(present))
+  const rows = trainingRows(allRuns(), listed, findings.value, untracked(present), isReplay.value)
   return (
-    <Panel title="Running trainings" aside={<a href="#/training">All runs</a>}>
+    <Panel title={isReplay.value ? 'Trainings' : 'Running trainings'} aside={<a href="#/training">All runs</a>}>
       {rows.length > 0 && link.value.state === 'lost' && <p class="small tone-critical">As of the last contact with the agent:</p>}
       {rows.length === 0 ? (
-        <Empty title="No training is running">
+        <Empty title={isReplay.value ? 'No training up to this moment' : 'No training is running'}>
           Start one with <code>gpuwarden run -- python train.py</code>, or report steps from your code with the SDK.
         </Empty>
       ) : (
@@ -50,6 +51,7 @@ function TrainingItem({ row }: { readonly row: TrainingRow }) {
           {name}
         </a>
         <span class="grow" />
+        {row.outcome !== null && <StateBadge state={row.outcome} />}
         {worst && (
           <Badge tone={severityTone(worst.severity)} title={worst.message}>
             {worst.detector.replaceAll('_', ' ')}

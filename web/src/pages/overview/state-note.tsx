@@ -1,6 +1,7 @@
 /** Says in so many words when what a card shows is not the present. */
 import type { Freshness } from '../../live/freshness.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
+import { isReplay } from '../../live/store.ts'
 import { formatAge, type Tone } from '../../words.ts'
 
 const NAMES: Readonly<Record<Freshness['kind'], { readonly name: string; readonly tone: Tone }>> = {
@@ -9,7 +10,6 @@ const NAMES: Readonly<Record<Freshness['kind'], { readonly name: string; readonl
   unreachable: { name: 'no connection', tone: 'critical' },
   not_responding: { name: 'not responding', tone: 'critical' },
   stale: { name: 'stale', tone: 'warning' },
-  ended: { name: 'ended', tone: 'muted' },
   lost: { name: 'lost', tone: 'critical' },
   trouble: { name: 'problem', tone: 'warning' },
 }
@@ -32,7 +32,7 @@ export function StateNote({ cell, freshness }: { readonly cell: GpuCell; readonl
 
 export function StateBadge({ cell, freshness }: { readonly cell: GpuCell; readonly freshness: Freshness }) {
   const { name, tone } = NAMES[freshness.kind]
-  if (freshness.kind === 'live') return <span class="faint tiny">live</span>
+  if (freshness.kind === 'live') return <span class="faint tiny">{isReplay.value ? 'recorded' : 'live'}</span>
   return (
     <span class={`badge ${tone}`} title={'words' in freshness ? freshness.words : 'No sample yet'}>
       {name.toUpperCase()} <Age cell={cell} />

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { countBySeverity } from '../../../../src/core/known/findings.ts'
 import type { Reading } from '../../../../src/core/model.ts'
-import { findings, gpus, host, isHostLive, link } from '../../live/store.ts'
+import { findings, gpus, host, isHostLive, isReplay, link } from '../../live/store.ts'
 import { formatCount, formatPercent, formatUsed, formatWatts, memoryTone, NOT_AVAILABLE, type Tone } from '../../words.ts'
+import { earlierMarks } from './recorded-findings.tsx'
 import { totalsOf } from './totals.ts'
 
 export function TotalsBar() {
@@ -58,11 +59,15 @@ function FindingTotal() {
   const list = findings.value
   const { critical, warning } = countBySeverity(list)
   const isUnknown = list.length === 0 && link.value.state !== 'live'
-  const tone: Tone = isUnknown ? 'muted' : critical > 0 ? 'critical' : warning > 0 ? 'warning' : 'good'
+  // A recording in which something was found is not all good because it is over.
+  const earlier = list.length === 0 && isReplay.value ? earlierMarks().length : 0
+  const tone: Tone = isUnknown || earlier > 0 ? 'muted' : critical > 0 ? 'critical' : warning > 0 ? 'warning' : 'good'
   return (
     <Total
       label="Findings"
-      aside={critical > 0 ? `${critical} critical` : warning > 0 ? formatCount(warning, 'warning') : null}
+      aside={
+        critical > 0 ? `${critical} critical` : warning > 0 ? formatCount(warning, 'warning') : earlier > 0 ? `${earlier} earlier` : null
+      }
       tone={tone}
     >
       <a href="#/alerts" class={`tone-${tone}`}>

@@ -38,7 +38,7 @@ describe('totalsOf', () => {
     expect(totals).toMatchObject({ gpus: 3, notCurrent: 2, utilizationRatio: 0.5, memoryUsedBytes: 10, powerCapWatts: 700 })
   })
 
-  it('is unknown where nothing is known, and a cap is unknown when one card does not tell its own', () => {
+  it('is unknown where nothing is known, and a cap is unknown when one card does not report its own', () => {
     expect(totalsOf([])).toMatchObject({
       gpus: 0,
       utilizationRatio: null,

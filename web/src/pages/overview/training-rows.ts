@@ -1,7 +1,7 @@
 /** The trainings that run now, as rows. */
 import { numberOf } from '../../../../src/core/json-text.ts'
 import { compareRuns, isRunning, type KnownRun, runName } from '../../../../src/core/known/runs.ts'
-import type { Finding, Reading } from '../../../../src/core/model.ts'
+import type { Finding, Reading, RunOutcome } from '../../../../src/core/model.ts'
 import type { RunListed } from '../../answers.ts'
 
 export interface TrainingRow {
@@ -18,6 +18,8 @@ export interface TrainingRow {
   readonly throughputPerSecond: Reading
   readonly lastStepAt: Reading
   readonly findings: readonly Finding[]
+  /** null while it runs, or when nobody said how it ended. */
+  readonly outcome: RunOutcome | null
 }
 
 /** By name, so that rows stay where they are. */
@@ -26,9 +28,11 @@ export function trainingRows(
   listed: ReadonlyMap<string, RunListed>,
   findings: readonly Finding[],
   present: number,
+  /** Of a recording also those that have ended. */
+  hasEnded = false,
 ): readonly TrainingRow[] {
   return runs
-    .filter((run) => isRunning(run, present))
+    .filter((run) => hasEnded || isRunning(run, present))
     .sort(compareRuns)
     .map((known) => rowOf(known, listed.get(known.id), findings))
 }
@@ -52,6 +56,7 @@ function rowOf(known: KnownRun, listed: RunListed | undefined, findings: readonl
     throughputPerSecond: step?.throughputPerSecond ?? told('throughputPerSecond'),
     lastStepAt: step?.at ?? told('lastStepAt'),
     findings: findings.filter(({ subject }) => subject.run === id),
+    outcome: run?.outcome ?? null,
   }
 }
 

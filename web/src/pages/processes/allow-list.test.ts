@@ -25,7 +25,7 @@ describe('allowEntries', () => {
     expect(parse(known?.yaml ?? '')).toEqual({ policy: { allowed_users: ['ada', 'mallory'] } })
   })
 
-  it('offers nothing that cannot be told', () => {
+  it('offers nothing that is not known', () => {
     const entries = allowEntries({ ...INFO, user: null, container: null, executable: null } as ProcessInfo, '0', {})
     expect(entries.map(({ name }) => name)).toEqual(['command'])
   })

@@ -26,7 +26,7 @@ describe('marksOf', () => {
     expect(labels(process(7), [finding('oom', { run: 'r' }), finding('leak', { run: 'other' })], runs)).toEqual(['OOM ahead'])
   })
 
-  it('believes the kernel about the dead', () => {
+  it('takes the state of dead processes from the kernel', () => {
     expect(labels(process(7, 'Z'), [])).toEqual(['zombie'])
     expect(labels(process(7, 'Z'), [finding('zombie', { pid: 7 })])).toEqual(['zombie'])
   })

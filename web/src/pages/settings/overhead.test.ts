@@ -32,7 +32,7 @@ describe('costsOf', () => {
     expect(totalOf(costs).cpuRatio).toBeCloseTo(0.03)
   })
 
-  it('knows nothing before the second answer, after a restart, or where the counter is not told', () => {
+  it('knows nothing before the second answer, after a restart, or where the counter is not reported', () => {
     expect(costsOf(null, before).map(({ cpuRatio }) => cpuRatio)).toEqual([null, null])
     expect(costsOf(before, health({ at: 110_000, agent: 0.1, sampler: 0.6, runId: 'other' }))[0]?.cpuRatio).toBeNull()
     expect(costsOf(before, health({ at: 110_000, agent: 1.2, sampler: 0.9, pid: 3 }))[1]?.cpuRatio).toBeNull()

@@ -1,6 +1,7 @@
+import { untracked } from '@preact/signals'
 /** The final figures of runs that are compared. */
 import { numberOf } from '../../../../src/core/json-text.ts'
-import { now } from '../../live/agent-clock.ts'
+import { present } from '../../live/present.ts'
 import { setQuery } from '../../location.ts'
 import { ScrollBox } from '../../parts/parts.tsx'
 import { formatAge, formatBytes, formatFigure, formatSeconds, NOT_AVAILABLE } from '../../words.ts'
@@ -75,7 +76,7 @@ function FinalRow({ one, index, metric, ids }: FinalRowProps) {
           {nameOf(one)}
         </a>
       </td>
-      <td>{run ? <StateBadge state={keptRow(run, undefined, now.peek()).state} /> : <span class="faint">not stored</span>}</td>
+      <td>{run ? <StateBadge state={keptRow(run, undefined, untracked(present)).state} /> : <span class="faint">not stored</span>}</td>
       <td class="number">{(run ? told('lastStep') : curve.steps.at(-1)) ?? NOT_AVAILABLE}</td>
       {metric !== 'loss' && <td class="number">{metricFormat(metric)(last(metric))}</td>}
       <td class={`number ${loss !== null && !Number.isFinite(loss) ? 'tone-critical' : ''}`}>{formatFigure(loss)}</td>
@@ -86,7 +87,7 @@ function FinalRow({ one, index, metric, ids }: FinalRowProps) {
       <td class="number">{formatFigure(told('meanThroughputPerSecond'))}</td>
       <td class="number">{formatSeconds(told('meanStepSeconds'))}</td>
       <td class="number">{formatBytes(told('memoryPeakAllocatedBytes') ?? last('memoryPeakAllocatedBytes'))}</td>
-      <td class="number">{run ? formatAge((run.endedAt ?? now.value) - run.startedAt) : NOT_AVAILABLE}</td>
+      <td class="number">{run ? formatAge((run.endedAt ?? present()) - run.startedAt) : NOT_AVAILABLE}</td>
       <td>
         <button type="button" class="quiet" onClick={remove} aria-label={`Remove ${nameOf(one)}`}>
           Remove

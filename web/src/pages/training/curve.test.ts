@@ -41,7 +41,7 @@ describe('withSteps', () => {
     expect(columnOf(first, 'loss')).toEqual([3, 2])
   })
 
-  it('knows a field that was never told from one that was', () => {
+  it('distinguishes a field that was never reported from one that was', () => {
     expect(columnOf(first, 'gradientNorm')).toBeNull()
   })
 })

@@ -1,4 +1,5 @@
-import type { GpuField } from '../../../../src/core/model.ts'
+import { useMemo } from 'preact/hooks'
+import type { Finding, GpuField, Run } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf, useHistory } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
@@ -6,8 +7,9 @@ import { setQuery } from '../../location.ts'
 import { Fault, Panel } from '../../parts/parts.tsx'
 import type { TimeRange } from '../../time-range.ts'
 import { formatBytes, formatPercent, formatWatts, powerCap, shortModel } from '../../words.ts'
+import type { RunCurve } from './curve.ts'
 import { SYNC } from './run-charts.tsx'
-import type { RunAxis } from './run-marks.ts'
+import { marksOfFindings, type RunAxis } from './run-marks.ts'
 
 interface BesideProps {
   readonly from: number
@@ -20,6 +22,9 @@ interface BesideProps {
   readonly isGuess: boolean
   readonly axis: RunAxis
   readonly isMoving: boolean
+  readonly findings: readonly Finding[]
+  readonly run: Run | null
+  readonly curve: RunCurve
 }
 
 const FIELDS: readonly GpuField[] = ['memoryUsedBytes', 'utilizationRatio', 'powerWatts']
@@ -61,10 +66,11 @@ export function GpuBeside(props: BesideProps) {
   )
 }
 
-function Charts({ cell, from, to, isMoving, onZoom, onReset }: BesideProps) {
+function Charts({ cell, from, to, isMoving, findings, run, curve, onZoom, onReset }: BesideProps) {
   const track = useHistory(cell, FIELDS, rangeOf(cell, from, to, isMoving)).value
   const info = cell.info.value
-  const shared = { at: track.at, from, to, sync: SYNC, onZoom, onReset, empty: emptyWords(track.state) } as const
+  const marks = useMemo(() => marksOfFindings(findings, 'time', curve, run), [findings, curve, run])
+  const shared = { at: track.at, from, to, sync: SYNC, marks, hasMarkList: false, onZoom, onReset, empty: emptyWords(track.state) } as const
   const line = (field: GpuField, label: string) => [
     { label, values: track.columns[field] ?? [], area: true, min: track.min?.[field], max: track.max?.[field] },
   ]

@@ -4,7 +4,7 @@ import { metricFormat, metricName, metricsOf } from './metric-names.ts'
 import { stepWith } from './step.fixture.ts'
 
 describe('metricsOf', () => {
-  it('names what any run tells, the usual ones first', () => {
+  it('names what any run reports, the usual ones first', () => {
     const a = curveOfSteps([stepWith({ at: 1, loss: 1, custom: { zeta: 1, accuracy: 1 } })])
     const b = curveOfSteps([stepWith({ at: 1, learningRate: 1, phaseSeconds: { data: 1 } })])
     expect(metricsOf([a, b])).toEqual(['loss', 'learningRate', 'custom:accuracy', 'custom:zeta', 'phase:data'])

@@ -28,7 +28,7 @@ describe('the ledger of memory that ran out', () => {
     expect(ledger?.words).toBe('Tensors 8.0 GiB, Fragmented 1.0 GiB, something new 1.0 GiB, Free 0 B')
   })
 
-  it('is none where nothing was told', () => {
+  it('is none where nothing was reported', () => {
     expect(partsOf([])).toBe(null)
     expect(partsOf({ torch: 5 })).toBe(null)
     expect(partsOf([{ name: 'free', bytes: 0 }])).toBe(null)

@@ -8,7 +8,7 @@ import {
   ownPlace,
   placeText,
 } from '../../../../src/core/memory/oom-report.ts'
-import { now } from '../../live/agent-clock.ts'
+import { present } from '../../live/present.ts'
 import { LedgerTable } from '../../parts/ledger-table.tsx'
 import { CopyButton, Fact, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { clockTime, formatBytes } from '../../words.ts'
@@ -20,7 +20,7 @@ type Raw = Readonly<Record<string, unknown>>
 export function OutOfMemory({ report, raw }: { readonly report: OomReport; readonly raw: Raw }) {
   const { cause, at, holders, stack, message } = report
   return (
-    <Panel title="Why memory ran out" aside={at !== null && <span class="small faint">{clockTime(at, now.value)}</span>}>
+    <Panel title="Why memory ran out" aside={at !== null && <span class="small faint">{clockTime(at, present())}</span>}>
       {cause && (
         <p class="oom-cause breakable">
           <strong class="tone-critical">{capital(causeWords(cause.kind))}</strong>

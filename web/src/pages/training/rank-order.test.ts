@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { findingWith } from '../../../../src/core/model.fixture.ts'
 import type { RankRow } from '../../answers.ts'
-import { findingWith } from '../memory/finding.fixture.ts'
 import { judgedRanks, shownRanks } from './rank-order.ts'
 
 const row = (rank: number, seconds: number | null, relativeSpeed: number | null = 1): RankRow => ({

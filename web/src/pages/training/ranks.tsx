@@ -1,7 +1,7 @@
 import type { Finding } from '../../../../src/core/model.ts'
 import type { RanksAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
-import { now } from '../../live/agent-clock.ts'
+import { present } from '../../live/present.ts'
 import { place, setQuery } from '../../location.ts'
 import { Badge, Choices, Fault, Panel } from '../../parts/parts.tsx'
 import { usePolled } from '../../poll.ts'
@@ -98,7 +98,7 @@ function Row({ rank }: { readonly rank: JudgedRank }) {
       <td class="number">{rank.behindSteps === 0 ? <span class="faint">0</span> : rank.behindSteps}</td>
       <td class="number">{formatBytes(rank.memoryAllocatedBytes)}</td>
       <td class="number mono">{rank.pid ?? NOT_AVAILABLE}</td>
-      <td class="number">{formatAge(now.value - rank.lastAt)}</td>
+      <td class="number">{formatAge(present() - rank.lastAt)}</td>
       <td class="rank-mark">
         {rank.straggles !== null && (
           <Badge tone="warning" title={rank.straggles}>

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { CUSTOM } from '../../../../src/core/curve-fields.ts'
-import type { Finding, Reading } from '../../../../src/core/model.ts'
+import type { Finding, Reading, Run } from '../../../../src/core/model.ts'
 import { bandsOfStretches, drawable, marksOfStretches, stretchesOf } from '../../chart/not-finite.ts'
 import { TimeChart, type TimeChartProps } from '../../chart/time-chart.tsx'
 import { setQuery } from '../../location.ts'
@@ -17,6 +17,7 @@ interface ChartsProps {
   readonly smoothing: number
   readonly isLog: boolean
   readonly findings: readonly Finding[]
+  readonly run: Run | null
   readonly from: number
   readonly to: number
   readonly isLoading: boolean
@@ -33,9 +34,9 @@ const LIMIT_SHOWN_FROM = 2
 const FIRST_CUSTOM = 6
 
 export function RunCharts(props: ChartsProps) {
-  const { axis, findings, isLoading } = props
+  const { axis, findings, isLoading, run } = props
   const curve = useMemo(() => (axis === 'step' ? byStep(props.curve) : props.curve), [props.curve, axis])
-  const marks = useMemo(() => marksOfFindings(findings, axis, curve), [findings, axis, curve])
+  const marks = useMemo(() => marksOfFindings(findings, axis, curve, run), [findings, axis, curve, run])
   const custom = namesOf(curve, CUSTOM)
   const shared: Shared = {
     at: axis === 'step' ? curve.steps : curve.at,

@@ -3,7 +3,6 @@ import { numberOf } from '../../../../src/core/json-text.ts'
 import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import type { RunAnswer } from '../../answers.ts'
-import { now } from '../../live/agent-clock.ts'
 import { present } from '../../live/present.ts'
 import { gpus } from '../../live/store.ts'
 import { CopyButton, Fact, Panel } from '../../parts/parts.tsx'
@@ -21,7 +20,7 @@ export function RunFacts({
   readonly isCauseShown: boolean
 }) {
   const told = (name: string): Reading => numberOf(run?.training?.[name])
-  const at = run ? now.value : present()
+  const at = present()
   const isOdd = row.loss !== null && !Number.isFinite(row.loss)
   const odd = told('nonFiniteSteps')
   return (

@@ -1,4 +1,4 @@
-import { now } from '../../live/agent-clock.ts'
+import { present } from '../../live/present.ts'
 import { isReplay } from '../../live/store.ts'
 import { go, place, setQuery } from '../../location.ts'
 import { Badge, Choices, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
@@ -85,7 +85,7 @@ function NoRuns() {
 }
 
 function RunTable({ rows, chosen }: { readonly rows: readonly RunRow[]; readonly chosen: readonly string[] }) {
-  const at = now.value
+  const at = present()
   return (
     <div class="panel flush">
       <ScrollBox label="Runs">

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findingWith } from '../memory/finding.fixture.ts'
+import { findingWith } from '../../../../src/core/model.fixture.ts'
 import { curveOfSteps } from './curve.ts'
 import { joinedFindings, marksOfFindings } from './run-marks.ts'
 import { stepWith } from './step.fixture.ts'
@@ -25,7 +25,7 @@ describe('marksOfFindings', () => {
 })
 
 describe('joinedFindings', () => {
-  it('has each trouble once, the newest first, with its newer statement', () => {
+  it('has each problem once, the newest first, with its newer message', () => {
     const old = findingWith({ fingerprint: 'a', since: 1, message: 'old' })
     const joined = joinedFindings([old, findingWith({ fingerprint: 'b', since: 5 })], [{ ...old, message: 'new' }])
     expect(joined.map(({ fingerprint, message }) => [fingerprint, message])).toEqual([

@@ -1,17 +1,25 @@
-import type { Finding } from '../../../../src/core/model.ts'
+import type { Finding, Run } from '../../../../src/core/model.ts'
 import type { ChartMark } from '../../chart/time-chart.tsx'
+import { endingMarks } from '../../ending-marks.ts'
 import { severityTone } from '../../words.ts'
 import type { RunCurve } from './curve.ts'
 
 export type RunAxis = 'time' | 'step'
 
 /** Where each began. Over steps: at the step that the evidence names, else at the first step after it. */
-export function marksOfFindings(findings: readonly Finding[], axis: RunAxis, curve: RunCurve): readonly ChartMark[] {
+export function marksOfFindings(
+  findings: readonly Finding[],
+  axis: RunAxis,
+  curve: RunCurve,
+  run: Run | null = null,
+): readonly ChartMark[] {
+  const ends = run === null ? [] : endingMarks([run], findings)
   return findings
     .flatMap(({ since, detector, message, severity, evidence }) => {
       const at = axis === 'time' ? since : typeof evidence.step === 'number' ? evidence.step : stepAt(curve, since)
       return at === null ? [] : [{ at, label: `${detector}: ${message}`, tone: severityTone(severity) }]
     })
+    .concat(ends.flatMap((mark) => (axis === 'time' ? mark : { ...mark, at: curve.steps.at(-1) ?? 0 })))
     .sort((a, b) => a.at - b.at)
 }
 

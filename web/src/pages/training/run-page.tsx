@@ -3,11 +3,8 @@ import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import { isCauseKnown, readOomReport } from '../../../../src/core/memory/oom-report.ts'
 import type { Finding } from '../../../../src/core/model.ts'
 import type { RunAnswer } from '../../answers.ts'
-import { askFile, inWords } from '../../api.ts'
-import { save } from '../../chart/export.ts'
-import { now } from '../../live/agent-clock.ts'
 import { present } from '../../live/present.ts'
-import { gpus, isReplay, latestSteps } from '../../live/store.ts'
+import { gpus, isReplay, latestSteps, playback } from '../../live/store.ts'
 import { place, setQuery } from '../../location.ts'
 import { FindingItem } from '../../parts/finding-item.tsx'
 import { Badge, Choices, Empty, Fault, Panel } from '../../parts/parts.tsx'
@@ -19,14 +16,23 @@ import { GpuBeside } from './gpu-beside.tsx'
 import { LastWords, OutOfMemory } from './out-of-memory.tsx'
 import { RanksPanel } from './ranks.tsx'
 import { RunCharts } from './run-charts.tsx'
+import { Ending, Report } from './run-ending.tsx'
 import { RunFacts } from './run-facts.tsx'
 import type { RunAxis } from './run-marks.ts'
 import { keptRow, type RunRow, runRows } from './run-rows.ts'
+import { lastSpan, wholeSpan } from './run-span.ts'
 import { StateBadge } from './run-state.tsx'
 import { parseSmoothing } from './smoothing.ts'
-import { runPath, useIsKept, useRunCurve, useRunFacts, useRunFindings } from './use-run.ts'
+import { useIsKept, useRunCurve, useRunFacts, useRunFindings } from './use-run.ts'
 
 const USUAL_SMOOTHING = 0.6
+
+type RunSpan = 'end' | 'all'
+
+const SPANS = [
+  { value: 'end', label: 'Last 5 min' },
+  { value: 'all', label: 'Whole run' },
+] as const
 
 const AXES = [
   { value: 'time', label: 'Over time' },
@@ -44,20 +50,20 @@ export function RunPage({ id }: { readonly id: string }) {
   const [moving, setMoving] = useState<number | null>(null)
   const axis: RunAxis = query.x === 'step' ? 'step' : 'time'
   const smoothing = moving ?? parseSmoothing(query.smooth, USUAL_SMOOTHING)
-  const at = run ? now.value : present()
-  const row = run ? keptRow(run, step, at) : step ? (runRows([], new Map([[id, step]]), at)[0] ?? null) : null
+  const at = present()
+  const row = run
+    ? keptRow(run, step, at, playback.value?.state === 'ended')
+    : step
+      ? (runRows([], new Map([[id, step]]), at)[0] ?? null)
+      : null
   if (row === null || (isKept && run === null)) return <NotHere id={id} isUnknown={isKept === false} fault={fault} />
   const outOfMemory = readOomReport(run?.report)
   const { curve } = course
   const end = run?.endedAt ?? (row.isSeenOnly ? (curve.at.at(-1) ?? at) : at)
-  const whole = {
-    time: {
-      from: Math.min(run?.startedAt ?? Number.POSITIVE_INFINITY, curve.at[0] ?? end - 60_000),
-      to: Math.max(end, curve.at.at(-1) ?? 0),
-    },
-    step: { from: Math.min(...curve.steps.slice(0, 1), ...curve.steps), to: Math.max(1, ...curve.steps) },
-  }[axis]
-  const domain = zoomOf(query, axis) ?? whole
+  const isOver = row.state !== 'running' && row.state !== 'silent'
+  const last = isOver ? lastSpan(axis, curve, run?.startedAt ?? null, end) : null
+  const shown = query.span === 'all' ? null : last
+  const domain = zoomOf(query, axis) ?? shown ?? wholeSpan(axis, curve, run?.startedAt ?? null, end)
   const cells = gpus.value
   const said = cells.filter((cell) => run?.gpus.some((name) => namesGpu(cell.info.value, name)))
   const reserved = columnOf(curve, 'memoryReservedBytes')?.findLast((value) => value !== null) ?? null
@@ -75,8 +81,17 @@ export function RunPage({ id }: { readonly id: string }) {
       <Head row={row} run={run} />
       <Fault text={fault} />
       <RunFacts row={row} run={run} isCauseShown={row.state === 'oom' && isCauseKnown(outOfMemory)} />
+      {run && <Ending run={run} step={row.step} findings={found} />}
       {run?.report && outOfMemory && <OutOfMemory report={outOfMemory} raw={run.report} />}
       <div class="toolbar">
+        {last && (
+          <Choices<RunSpan>
+            label="Which part"
+            options={SPANS}
+            value={shown === null ? 'all' : 'end'}
+            onChoose={(value) => setQuery({ span: value === 'end' ? null : value, from: null, to: null, s0: null, s1: null })}
+          />
+        )}
         <Choices<RunAxis> label="Axis" options={AXES} value={axis} onChoose={(value) => setQuery({ x: value === 'time' ? null : value })} />
         <SmoothingSlider value={smoothing} onMove={setMoving} />
         <LogSwitch isOn={query.log === '1'} />
@@ -99,7 +114,7 @@ export function RunPage({ id }: { readonly id: string }) {
         )}
         <span class="small faint grow">
           {course.isSeenOnly
-            ? 'The agent stores no curves of simulated or replayed runs: this is what arrived since the page was opened.'
+            ? 'The agent stores no curves of simulated runs: this is what arrived since the page was opened.'
             : curve.stride > 1
               ? `One of ${curve.stride} steps is shown, and every NaN or infinite value. Drag to zoom, double-click to go back.`
               : 'Drag to zoom, double-click to go back.'}
@@ -112,6 +127,7 @@ export function RunPage({ id }: { readonly id: string }) {
         smoothing={smoothing}
         isLog={query.log === '1'}
         findings={found}
+        run={run}
         from={domain.from}
         to={domain.to}
         isLoading={course.isLoading}
@@ -121,6 +137,9 @@ export function RunPage({ id }: { readonly id: string }) {
       />
       {beside && (
         <GpuBeside
+          findings={found}
+          run={run}
+          curve={curve}
           cell={beside}
           choices={said.length > 1 ? said : []}
           isGuess={(where?.isGuess ?? false) && query.gpu === undefined}
@@ -177,7 +196,9 @@ function Head({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | nu
             {row.name}
           </span>{' '}
           <StateBadge state={row.state} />
-          {row.isSeenOnly && <Badge tone={isReplay.value ? 'plain' : 'simulated'}>{isReplay.value ? 'REPLAY' : 'SIMULATED'}</Badge>}
+          {(row.isSeenOnly || isReplay.value) && (
+            <Badge tone={isReplay.value ? 'plain' : 'simulated'}>{isReplay.value ? 'REPLAY' : 'SIMULATED'}</Badge>
+          )}
         </h1>
         <p class="tiny faint mono cut" title={row.id}>
           {row.id}
@@ -187,31 +208,6 @@ function Head({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | nu
         Compare…
       </a>
       {run && <Report id={row.id} run={run} />}
-    </div>
-  )
-}
-
-function Report({ id, run }: { readonly id: string; readonly run: RunAnswer }) {
-  const [fault, setFault] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
-  if (run.logDir === null) return <span class="small faint">No report: the agent keeps no logs (log.enabled is off).</span>
-  const download = async () => {
-    setBusy(true)
-    setFault(null)
-    try {
-      save(await askFile(`${runPath(id)}/report.html`), `gpuwarden-${id}.html`)
-    } catch (error) {
-      setFault(inWords(error))
-    } finally {
-      setBusy(false)
-    }
-  }
-  return (
-    <div class="report">
-      <button type="button" disabled={isBusy} onClick={() => void download()}>
-        {isBusy ? 'Writing the report…' : 'Download report'}
-      </button>
-      <Fault text={fault} />
     </div>
   )
 }

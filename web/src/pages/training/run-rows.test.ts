@@ -1,62 +1,47 @@
 import { describe, expect, it } from 'vitest'
+import { runWith } from '../../../../src/core/model.fixture.ts'
 import type { RunListed } from '../../answers.ts'
 import { filteredRows, keptRow, parseRuns, runRows } from './run-rows.ts'
 import { stepWith } from './step.fixture.ts'
 
-function runWith(parts: Partial<RunListed>): RunListed {
-  return {
-    id: 'r',
-    name: 'name',
-    host: null,
-    user: null,
-    pid: null,
-    gpus: [],
-    worldSize: null,
-    totalSteps: null,
-    startedAt: 0,
-    endedAt: null,
-    outcome: null,
-    ending: null,
-    ...parts,
-  }
-}
+const listedRun = (parts: Partial<RunListed>): RunListed => ({ ...runWith({ name: 'name' }), ...parts })
 
 describe('keptRow', () => {
   it('takes the stream where it is ahead, and works out what is left', () => {
-    const run = runWith({ totalSteps: 100, training: { lastStep: 10, lastStepAt: 1000, loss: 3, meanStepSeconds: 2 } })
+    const run = listedRun({ totalSteps: 100, training: { lastStep: 10, lastStepAt: 1000, loss: 3, meanStepSeconds: 2 } })
     const row = keptRow(run, stepWith({ step: 20, at: 2000, loss: 2 }), 3000)
     expect(row).toMatchObject({ step: 20, loss: 2, progress: 0.2, etaMs: 160_000, state: 'running', durationMs: 3000 })
     expect(keptRow(run, stepWith({ step: 5, at: 500, loss: 9 }), 3000)).toMatchObject({ step: 10, loss: 3 })
   })
 
   it('reads NaN that came as text', () => {
-    expect(keptRow(runWith({ training: { loss: 'NaN' } }), undefined, 0).loss).toBeNaN()
+    expect(keptRow(listedRun({ training: { loss: 'NaN' } }), undefined, 0).loss).toBeNaN()
   })
 
-  it('tells silent from running, by the pace of the run', () => {
+  it('distinguishes silent from running, by the pace of the run', () => {
     const at = (meanStepSeconds: number) =>
-      keptRow(runWith({ training: { lastStepAt: 0, lastStep: 1, meanStepSeconds } }), undefined, 120_000).state
+      keptRow(listedRun({ training: { lastStepAt: 0, lastStep: 1, meanStepSeconds } }), undefined, 120_000).state
     expect(at(1)).toBe('silent')
     expect(at(30)).toBe('running')
   })
 
   it('has an outcome and no time left when it is over', () => {
     const row = keptRow(
-      runWith({ endedAt: 50, outcome: 'oom', totalSteps: 10, training: { lastStep: 1, meanStepSeconds: 1 } }),
+      listedRun({ endedAt: 50, outcome: 'oom', totalSteps: 10, training: { lastStep: 1, meanStepSeconds: 1 } }),
       undefined,
       99,
     )
     expect(row).toMatchObject({ state: 'oom', etaMs: null, durationMs: 50 })
-    expect(keptRow(runWith({ endedAt: 50 }), undefined, 99).state).toBe('ended')
+    expect(keptRow(listedRun({ endedAt: 50 }), undefined, 99).state).toBe('ended')
   })
 })
 
 describe('runRows', () => {
   it('puts running ones first, and adds those that are only in the stream', () => {
     const listed = [
-      runWith({ id: 'old', startedAt: 1 }),
-      runWith({ id: 'over', startedAt: 9, endedAt: 10 }),
-      runWith({ id: 'new', startedAt: 5 }),
+      listedRun({ id: 'old', startedAt: 1 }),
+      listedRun({ id: 'over', startedAt: 9, endedAt: 10 }),
+      listedRun({ id: 'new', startedAt: 5 }),
     ]
     const rows = runRows(listed, new Map([['sim', stepWith({ run: 'sim', at: 3 })]]), 20)
     expect(rows.map(({ id }) => id)).toEqual(['new', 'old', 'sim', 'over'])
@@ -78,7 +63,7 @@ describe('runRows', () => {
 
 describe('filteredRows', () => {
   const rows = runRows(
-    [runWith({ id: 'a', name: 'Llama', user: 'ada', gpus: ['3'] }), runWith({ id: 'b', name: 'bert', endedAt: 1, outcome: 'nan' })],
+    [listedRun({ id: 'a', name: 'Llama', user: 'ada', gpus: ['3'] }), listedRun({ id: 'b', name: 'bert', endedAt: 1, outcome: 'nan' })],
     new Map(),
     0,
   )

@@ -4,7 +4,7 @@ import { numberOf } from '../../../../src/core/json-text.ts'
 import type { Reading, TrainingStep } from '../../../../src/core/model.ts'
 import type { RunListed } from '../../answers.ts'
 
-export type RunState = 'running' | 'silent' | 'success' | 'oom' | 'nan' | 'killed' | 'failed' | 'ended'
+export type RunState = 'running' | 'silent' | 'success' | 'oom' | 'nan' | 'killed' | 'failed' | 'ended' | 'unended'
 
 export interface RunRow {
   readonly id: string
@@ -40,12 +40,12 @@ export function runRows(
   listed: readonly RunListed[],
   latest: ReadonlyMap<string, TrainingStep>,
   now: number,
-  /** The present of a recording, whose runs are only seen. */
-  seenNow = now,
+  /** The recording that they are from is over. */
+  isOver = false,
 ): readonly RunRow[] {
   const known = new Set(listed.map(({ id }) => id))
   const seen = [...latest.values()].filter(({ run }) => !known.has(run))
-  const rows = [...listed.map((run) => keptRow(run, latest.get(run.id), now)), ...seen.map((step) => seenRow(step, seenNow))]
+  const rows = [...listed.map((run) => keptRow(run, latest.get(run.id), now, isOver)), ...seen.map((step) => seenRow(step, now))]
   return rows.sort(
     (a, b) =>
       Number(isRunning(b.state)) - Number(isRunning(a.state)) ||
@@ -54,7 +54,7 @@ export function runRows(
   )
 }
 
-export function keptRow(run: RunListed, step: TrainingStep | undefined, now: number): RunRow {
+export function keptRow(run: RunListed, step: TrainingStep | undefined, now: number, isOver = false): RunRow {
   const told = (name: string) => numberOf(run.training?.[name])
   // Steps after the end belong to a later life of the run, which the list will show.
   const isLater = step !== undefined && run.endedAt === null && step.at >= (told('lastStepAt') ?? 0)
@@ -69,7 +69,7 @@ export function keptRow(run: RunListed, step: TrainingStep | undefined, now: num
     user: run.user,
     framework: run.framework ?? null,
     gpus: run.gpus,
-    state: run.endedAt === null ? livelyState(lastStepAt, perStep, now) : (run.outcome ?? 'ended'),
+    state: run.endedAt !== null ? (run.outcome ?? 'ended') : isOver ? 'unended' : livelyState(lastStepAt, perStep, now),
     startedAt: run.startedAt,
     durationMs: (run.endedAt ?? now) - run.startedAt,
     step: lastStep,

@@ -11,6 +11,8 @@ const STATES: Readonly<Record<RunState, { readonly words: string; readonly tone:
   killed: { words: 'killed', tone: 'warning' },
   failed: { words: 'failed', tone: 'critical' },
   ended: { words: 'ended', tone: 'muted' },
+  /** Its recording is over. */
+  unended: { words: 'no end recorded', tone: 'muted' },
 }
 
 export function StateBadge({ state, title }: { readonly state: RunState; readonly title?: string }) {

@@ -92,6 +92,10 @@ function useLaterSteps(id: string, rank: number): ReadonlySignal<readonly Traini
       waiting = []
     }
     const stop = onEvent((event) => {
+      if (event.type === 'restart') {
+        waiting = []
+        steps.value = []
+      }
       if (event.type !== 'steps') return
       for (const step of event.steps) if (step.run === id && step.rank === rank) waiting.push(step)
       if (waiting.length > 0) timer ??= setTimeout(publish, PUBLISH_MS)

@@ -2,9 +2,8 @@ import { computed, type ReadonlySignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { RunsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
-import { now } from '../../live/agent-clock.ts'
 import { present } from '../../live/present.ts'
-import { latestSteps } from '../../live/store.ts'
+import { latestSteps, playback } from '../../live/store.ts'
 import { type Polled, usePolled } from '../../poll.ts'
 import { type RunRow, runRows } from './run-rows.ts'
 
@@ -26,7 +25,7 @@ export function useRuns(): ReadonlySignal<RunsState> {
     () =>
       computed(() => {
         const { answer, fault } = polled.value
-        return { rows: answer && runRows(answer.runs, latestSteps.value, now.value, present()), fault }
+        return { rows: answer && runRows(answer.runs, latestSteps.value, present(), playback.value?.state === 'ended'), fault }
       }),
     [polled],
   )

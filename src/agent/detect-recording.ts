@@ -16,6 +16,8 @@ import type {
 import { openRecording, type Recording, type RecordingItem, type RecordingStats } from '../core/recording/recording.ts'
 import { createEngine, type EngineOptions } from '../detectors/engine.ts'
 import { vendorOfModel } from '../sources/vendors.ts'
+import { publicRun, type RunRecord } from '../training/run-record.ts'
+import { RunTimeline } from '../training/run-timeline.ts'
 
 export interface DetectionOptions {
   readonly engine: EngineOptions
@@ -24,6 +26,8 @@ export interface DetectionOptions {
   readonly durationMs: number | null
   /** Only findings about these GPUs, by index; null for all. */
   readonly devices: ReadonlySet<number> | null
+  /** The runs that were recorded with it: what is known of them, such as how they ended, is shown when it was known. */
+  readonly runs?: readonly RunRecord[]
   readonly onFindings: (findings: readonly Finding[]) => void
 }
 
@@ -56,18 +60,24 @@ export async function detectRecording(recording: Recording, options: DetectionOp
     counts.findings += shown.length
     options.onFindings(shown)
   }
+  const timeline = new RunTimeline(options.runs ?? [])
+  const sayOf = (runs: readonly RunRecord[]) => {
+    for (const run of runs) say(engine.accept({ type: 'run', run: publicRun(run) }))
+  }
   let known: readonly GpuInfo[] | null = null
   let firstAt: number | null = null
+  let isCut = false
   for await (const item of recording) {
     firstAt ??= item.at
-    if (options.until !== null && item.at > options.until) break
-    if (options.durationMs !== null && item.at > firstAt + options.durationMs) break
+    isCut = (options.until !== null && item.at > options.until) || (options.durationMs !== null && item.at > firstAt + options.durationMs)
+    if (isCut) break
     if (item.devices !== known) {
       known = item.devices
       moments.devices = known
       counts.isSimulated ||= known.some((device) => device.provenance === 'simulated')
       say(engine.accept({ type: 'devices', devices: known }))
     }
+    sayOf(timeline.moveTo(item.at))
     const { tick, steps } = moments.read(item)
     if (tick !== null) {
       for (const sample of tick.gpus) if (sample.memoryUsedBytes !== null && sample.memoryTotalBytes !== null) counts.memorySamples++
@@ -79,6 +89,7 @@ export async function detectRecording(recording: Recording, options: DetectionOp
       say(engine.accept({ type: 'steps', steps, provenance: moments.provenance }))
     }
   }
+  if (!isCut) sayOf(timeline.finish())
   return { stats: recording.stats(), ...counts }
 }
 

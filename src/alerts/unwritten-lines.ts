@@ -1,0 +1,77 @@
+/**
+ * Lines on their way to the journal, in shared memory until they are in its file: a kill in that moment does not lose them. Shared memory always
+ * answers, so this may be synchronous; the file may be on a disk that does not. It is gone after a reboot, as is what the system had not written.
+ */
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+const SHARED_MEMORY = '/dev/shm'
+const LARGEST_BYTES = 4 * 1024 * 1024
+
+export class UnwrittenLines {
+  readonly #path: string
+  #file: number | null = null
+  #bytes = 0
+  #isUsable = true
+
+  /** `id`: of the journal that the lines belong to. */
+  constructor(id: string, folder = SHARED_MEMORY) {
+    this.#path = join(folder, `gpuwarden-alerts-${id}`)
+  }
+
+  /** What a killed agent left: the latest lines of the journal, some perhaps in its file already. */
+  read(): string {
+    return this.#attempt(() => {
+      const file = open(this.#path, constants.O_RDONLY)
+      try {
+        const text = readFileSync(file, 'utf8')
+        this.#bytes = text.length
+        return text
+      } finally {
+        closeSync(file)
+      }
+    }, '')
+  }
+
+  add(line: string): void {
+    if (!this.#isUsable || this.#bytes > LARGEST_BYTES) return
+    this.#attempt(() => {
+      this.#file ??= open(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND)
+      this.#bytes += writeSync(this.#file, line)
+    }, undefined)
+  }
+
+  /** All of them are in the file. */
+  clear(): void {
+    if (this.#bytes === 0) return
+    const file = this.#file
+    this.#bytes = 0
+    this.#attempt(() => (file === null ? unlinkSync(this.#path) : ftruncateSync(file)), undefined)
+  }
+
+  /** The journal is closed, and has all of them. */
+  remove(): void {
+    if (this.#file !== null) closeSync(this.#file)
+    this.#file = null
+    this.#attempt(() => unlinkSync(this.#path), undefined)
+  }
+
+  /** It is a second net: without it alerts are kept as before. */
+  #attempt<T>(work: () => T, otherwise: T): T {
+    try {
+      return work()
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#isUsable = false
+      return otherwise
+    }
+  }
+}
+
+/** Everybody may write to shared memory: only a file that is ours counts. */
+function open(path: string, flags: number): number {
+  const file = openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600)
+  const stats = fstatSync(file)
+  if (stats.isFile() && stats.nlink === 1 && stats.uid === process.geteuid?.()) return file
+  closeSync(file)
+  throw new Error(`${path} is not ours`)
+}
