@@ -89,7 +89,8 @@ export class Agent {
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording has ended'),
     })
-    const { hub, state } = this.sampling
+    const { hub, state, clock } = this.sampling
+    const time = { now: () => clock.now(), sinceJumpMs: () => clock.sinceJumpMs() }
     const trainingMetrics = new TrainingMetrics()
     const xids = new XidCounts()
     const history = createHistory(values)
@@ -102,8 +103,7 @@ export class Agent {
     const { alerts } = this.#alerting
     hub.addSink(history)
     hub.addSink({ name: 'training', accept: (event) => follow(trainingMetrics, xids, event) })
-    this.store =
-      logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), now: Date.now, runId })
+    this.store = logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), ...time, runId })
     if (this.store && logDir !== null) {
       hub.addSink(this.store)
       const signal = this.#abort.signal
@@ -132,7 +132,9 @@ export class Agent {
       hub,
       dir: logDir,
       log,
+      ...time,
       settings: values,
+      judge: this.#watching,
       ...(recording === null ? {} : { recording }),
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
@@ -145,6 +147,7 @@ export class Agent {
       maxProcesses: values['metrics.max_processes'],
       training: trainingMetrics,
       xids,
+      unfollowedRuns: () => this.#watching.health().runsNotFollowed,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
     })
     const webUi = values['server.enabled']
@@ -168,7 +171,12 @@ export class Agent {
           settings: values,
           log,
           version: VERSION,
-          extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
+          extraHealth: () => ({
+            store: this.store?.health() ?? null,
+            alerts: alerts?.health() ?? null,
+            training: this.#training.health(),
+            detectors: this.#watching.health(),
+          }),
           routes: [
             ...this.#alerting.routes,
             ...this.#training.routes,

@@ -140,6 +140,20 @@ describe('state and hub', () => {
     expect(state.gpus()[0]).toMatchObject({ ageMs: 100, live: false })
   })
 
+  it.each([365 * 86_400_000, -365 * 86_400_000])('counts ages on when the clock is set by %d ms', (byMs) => {
+    const { world, state, hub, tick } = house()
+    hub.receiveDevices('nvidia', [gpu('n0', 0)])
+    tick('nvidia', [sample('n0', NOW), hostSample(NOW, [])])
+    world.now = NOW + 2000 + byMs
+    state.clockSet(byMs)
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 2000, live: true })
+    expect(state.host()).toMatchObject({ ageMs: 2000 })
+    world.now += 5100
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 7100, live: false })
+    tick('nvidia', [sample('n0', world.now)])
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 0, live: true })
+  })
+
   it('measures the age of a recording by when it was played, not by when it was made', () => {
     const { world, state, hub, tick } = house()
     world.health = [health('replay', 'ok', 'replay')]

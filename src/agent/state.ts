@@ -95,6 +95,10 @@ export class State implements AgentState {
     return this.#cards.get(id)?.info.provenance === 'simulated'
   }
 
+  clockSet(byMs: number): void {
+    this.#known.clockSet(byMs)
+  }
+
   /** Before the sinks see it, so that they find it here. Runs and steps are the training room's to keep. */
   accept(event: HubEvent): void {
     if (event.type === 'run' || event.type === 'steps') return

@@ -26,7 +26,10 @@ export interface MessageContent {
   readonly tone: AlertContent['tone']
   /** What the reader must know of the message itself: simulated, delayed, more held back. */
   readonly notices: readonly string[]
+  /** In detail. */
   readonly alerts: readonly AlertContent[]
+  /** Beyond those, one line each, by kind. */
+  readonly others: readonly { readonly kind: string; readonly lines: readonly string[] }[]
   readonly links: readonly Fact[]
 }
 
@@ -35,9 +38,27 @@ const TITLE_LENGTH = 140
 
 export function contentOf(message: AlertMessage): MessageContent {
   const host = oneLine(message.host, 80)
-  const alerts = message.alerts.slice(0, MOST_IN_DETAIL).map((alert) => alertContent(alert, message))
-  const title = `${message.simulated ? 'SIMULATED ' : ''}${titleOf(message, host, alerts)}`
-  return { title: cut(title, TITLE_LENGTH), tone: toneOf(message, alerts), notices: noticesOf(message), alerts, links: linksOf(message) }
+  const all = message.alerts.map((alert) => alertContent(alert, message))
+  const title = `${message.simulated ? 'SIMULATED ' : ''}${titleOf(message, host, all)}`
+  return {
+    title: cut(title, TITLE_LENGTH),
+    tone: toneOf(message, all),
+    notices: noticesOf(message),
+    alerts: all.slice(0, MOST_IN_DETAIL),
+    others: byKind(all.slice(MOST_IN_DETAIL)),
+    links: linksOf(message),
+  }
+}
+
+function byKind(alerts: readonly AlertContent[]): MessageContent['others'] {
+  const kinds = new Map<string, string[]>()
+  for (const alert of alerts) kinds.set(alert.detector, [...(kinds.get(alert.detector) ?? []), lineOf(alert)])
+  return Array.from(kinds, ([kind, lines]) => ({ kind, lines }))
+}
+
+/** `CRITICAL GPU 0: …` */
+export function lineOf({ word, place, headline }: AlertContent): string {
+  return `${word}${place === '' ? '' : ` ${place}`}: ${headline}`
 }
 
 function titleOf(message: AlertMessage, host: string, alerts: readonly AlertContent[]): string {
@@ -69,9 +90,10 @@ function noticesOf(message: AlertMessage): string[] {
     notices.push(`gpuwarden on ${oneLine(message.host, 80)} is running. If these messages stop, check that host.`)
   if (message.delayedMs >= 1000)
     notices.push(`Delayed by ${formatDuration(message.delayedMs)}: this message could not be delivered earlier.`)
-  const unnamed = message.alerts.length - MOST_IN_DETAIL
-  if (unnamed > 0) notices.push(`${unnamed} more alerts are not listed here.`)
-  if (message.suppressed > 0) notices.push(`${message.suppressed} more alerts were held back to limit the number of messages.`)
+  if (message.suppressed > 0) {
+    const where = message.links.dashboard === null ? '' : ' The link to the web UI shows those that are still open.'
+    notices.push(`${message.suppressed} more alerts were held back to limit the number of messages.${where}`)
+  }
   return notices
 }
 

@@ -1,6 +1,6 @@
 /** Runs the detectors: feeds them what the hub publishes, keeps the active findings, and goes on without one that fails. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import { type Detector, type DetectorInput, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
 import type { HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
 import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
@@ -10,6 +10,8 @@ export interface EngineOptions {
   /** By detector name; override its defaults. */
   readonly options?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   readonly disabled?: readonly string[]
+  /** How many runs are followed at once. */
+  readonly maxRuns?: number
   readonly hostname: string
   /** Called once for each detector that fails. */
   readonly onFailure?: (failure: DetectorFailure) => void
@@ -29,10 +31,18 @@ export interface Engine {
   lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[]
   findings(): readonly Finding[]
   failures(): readonly DetectorFailure[]
+  unfollowed(): Unfollowed
   /** JSON-safe. */
   snapshot(): unknown
   /** Before the first event. Returns the findings that end because nothing watches them anymore. */
   restore(state: unknown): readonly Finding[]
+}
+
+/** Runs that have not ended and for which there is no room. */
+export interface Unfollowed {
+  readonly runs: readonly string[]
+  /** How many, of each detector that follows runs. */
+  readonly byDetector: Readonly<Record<string, number>>
 }
 
 interface Slot {
@@ -48,7 +58,6 @@ interface Saved {
   readonly active: readonly Finding[]
 }
 
-const RUN_NAMES = 512
 const FAILURE = 'detector_failure'
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
 
@@ -72,16 +81,19 @@ class DetectorEngine implements Engine {
   readonly #active = new Map<string, Finding>()
   readonly #devices = new Map<string, GpuInfo>()
   readonly #failures: DetectorFailure[] = []
-  readonly #runNames = new BoundedMap<string, string>(RUN_NAMES)
-  readonly #runProvenance = new BoundedMap<string, Provenance>(RUN_NAMES)
+  readonly #runNames: BoundedMap<string, string>
+  readonly #runProvenance: BoundedMap<string, Provenance>
   #lastAt = 0
   #provenance: Provenance = 'live'
 
   constructor(given: EngineOptions, kinds: readonly DetectorKind[]) {
     this.#given = given
+    const names = 2 * (given.maxRuns ?? MOST_RUNS)
+    this.#runNames = new BoundedMap(names)
+    this.#runProvenance = new BoundedMap(names)
     this.#slots = kinds.map((kind) => {
       const options = { ...(kind.defaults as object), ...given.options?.[kind.name] }
-      return { kind, options, detector: kind.create(options) }
+      return { kind, options, detector: kind.create(options, given.maxRuns) }
     })
     const of = (type: DetectorInput['type']) => this.#slots.filter(({ kind }) => kind.inputs.includes(type))
     this.#slotsOf = {
@@ -135,6 +147,19 @@ class DetectorEngine implements Engine {
     return this.#failures
   }
 
+  unfollowed(): Unfollowed {
+    const runs = new Set<string>()
+    const byDetector: Record<string, number> = {}
+    for (const { kind, detector } of this.#slots) {
+      const missed = detector?.unfollowed?.()
+      if (missed === undefined) continue
+      const own = [...missed]
+      byDetector[kind.name] = own.length
+      for (const id of own) runs.add(id)
+    }
+    return { runs: [...runs], byDetector }
+  }
+
   snapshot(): unknown {
     const detectors: Record<string, unknown> = {}
     for (const { kind, detector } of this.#slots) if (detector) detectors[kind.name] = detector.snapshot()
@@ -163,7 +188,7 @@ class DetectorEngine implements Engine {
       slot.detector.restore(state)
       return true
     } catch (error) {
-      slot.detector = slot.kind.create(slot.options)
+      slot.detector = slot.kind.create(slot.options, this.#given.maxRuns)
       this.#fail({ detector: slot.kind.name, while: 'restoring', error })
       return false
     }

@@ -25,60 +25,64 @@ export const lossNan: DetectorKind<Thresholds<'lossNan'>> = {
   inputs: ['step', 'run', 'gpu'],
   charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossNan,
-  create: (options) =>
-    watchRuns<NanState>('loss_nan', {
-      leaderOnly: false,
-      initial: () => ({ open: false, rank: 0, badInRow: 0, goodInRow: 0, lastLoss: null, lastStep: null }),
-      step(run, step, book) {
-        const { state } = run
-        const lossBad = broken(step.loss)
-        const normBad = broken(step.gradientNorm)
-        if (!lossBad && !normBad) {
-          if (step.loss !== null) {
-            state.lastLoss = step.loss
-            state.lastStep = step.step
+  create: (options, maxRuns) =>
+    watchRuns<NanState>(
+      'loss_nan',
+      {
+        leaderOnly: false,
+        initial: (open) => ({ open, rank: 0, badInRow: 0, goodInRow: 0, lastLoss: null, lastStep: null }),
+        step(run, step, book) {
+          const { state } = run
+          const lossBad = broken(step.loss)
+          const normBad = broken(step.gradientNorm)
+          if (!lossBad && !normBad) {
+            if (step.loss !== null) {
+              state.lastLoss = step.loss
+              state.lastStep = step.step
+            }
+            if (!state.open || step.rank !== state.rank || (step.loss === null && step.gradientNorm === null)) return NO_FINDINGS
+            state.badInRow = 0
+            if (++state.goodInRow < options.clearSteps) return NO_FINDINGS
+            state.open = false
+            return book.resolve(
+              book.key(subjectOfRun(run.id)),
+              step.at,
+              `Loss and gradients of run ${run.id} have been finite again for ${options.clearSteps} steps.`,
+            )
           }
-          if (!state.open || step.rank !== state.rank || (step.loss === null && step.gradientNorm === null)) return NO_FINDINGS
-          state.badInRow = 0
-          if (++state.goodInRow < options.clearSteps) return NO_FINDINGS
-          state.open = false
-          return book.resolve(
-            book.key(subjectOfRun(run.id)),
-            step.at,
-            `Loss and gradients of run ${run.id} have been finite again for ${options.clearSteps} steps.`,
-          )
-        }
-        if (!state.open) state.rank = step.rank
-        state.open = true
-        if (step.rank === state.rank) state.badInRow++
-        state.goodInRow = 0
-        // Mixed precision finds its loss scale by one overflowing gradient, and skips that step.
-        const severity: Severity = lossBad || state.badInRow >= options.gradientSteps ? 'critical' : 'warning'
-        const subject = subjectOfRun(run.id)
-        if (!book.due(book.key(subject), step.at, severity)) return NO_FINDINGS
-        return book.raise(subject, step.at, {
-          severity,
-          message: `Run ${run.id}: ${what(step, lossBad)} at step ${step.step}${past(state)}.`,
-          evidence: {
-            step: step.step,
-            rank: step.rank,
-            loss: step.loss === null ? null : evidenceNumber(step.loss),
-            gradient_norm: step.gradientNorm === null ? null : evidenceNumber(step.gradientNorm),
-            learning_rate: step.learningRate === null ? null : evidenceNumber(step.learningRate),
-            last_finite_loss: state.lastLoss,
-            last_finite_step: state.lastStep,
-          },
-          confidence: severity === 'critical' ? 1 : 0.7,
-          advice:
-            severity === 'critical'
-              ? [
-                  'Stop the run: it will not recover. Resume from the last checkpoint before this step.',
-                  'Lower the learning rate, clip gradients, and check the batch of this step.',
-                ]
-              : ['With mixed precision a single skipped step is normal; more are not.'],
-        })
+          if (!state.open) state.rank = step.rank
+          state.open = true
+          if (step.rank === state.rank) state.badInRow++
+          state.goodInRow = 0
+          // Mixed precision finds its loss scale by one overflowing gradient, and skips that step.
+          const severity: Severity = lossBad || state.badInRow >= options.gradientSteps ? 'critical' : 'warning'
+          const subject = subjectOfRun(run.id)
+          if (!book.due(book.key(subject), step.at, severity)) return NO_FINDINGS
+          return book.raise(subject, step.at, {
+            severity,
+            message: `Run ${run.id}: ${what(step, lossBad)} at step ${step.step}${past(state)}.`,
+            evidence: {
+              step: step.step,
+              rank: step.rank,
+              loss: step.loss === null ? null : evidenceNumber(step.loss),
+              gradient_norm: step.gradientNorm === null ? null : evidenceNumber(step.gradientNorm),
+              learning_rate: step.learningRate === null ? null : evidenceNumber(step.learningRate),
+              last_finite_loss: state.lastLoss,
+              last_finite_step: state.lastStep,
+            },
+            confidence: severity === 'critical' ? 1 : 0.7,
+            advice:
+              severity === 'critical'
+                ? [
+                    'Stop the run: it will not recover. Resume from the last checkpoint before this step.',
+                    'Lower the learning rate, clip gradients, and check the batch of this step.',
+                  ]
+                : ['With mixed precision a single skipped step is normal; more are not.'],
+          })
+        },
       },
-    }),
+      maxRuns,
+    ),
 }
 
 function broken(value: number | null): boolean {

@@ -1,6 +1,6 @@
 /** A run that died: one finding per death, whoever saw it. Other findings around it are its evidence. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorKind } from '../core/detector-contract.ts'
+import { type Detector, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
 import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
 import { byType } from './by-type.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
@@ -8,7 +8,6 @@ import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
 import { subjectOfRun } from './run-watch.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
-const RUN_CAP = 256
 const CLUE_CAP = 64
 /** How long before or after a death a clue may be its cause. */
 const BEFORE_MS = 120_000
@@ -29,12 +28,12 @@ export const runDied: DetectorKind<Thresholds<'runDied'>> = {
   ],
   outlivesGpu: true,
   defaults: THRESHOLDS.runDied,
-  create: (options) => createRunDied(options.activeMinutes * 60_000),
+  create: (options, maxRuns) => createRunDied(options.activeMinutes * 60_000, maxRuns),
 }
 
-function createRunDied(activeMs: number): Detector {
+function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
   const book = new FindingBook('run_died')
-  const runs = new BoundedMap<string, LivedRun>(RUN_CAP)
+  const runs = new BoundedMap<string, LivedRun>(maxRuns)
   const clues = new BoundedMap<string, Clue>(CLUE_CAP)
   let nowAt = 0
   /** How far the clock has jumped, or how long nobody watched: neither makes a death old. */

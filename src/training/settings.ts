@@ -5,7 +5,7 @@ export const trainingSettings = {
   'training.max_runs': setting(
     z.number().int().min(1).max(10_000),
     256,
-    'How many training runs are remembered; beyond it, the one silent for longest is forgotten.',
+    'How many training runs are remembered and watched; beyond it, the one silent for longest is forgotten.',
   ),
   'training.checkpoint_seconds': setting(
     z.number().min(0.1).max(3600),

@@ -15,13 +15,27 @@ export interface StepReceiver {
   receiveSteps(steps: readonly TrainingStep[], provenance?: Provenance): void
 }
 
+/** The detectors. */
+export interface StepJudge {
+  /** Shows steps to them alone: they are not stored. */
+  judge(steps: readonly TrainingStep[]): void
+  /** These were judged, and are about to be published: they are not shown again. */
+  skip(steps: readonly TrainingStep[]): void
+}
+
 export interface TrainingOptions {
   readonly hub: StepReceiver
   /** The log folder; runs are kept in `runs/` below it. null: in memory only. */
   readonly dir: string | null
   readonly log: Log
   readonly now?: () => number
+  /** Since the clock of `now` was set; never, where it is not given. */
+  readonly sinceJumpMs?: () => number
   readonly settings?: TrainingValues
+  /** How often the open journal is compared with its path. */
+  readonly lookEveryMs?: number
+  /** Who judges steps that cannot be stored; without it nobody does. */
+  readonly judge?: StepJudge
   /** Has what the hub was given been written to the log? Resolves with false while it cannot be. Without it nothing is waited for. */
   readonly flush?: () => Promise<boolean>
   /** The recording that is played, if one is: its runs are shown as they were at each moment. */

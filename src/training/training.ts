@@ -1,9 +1,11 @@
 /** The training room: takes runs and steps from SDKs, stores them safely, and passes them to the hub. */
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
+import { MISTRUST_MS } from '../core/wall-clock.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { Journal, type JournalEntry } from './journal.ts'
@@ -18,7 +20,9 @@ import { RunFiles, recordedRuns } from './run-files.ts'
 import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
 import { presumedEnd, seenProcess } from './silent-runs.ts'
+import type { ReceivedStep } from './step-line.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
+import { UnstoredSteps } from './unstored-steps.ts'
 
 /** What may wait for the log: well below its buffer, so that it never drops a step. */
 const FLUSH_STEPS = 4096
@@ -43,6 +47,7 @@ class TrainingRoom implements Training {
   readonly #registry: Registry
   readonly #journal: Journal
   readonly #checkpoints: Checkpoints
+  readonly #unstored = new UnstoredSteps()
   readonly #outcomes = new WeakMap<JournalEntry, BatchOutcome>()
   readonly #reports: ReportMaker | null
   readonly played: PlayedRuns | null
@@ -69,7 +74,12 @@ class TrainingRoom implements Training {
     this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
     this.#log = options.log.child({ room: 'training' })
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
-    this.#journal = new Journal(runsDir, (entry) => this.#apply(entry))
+    this.#journal = new Journal(
+      runsDir,
+      (entry) => this.#apply(entry),
+      (path) => this.#journalRemoved(path),
+      options.lookEveryMs,
+    )
     this.#checkpoints = new Checkpoints({
       ...{ logDir: this.#dir, log: this.#log, journal: this.#journal, registry: this.#registry },
       opened: () => this.#opened,
@@ -118,10 +128,18 @@ class TrainingRoom implements Training {
   async postRun(post: RunPost): Promise<{ run: RunRecord; created: boolean }> {
     await this.open()
     let created = false
-    const run = await this.#change(post.id, (known) => {
-      created = known === undefined
+    let known: RunRecord | undefined
+    let merged: RunRecord | undefined
+    const run = await this.#change(post.id, (before) => {
+      known = before
+      created = before === undefined
       const process = seenProcess(post)
-      return known ? mergeRun(known, post, this.#now(), process) : newRun(post, this.#now(), process)
+      merged = before ? mergeRun(before, post, this.#now(), process) : newRun(post, this.#now(), process)
+      return merged
+    }).catch((error: unknown) => {
+      // Announced again with nothing new: all of it is stored, whatever the disk says now.
+      if (known && merged && isDeepStrictEqual({ ...merged, updatedAt: known.updatedAt }, known)) return known
+      throw error
     })
     if (!run) throw new Error(`run ${post.id} was not made`)
     return { run, created }
@@ -135,6 +153,7 @@ class TrainingRoom implements Training {
       await this.#patiently(() => this.#journal.append(entry))
     } catch (error) {
       this.#journal.withdraw(entry)
+      await this.#judgeUnstored(entry)
       if (this.#reason === null) this.#log.error({ err: error }, 'steps cannot be written and are refused; the senders will try again')
       this.#reason = (error as Error).message
       throw error
@@ -142,6 +161,15 @@ class TrainingRoom implements Training {
     this.#reason = null
     if (this.#journal.bytes > JOURNAL_BYTES) void this.checkpoint()
     return this.#outcomes.get(entry) ?? null
+  }
+
+  /** A disk that is full must not hide a NaN: the alert need not wait until the step can be stored. */
+  async #judgeUnstored({ run, body, receivedAt }: JournalEntry): Promise<void> {
+    const { judge } = this.#options
+    if (!judge) return
+    const progress = await this.#registry.progressOf(run).catch(() => null)
+    const steps = this.#unstored.take(run, body, receivedAt, (received) => progress?.has(received) ?? false)
+    if (steps.length > 0) judge.judge(steps)
   }
 
   async endRun(id: string, told: RunEnd): Promise<RunRecord | null> {
@@ -152,7 +180,10 @@ class TrainingRoom implements Training {
     const end: RunEnd = progress && endsInNan(progress.figures()) ? { ...told, outcome: 'nan' } : told
     const run = await this.#change(id, (known) => (known ? endRun(known, end, this.#now()) : null))
     // Whoever ends a run looks at its log next.
-    if (run && run.endedAt !== null) await this.#options.flush?.()
+    if (run && run.endedAt !== null) {
+      this.#unstored.forget(id)
+      await this.#options.flush?.()
+    }
     return run
   }
 
@@ -179,7 +210,9 @@ class TrainingRoom implements Training {
 
   async #closeSilent(): Promise<number> {
     let closed = 0
-    const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#staleMs)
+    // After a jump of the clock, the age of a silence is not known.
+    const staleMs = (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
+    const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), staleMs)
     for (const run of this.#registry.list()) {
       if (run.endedAt !== null || !endOf(run)) continue
       await this.#change(run.id, (known) => {
@@ -268,7 +301,9 @@ class TrainingRoom implements Training {
     const progress = await this.#registry.progressOf(entry.run)
     // Forgotten between its request and now: the answer is that there is no such run.
     if (!progress) return
-    const { steps, outcome } = applyBatch(progress, entry.run, entry.body, entry.receivedAt)
+    const isJudged = this.#unstored.isEmpty ? undefined : (received: ReceivedStep) => this.#unstored.has(entry.run, received)
+    const { steps, judged, outcome } = applyBatch(progress, entry.run, entry.body, entry.receivedAt, isJudged)
+    if (judged.length > 0) this.#options.judge?.skip(judged)
     this.#outcomes.set(entry, outcome)
     this.#steps += outcome.accepted
     this.#duplicates += outcome.duplicates
@@ -286,6 +321,17 @@ class TrainingRoom implements Training {
     await this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch((error: unknown) =>
       this.#couldNotKeep(error),
     )
+  }
+
+  #journalRemoved(path: string): void {
+    this.#log.warn(
+      { path },
+      'the journal of steps was removed while it was being written: a new one was started, and the runs are saved again',
+    )
+    this.#registry
+      .writeAgain()
+      .then(() => this.checkpoint())
+      .catch((error: unknown) => this.#couldNotKeep(error))
   }
 
   #couldNotKeep(error: unknown): void {

@@ -15,6 +15,7 @@ export const GPU_EVENTS = [
   'recovered',
   'log_gap',
   'oom_kill',
+  'clock_jump',
 ] as const
 
 export const MIG_INSTANCE = {

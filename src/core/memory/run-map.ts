@@ -1,5 +1,6 @@
 /** Which GPU the allocator of a run is on, and how much of that GPU the run can have. */
 import { BoundedMap } from '../bounded-map.ts'
+import { MOST_RUNS, RANKS_PER_RUN } from '../detector-contract.ts'
 import type { GpuInfo, GpuSample, Reading, Run, TrainingStep } from '../model.ts'
 import { median } from './statistics.ts'
 
@@ -38,7 +39,6 @@ export interface RunMapState {
 }
 
 const GPU_CAP = 256
-const RANK_CAP = 32
 const OUTSIDE_KEPT = 15
 /** Allocator readings are current for this long, or for twenty steps. */
 const FRESH_MS = 30_000
@@ -55,8 +55,13 @@ export function rankKey(run: string, rank: number): string {
 
 export class RunMap {
   private readonly gpus = new BoundedMap<string, Gpu>(GPU_CAP)
-  private readonly ranks = new BoundedMap<string, Rank>(RANK_CAP)
-  private readonly runs = new BoundedMap<string, RunFacts>(RANK_CAP)
+  private readonly ranks: BoundedMap<string, Rank>
+  private readonly runs: BoundedMap<string, RunFacts>
+
+  constructor(maxRuns = MOST_RUNS) {
+    this.ranks = new BoundedMap(RANKS_PER_RUN * maxRuns, { isRenewed: true })
+    this.runs = new BoundedMap(maxRuns, { isRenewed: true })
+  }
 
   noteDevice(device: GpuInfo): void {
     const gpu = this.gpu(device.id)
