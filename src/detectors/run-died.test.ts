@@ -48,6 +48,19 @@ describe('run_died', () => {
     expect(feedTo([...lived(), gpu(START + 30 * MINUTE)])).toEqual([])
   })
 
+  it('neither ends nor overlooks a death because the clock jumped', () => {
+    const year = 365 * 24 * 60 * MINUTE
+    const inputs = [gpu(START + 19_000), died(START + 20_000, 'failed'), gpu(START + 21_000), gpu(START + 22_000 + year)]
+    expect(feedTo([...lived(), ...inputs]).map(({ state }) => state)).toEqual(['active'])
+    const during = [...inputs, run({ id: 'run-2' }), died(START + 24_000, 'failed', {}, { id: 'run-2' })]
+    expect(feedTo([...lived(), ...during]).map(({ subject, state }) => [subject.run, state])).toEqual([
+      ['run-1', 'active'],
+      ['run-2', 'active'],
+    ])
+    const minutes = Array.from({ length: 62 }, (_, index) => gpu(START + 30_000 + index * MINUTE))
+    expect(feedTo([...lived(), ...during, ...minutes]).filter(({ state }) => state === 'resolved')).toHaveLength(2)
+  })
+
   it('is a warning where somebody asked for the end', () => {
     const [finding] = feedTo([...lived(), died(START + 20_000, 'killed', { message: 'ended by SIGINT', isAsked: true })])
     expect(finding).toMatchObject({

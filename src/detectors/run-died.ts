@@ -13,6 +13,8 @@ const CLUE_CAP = 64
 const BEFORE_MS = 120_000
 const AFTER_MS = 30_000
 const SHUTDOWN = 'shutdown'
+/** A longer step from sample to sample is no time that passed here. */
+const JUMP_MS = 300_000
 /** Detectors whose findings about a run's GPUs explain a death. */
 const HARDWARE = new Set(['xid', 'gpu_lost', 'ecc', 'driver_stuck'])
 
@@ -36,6 +38,8 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
   const clues = new BoundedMap<string, Clue>(CLUE_CAP)
   let nowAt = 0
   let hostName: string | null = null
+  /** How far the clock has jumped, or how long nobody watched: neither makes a death old. */
+  let skewMs = 0
 
   function lived(id: string): LivedRun {
     const known = runs.get(id) ?? runs.keep(id, { run: null, lastStep: null, lastStepAt: null, forecast: null, nan: null })
@@ -58,7 +62,7 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
     if (run.outcome === null || run.outcome === 'success')
       return book.resolve(key, run.endedAt, `Run ${run.id} ended successfully after all.`)
     // An import of old runs is not news.
-    return nowAt - run.endedAt > activeMs ? NO_FINDINGS : tell(known, run.endedAt)
+    return nowAt - skewMs - run.endedAt > activeMs ? NO_FINDINGS : tell(known, run.endedAt)
   }
 
   /** The same program was started again: its last death is closed. */
@@ -137,9 +141,10 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
   }
 
   function fade(at: number): readonly Finding[] {
+    if (nowAt > 0 && Math.abs(at - nowAt) > JUMP_MS) skewMs += at - nowAt
     nowAt = at
     if (book.size === 0) return NO_FINDINGS
-    return book.resolveWhere((finding) => at - finding.since > activeMs, at, 'Nobody started it again; this finding is closed.')
+    return book.resolveWhere((finding) => at - skewMs - finding.since > activeMs, at, 'Nobody started it again; this finding is closed.')
   }
 
   return {
@@ -154,14 +159,15 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
         return fade(sample.at)
       },
     }),
-    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt, hostName }),
+    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt, hostName, skewMs }),
     restore(state) {
-      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number; hostName?: string | null }
+      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number; hostName?: string | null; skewMs?: number }
       runs.load(saved.runs)
       clues.load(saved.clues)
       book.restore(saved.findings)
       nowAt = saved.nowAt
       hostName = saved.hostName ?? null
+      skewMs = saved.skewMs ?? 0
     },
   }
 }

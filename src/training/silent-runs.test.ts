@@ -89,6 +89,32 @@ describe('a run that ends without a word', () => {
     expect(await runIn(training)).toMatchObject({ outcome: 'success' })
   })
 
+  it('is open again before its late steps arrive, so that detectors do not pass over them', async () => {
+    let aheadMs = 0
+    const heard: string[] = []
+    const training = createTraining({
+      hub: {
+        receiveRun: ({ endedAt }) => void heard.push(endedAt === null ? 'open' : 'over'),
+        receiveSteps: (steps) => void heard.push(...steps.map((one) => `step ${one.step}`)),
+      },
+      ...{ dir: null, log: SILENT, now: () => Date.now() + aheadMs, settings: TRAINING_DEFAULTS },
+    })
+    rooms.push(training)
+    const victim = child()
+    await announce(training, { pid: victim.pid })
+    await training.postSteps('r1', step(1))
+    await killed(victim)
+    aheadMs = 70_000
+    expect(await training.closeSilentRuns()).toBe(1)
+    await training.postSteps('r1', step(2))
+    expect(heard).toEqual(['open', 'step 1', 'over', 'open', 'step 2'])
+    training.tellEnds(['r1', 'unknown'])
+    expect(heard).toHaveLength(5)
+    await training.endRun('r1', { outcome: 'success', message: null, endedAt: Date.now(), rank: 0 })
+    training.tellEnds(['r1', 'r1'])
+    expect(heard.slice(5)).toEqual(['over', 'over'])
+  })
+
   it('lives as long as one of its ranks does, and is not taken for a later user of its number', async () => {
     const { training, clock } = world()
     const [first, second] = [child(), child()]

@@ -79,6 +79,8 @@ export interface Training {
   /** Most recently heard of first. */
   runs(): readonly ListedRun[]
   recordOf(id: string): RunRecord | null
+  /** Tells the hub again of those of these runs that are over: detectors that were saved before the end still follow them. */
+  tellEnds(ids: Iterable<string>): void
   find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
   /** Its report; null: nothing is logged. */
   report(id: string, kind: ReportKind): Promise<ReportOutcome | null>

@@ -240,6 +240,13 @@ class TrainingRoom implements Training {
     return run && progress ? { run, progress } : null
   }
 
+  tellEnds(ids: Iterable<string>): void {
+    for (const id of new Set(ids)) {
+      const run = this.#registry.get(id)
+      if (run && run.endedAt !== null) this.#options.hub.receiveRun(publicRun(run))
+    }
+  }
+
   async report(id: string, kind: ReportKind): Promise<ReportOutcome | null> {
     // Only the steps of an unannounced run are recorded: its report is that of the whole recording.
     const isRecorded = this.played?.isRecorded(id) ?? true
@@ -305,14 +312,15 @@ class TrainingRoom implements Training {
     this.#counts.rejected += outcome.rejected_count
     if (outcome.accepted > 0) {
       this.#registry.touch(entry.run, progress, entry.receivedAt)
-      if (this.#registry.get(entry.run)?.endIsPresumed) this.#reopen(entry.run)
+      // First: detectors pass over the steps of a run that is over.
+      if (this.#registry.get(entry.run)?.endIsPresumed) await this.#reopen(entry.run)
     }
     await this.#publish(steps)
   }
 
-  /** Not waited for: the steps are safe whether or not this can be written. */
-  #reopen(id: string): void {
-    this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch(this.#couldNotKeep)
+  /** The steps are safe whether or not this can be written. */
+  async #reopen(id: string): Promise<void> {
+    await this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch(this.#couldNotKeep)
   }
 
   #journalRemoved(path: string): void {
