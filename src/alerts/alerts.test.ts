@@ -175,8 +175,8 @@ describe('alerts: from a finding to a message', () => {
 
   it('forgets the alerts of a recording that starts over, past ones too, and sends nothing about it', async () => {
     const world = pretendWorld({ provenance: 'replay' })
-    world.say('a')
-    world.say('b')
+    world.say('a', { provenance: 'replay' })
+    world.say('b', { provenance: 'replay' })
     await world.pass(MINUTE)
     world.clear('b')
     await world.pass(HOUR, MINUTE)
@@ -188,7 +188,7 @@ describe('alerts: from a finding to a message', () => {
     await world.pass(HOUR, MINUTE)
     expect(world.channel.said()).toEqual([])
     // What is found again at the same moment is an alert again.
-    world.say('a')
+    world.say('a', { provenance: 'replay' })
     await world.pass(MINUTE)
     expect(world.alerts.list()).toEqual([expect.objectContaining({ fingerprint: 'a', state: 'firing' })])
   })
