@@ -142,7 +142,8 @@ async function bundle() {
 
 async function webUi() {
   const { build: viteBuild } = await import('vite')
-  await viteBuild({ configFile: inside('web/vite.config.ts'), logLevel: 'warn' })
+  const { output } = await viteBuild({ configFile: inside('web/vite.config.ts'), logLevel: 'warn' })
+  writeFileSync(inside('dist/web/LICENSES.txt'), licenses(output))
   return true
 }
 

@@ -13,10 +13,14 @@ const [steps = 400_000, ranks = 8, batch = 500] = numbers.map(Number)
 const isGzip = process.argv.includes('--gzip')
 const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-ingest-'))
 const bin = fileURLToPath(new URL('../bin/gpuwarden.js', import.meta.url))
-const agent = spawn(process.execPath, [bin, 'monitor', '--source', 'demo', '--port', '0', '--log-dir', dir, '--interval', '1'], {
-  stdio: ['ignore', 'ignore', 'pipe'],
-  env: { ...process.env, GPUWARDEN_LOG_KEEP_TOTAL_MB: '0' },
-})
+const agent = spawn(
+  process.execPath,
+  [bin, 'monitor', '--source', 'demo', '--demo-scenario', 'healthy', '--port', '0', '--log-dir', dir, '--interval', '1'],
+  {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, GPUWARDEN_LOG_KEEP_TOTAL_MB: '0' },
+  },
+)
 
 const url = await new Promise((resolve, reject) => {
   let text = ''

@@ -23,6 +23,15 @@ export { MemoryDebugger, type MemoryDebuggerOptions, type MemoryDebuggerReport }
 export { MemoryProfiler, type MemoryProfilerOptions } from './library/memory-profiler.ts'
 export type { MemoryToolOptions } from './library/memory-tool.ts'
 export { OOMDetector, type OOMDetectorOptions } from './library/oom-detector.ts'
+export {
+  analyzeSnapshot,
+  type SnapshotAnalysisOptions,
+  type SnapshotDevice,
+  type SnapshotFragmentation,
+  type SnapshotLeak,
+  type SnapshotOutOfMemory,
+  type SnapshotReport,
+} from './library/snapshot-analysis.ts'
 export type { DeviceLedger, FragmentationFigures, RunFragmentation } from './report/fragmentation-report.ts'
 export type { LeakAnswer, LeakVerdict } from './report/leak-verdicts.ts'
 export type { MemoryProfileReport, ProfiledDevice } from './report/memory-profile.ts'

@@ -1,5 +1,5 @@
 /** Alerts with the real program and a real mail server: they arrive, late when they have to, and what is wrong is said. */
-import { readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -198,6 +198,35 @@ describe('a restart', () => {
     expect(lostMails(box)).toHaveLength(1)
   })
 
+  it('ends the findings about a run that ended after the detectors were last saved', async () => {
+    const agent = await start(['--source', 'demo', '--interval', '0.2'], {})
+    const post = (path: string, body: object) =>
+      fetch(`${agent.url}/api/v1/runs${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    await post('', { id: 'r1', name: 'demo' })
+    await fetch(`${agent.url}/api/v1/runs/r1/steps`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/x-ndjson' } },
+      body: `{"seq":1,"step":1,"t":${Date.now()},"loss":NaN}`,
+    })
+    const saved = join(agent.logDir, 'detectors-demo.json')
+    const before = await until('the detectors are saved', () => {
+      const text = existsSync(saved) ? readFileSync(saved, 'utf8') : ''
+      return text.includes('loss_nan|run=r1') ? text : null
+    })
+    await post('/r1/end', { outcome: 'success' })
+    await agent.stop('SIGKILL')
+    writeFileSync(saved, before)
+    const next = await start(['--source', 'demo', '--interval', '0.2'], {}, agent.logDir)
+    await until('it is over', async () => {
+      const { findings } = await next.get<{ findings: { fingerprint: string }[] }>('/api/v1/findings')
+      return !findings.some(({ fingerprint }) => fingerprint === 'loss_nan|run=r1')
+    })
+    await next.stop()
+  })
+
   it('begins anew, and says so, when what they knew is damaged', async () => {
     const logDir = temporaryFolder()
     writeFileSync(join(logDir, 'detectors-demo.json'), '{"version":1,"det')
@@ -218,7 +247,7 @@ describe('gpuwarden alerts', () => {
     const alerts = (...args: string[]) => run(['alerts', ...args, '--port', port])
     const listed = await alerts()
     expect([listed.code, listed.stderr]).toEqual([0, ''])
-    expect(listed.stdout).toMatch(/^STATE +SEVERITY +SINCE +FINGERPRINT +MESSAGE\nfiring +critical +.*gpu_lost\|gpu=/)
+    expect(listed.stdout).toMatch(/^1 alert open:\nSTATE +SEVERITY +SINCE +FINGERPRINT +MESSAGE\nfiring +critical +.*gpu_lost\|gpu=/)
     const acknowledged = await alerts('ack', 'gpu_lost', '--for', '30m')
     expect(acknowledged.stdout).toMatch(/^Acknowledged until /)
     expect((await lostAlert(agent))?.mutedBy).toBe('acknowledged')

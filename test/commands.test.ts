@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { buildFakeNvml, fakeNvmlScript } from './fake-nvml/index.ts'
-import { FIXTURES, run, temporaryFolder } from './program.ts'
+import { FIXTURES, RunningAgent, run, temporaryFolder, until } from './program.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../examples/gpu-monitor.js', import.meta.url))
 const NO_GPU = { GPUWARDEN_ROOT: join(FIXTURES, 'empty') }
@@ -33,6 +33,30 @@ describe('status', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/No GPU was found: these are SIMULATED GPUs/)
     expect(stdout).toMatch(/^0 +Simulated /m)
+  })
+
+  it('shows what the running agent knows, with its findings, and says so', { timeout: 120_000 }, async () => {
+    const agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'lost', '--demo-gpus', '3'])
+    onTestFinished(async () => void (await agent.stop('SIGKILL')))
+    const port = new URL(agent.url).port
+    const isLost = async () =>
+      (await agent.get<{ findings: { detector: string; message: string }[] }>('/api/v1/findings')).findings.find(
+        ({ detector }) => detector === 'gpu_lost',
+      )
+    const { message } = await until('a GPU is lost', isLost, 90_000)
+    const { code, stdout, stderr } = await run(['status', '--port', port])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^As the agent at http:\/\/127\.0\.0\.1:\d+ sees it\.\nThe GPUs are SIMULATED\.\nGPU +NAME/)
+    expect(stdout).toMatch(/^\d+ findings?, \d+ alerts? open:$/m)
+    expect(stdout).toContain(message)
+    const report = JSON.parse((await run(['status', '--json', '--port', port, '--gpu', '1'])).stdout)
+    expect(Object.keys(report.devices)).toEqual(['1'])
+    expect(report).toMatchObject({
+      agent: agent.url,
+      findings: expect.arrayContaining([expect.objectContaining({ detector: 'gpu_lost' })]),
+    })
+    const own = await run(['status', '--port', '1'], NO_GPU)
+    expect(own.stderr).toBe('gpuwarden: no agent answers on port 1: this is one look, without findings\n')
   })
 
   it('sums up a whole recording', async () => {

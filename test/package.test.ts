@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { BUNDLED } from '../tools/licenses.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -49,5 +50,36 @@ describe('the package', () => {
 
   it('has no tests, fixtures or logs of ours', () => {
     expect([...files].filter((path) => /\.(test|contract|fixture)\.|^(src|fixtures|test|gpu_logs|node_modules)\//.test(path))).toEqual([])
+  })
+
+  it('has the licenses of everything that is bundled', () => {
+    for (const path of ['dist/program/LICENSES.txt', 'dist/web/LICENSES.txt']) expect(files, path).toContain(path)
+    const texts = ['dist/program/LICENSES.txt', 'dist/web/LICENSES.txt', 'dist/web-report/report.js'].map((path) =>
+      readFileSync(`${ROOT}/${path}`, 'utf8'),
+    )
+    for (const name of BUNDLED) expect(texts.join('\n'), name).toMatch(new RegExp(`^${name} \\d`, 'm'))
+    expect(texts.join('\n')).not.toContain('see its package')
+  })
+
+  it('has nothing but what is named here: a new kind of file is a decision', () => {
+    const known = [
+      /^(README|CHANGELOG)\.md$|^LICENSE$|^package\.json$|^bin\/gpuwarden\.js$/,
+      /^dist\/([\w-]+\/)*[\w.-]+\.(js|d\.ts)$|^dist\/([\w-]+\/)?(MADE-FROM|LICENSES\.txt|web-MADE-FROM)$/,
+      /^dist\/web(-report)?\/([\w-]+\/)*[\w.-]+\.(html|css|js|png|svg|webmanifest|woff2)$/,
+      /^docs\/([\w-]+\/)*[\w.-]+\.(md|png|svg|gif|webp)$/,
+      /^(grafana\/dashboards\/[\w-]+\.json|prometheus\/([\w-]+\/)?[\w.-]+\.(ya?ml|json|example))$/,
+      /^deploy\/([\w-]+\/)?([\w.-]+\.(ya?ml|service|env|tmpl|conf|dockerignore)|Dockerfile(\.dockerignore)?)$/,
+      /^python\/(LICENSE|README\.md|pyproject\.toml|gpuwarden\/(\w+\.py|py\.typed))$/,
+    ]
+    expect([...files].filter((path) => !known.some((pattern) => pattern.test(path)))).toEqual([])
+  })
+
+  it('has no secret, no path of the machine that made it, and no map to sources that are not there', () => {
+    const suspicious = /BEGIN [A-Z ]*PRIVATE KEY|\/(?:home|work|Users)\/[\w.-]+\/(?!\.\.\.)[\w./-]*node_modules|_authToken=/
+    const found = [...files].filter(
+      (path) => /\.(js|ts|json|ya?ml|md|txt|py)$/.test(path) && suspicious.test(readFileSync(`${ROOT}/${path}`, 'utf8')),
+    )
+    expect(found).toEqual([])
+    expect([...files].filter((path) => path.endsWith('.map'))).toEqual([])
   })
 })

@@ -22,12 +22,22 @@ function cleanEnv(extra: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { PATH, HOME, LANG, NODE_V8_COVERAGE, XDG_CONFIG_HOME: '/nonexistent', ...extra }
 }
 
+/** Simulated GPUs are well unless the test says otherwise. */
+function calm(args: readonly string[]): readonly string[] {
+  const at = args.findIndex((arg, index) => arg === '--source' && args[index + 1] === 'demo')
+  return at < 0 || args.includes('--demo-scenario') ? args : args.toSpliced(at + 2, 0, '--demo-scenario', 'healthy')
+}
+
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'gpuwarden-test-'))
 }
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  const child = spawn(process.execPath, [BIN, ...args], { env: cleanEnv(env), cwd: temporaryFolder(), stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [BIN, ...calm(args)], {
+    env: cleanEnv(env),
+    cwd: temporaryFolder(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   return ended(child)
 }
 
@@ -66,7 +76,7 @@ export class RunningAgent {
     logDir = temporaryFolder(),
     onSpawn: (child: ChildProcess) => void = () => undefined,
   ): Promise<RunningAgent> {
-    const child = spawn(process.execPath, [BIN, 'monitor', '--port', '0', '--log-dir', logDir, ...args], {
+    const child = spawn(process.execPath, [BIN, 'monitor', '--port', '0', '--log-dir', logDir, ...calm(args)], {
       env: cleanEnv(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -4,10 +4,14 @@ import { LIMIT_MS, unittest } from './python-unittest.ts'
 
 describe('the Python SDK', () => {
   it('does what each part says', async () => {
-    expect(await unittest('tests.test_units', 'tests.test_gpu_memory')).toMatch(/\nOK\n$/)
+    expect(await unittest('tests.test_units', 'tests.test_gpu_memory', 'tests.test_recording')).toMatch(/\nOK\n$/)
   })
 
   it('brings every step to the agent, once', { timeout: LIMIT_MS }, async () => {
     expect(await unittest('tests.test_real_agent')).toMatch(/\nOK\n$/)
+  })
+
+  it('names the line of a leak while the run goes on', { timeout: LIMIT_MS }, async () => {
+    expect(await unittest('tests.test_live_recording')).toMatch(/\nOK\n$/)
   })
 })

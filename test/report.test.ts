@@ -1,6 +1,6 @@
 /** `gpuwarden report`: from a log folder to text, JSON and one HTML file. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import vm from 'node:vm'
 import fc from 'fast-check'
@@ -13,6 +13,7 @@ import { BUCKETS, TimeBuckets } from '../src/report/training-buckets.ts'
 import { costOf, listPrice } from '../src/report/training-cost.ts'
 import { GpuUse } from '../src/report/training-gpu-use.ts'
 import { buildReport } from '../src/report/training-report.ts'
+import { summaryText } from '../src/report/training-text.ts'
 import { RunFiles } from '../src/training/run-files.ts'
 import { BIN, FIXTURES, run, temporaryFolder } from './program.ts'
 
@@ -187,6 +188,24 @@ describe('a report', () => {
     const page = html('0', T)
     expect(page.indexOf('Which GPUs')).toBeLessThan(page.indexOf('class="tiles"'))
     expect((await buildReport({ ...request(recording()), run: { ...run, gpus: ['GPU-1'] } })).summary.notes.length).toBe(1)
+  })
+
+  it('of a run counts its own processes in its memory peak, and no simulated GPU beside it', async () => {
+    const run = { id: 'r1', name: 'r', startedAt: T, endedAt: T + 300_000, outcome: null, message: null, gpus: ['GPU-1'], report: null }
+    const own = { ...request(recording()), run, pidsOf: () => [101] }
+    const { summary } = await buildReport(own)
+    expect(summary.gpus).toMatchObject([{ id: 'GPU-1', peakProcessBytes: 55 * GIB, use: { peakMemoryUsedBytes: 61 * GIB } }])
+    expect(summaryText(summary)).toContain('GPU 1     memory peak 55.0 GiB of 140.0 GiB, with other processes 61.0 GiB, mean')
+    const folder = recording()
+    for (const name of readdirSync(folder).filter((one) => one.startsWith('gpu_')))
+      writeFileSync(
+        join(folder, name),
+        readFileSync(join(folder, name), 'utf8').replaceAll('"provenance":"live"', '"provenance":"simulated"'),
+      )
+    const beside = (await buildReport({ ...own, path: folder, run: { ...run, gpus: ['1'] } })).summary
+    expect([beside.gpus, beside.cost, beside.energyKilowattHours]).toEqual([[], null, null])
+    expect(beside.notes).toContain('This machine has no GPU: the SIMULATED ones are not part of the run.')
+    expect((await buildReport({ ...own, path: folder })).summary.gpus.length).toBe(1)
   })
 
   it('as HTML holds the charts, the ledger, the findings and no way to the network', async () => {

@@ -185,7 +185,7 @@ describe('snapshot', () => {
       }),
     )
     expect(answers).toEqual([
-      "2 error: missing required argument 'file'",
+      '2 gpuwarden: give one snapshot file, or two to compare, or --run; got 0',
       expect.stringMatching(/^2 (?:error: too many arguments|gpuwarden: give one snapshot file)/),
       expect.stringMatching(/^3 .*there is no such file$/),
       '2 gpuwarden: --min: expected a size such as 1MiB or 80GiB; got "much"',

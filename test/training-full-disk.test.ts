@@ -62,6 +62,38 @@ describe.skipIf(probe === null)('a full disk (needs root and mount)', () => {
     expect(readdirSync(join(dir, 'runs')).filter((name) => name.endsWith('.tmp'))).toEqual([])
   })
 
+  it('does not keep NaN from being found: what cannot be stored is judged from memory, once', async () => {
+    const disk = smallDisk(6) ?? ''
+    const logDir = join(disk, 'logs')
+    mkdirSync(logDir)
+    const agent = await RunningAgent.start(['--source', 'demo', '--interval', '0.5'], { GPUWARDEN_LOG_COMPRESS: 'false' }, logDir)
+    agents.push(agent)
+    const run = { id: 'r1', name: 'mine', pid: 4242 }
+    await post(`${agent.url}/api/v1/runs`, run)
+    const to = `${agent.url}/api/v1/runs/r1/steps`
+    // Known steps go with it: a line alone may fit where a batch does not.
+    const nan = `${JSON.stringify({ seq: 101, step: 101, t: Date.now(), loss: 'NaN' })}\n${lines(1, 100)}`
+    expect((await postLines(to, lines(1, 100))).status).toBe(200)
+    const filler = fillDisk(disk)
+    // A sender that was refused announces its run again before it sends: nothing in it is new, so nothing has to be stored.
+    await expect.poll(async () => (await postLines(to, lines(1, 100))).status).toBe(503)
+    expect((await postLines(to, nan)).status).toBe(503)
+    expect((await post(`${agent.url}/api/v1/runs`, run)).status).toBe(200)
+    const findings = async () => {
+      const { findings: all } = (await (await fetch(`${agent.url}/api/v1/findings`)).json()) as { findings: Record<string, unknown>[] }
+      return all.filter(({ detector, subject }) => detector === 'loss_nan' && (subject as { run: string }).run === 'r1')
+    }
+    await expect.poll(findings).toHaveLength(1)
+    const [first] = await findings()
+    for (const _ of [1, 2]) expect((await postLines(to, nan)).status).toBe(503)
+    rmSync(filler)
+    expect((await postLines(to, nan)).body).toMatchObject({ accepted: 1, duplicates: 100 })
+    // The step was stored once, and judged once: sent again, it is not taken for a step back to a checkpoint.
+    expect(await findings()).toEqual([first])
+    for (let step = 102; step < 130; step++) await postLines(to, `${JSON.stringify({ seq: step, step, t: Date.now(), loss: 1 })}\n`)
+    await expect.poll(findings).toEqual([])
+  })
+
   it('fills while steps come in, the agent is killed, and the next one has every step that was acknowledged, once', async () => {
     const disk = smallDisk(6) ?? ''
     const logDir = join(disk, 'logs')

@@ -1,6 +1,6 @@
 /** Ingest of training runs: the room behind a real server, with a real store, over real sockets. */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -15,6 +15,64 @@ import { RunningAgent } from './program.ts'
 import { closeAll, line, lines, logged, post, postLines, start, T, type World } from './training-world.ts'
 
 afterEach(closeAll)
+
+describe('a folder of runs that is removed while it is in use', () => {
+  it('is made again: after a kill every run and every acknowledged step is there, once', async () => {
+    const first = await start(undefined, { lookEveryMs: 0 })
+    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo' })
+    await post(`${first.url}/api/v1/runs`, { id: 'r2', name: 'quiet' })
+    const to = `${first.url}/api/v1/runs/r1/steps`
+    expect((await postLines(to, lines(1, 50))).status).toBe(200)
+    rmSync(join(first.dir, 'runs'), { recursive: true })
+    expect((await postLines(to, lines(51, 60))).status).toBe(200)
+    await expect.poll(() => existsSync(join(first.dir, 'runs', 'r1.progress.json'))).toBe(true)
+    await first.crash()
+    const second = await start(first.dir)
+    await second.training.open()
+    const answer = await postLines(`${second.url}/api/v1/runs/r1/steps`, lines(1, 80))
+    expect(answer.body).toMatchObject({ accepted: 20, duplicates: 60 })
+    await second.store.flush()
+    expect(
+      logged(first.dir)
+        .map(({ step }) => Number(step))
+        .sort((a, b) => a - b),
+    ).toEqual(Array.from({ length: 80 }, (_, index) => index + 1))
+    expect((await fetch(`${second.url}/api/v1/runs/r2`)).status).toBe(200)
+  })
+})
+
+describe('a run that is resumed with the same PID and numbers from 1', () => {
+  it('is told apart by a new session; within one, a batch that is sent twice still counts once', async () => {
+    const { url, steps, training } = await start()
+    await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo', pid: 1 })
+    const to = `${url}/api/v1/runs/r1/steps`
+    const batch = (session: unknown, from = 1) => lines(from, from + 9, { pid: 1, ...(session === undefined ? {} : { session }) })
+    expect((await postLines(to, batch('a'))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+    expect((await postLines(to, batch('a'))).body).toMatchObject({ accepted: 0, duplicates: 10 })
+    expect((await postLines(to, batch('b'))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+    expect((await postLines(to, batch(1_760_000_000_000))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+    await training.checkpoint()
+    // In any order, and after the progress was written and read again.
+    expect((await postLines(to, batch('a'))).body).toMatchObject({ accepted: 0, duplicates: 10 })
+    expect((await postLines(to, batch(undefined))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+    expect((await postLines(to, batch(undefined))).body).toMatchObject({ accepted: 0, duplicates: 10 })
+    expect(steps.length).toBe(40)
+    const refused = await postLines(to, batch('x'.repeat(101)))
+    expect(refused.body).toMatchObject({ accepted: 0, rejected_count: 10 })
+    expect((refused.body.rejected as { reason: string }[])[0]?.reason).toBe('session: expected up to 100 characters or a number')
+  })
+
+  it('is told apart after a restart of the agent, too', async () => {
+    const first = await start()
+    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo', pid: 1 })
+    await postLines(`${first.url}/api/v1/runs/r1/steps`, lines(1, 10, { pid: 1, session: 'a' }))
+    await first.close()
+    const second = await start(first.dir)
+    const to = `${second.url}/api/v1/runs/r1/steps`
+    expect((await postLines(to, lines(1, 10, { pid: 1, session: 'a' }))).body).toMatchObject({ accepted: 0, duplicates: 10 })
+    expect((await postLines(to, lines(1, 10, { pid: 1, session: 'b' }))).body).toMatchObject({ accepted: 10, duplicates: 0 })
+  })
+})
 
 describe('runs', () => {
   it('are made once and merged when other ranks post them', async () => {
@@ -50,7 +108,7 @@ describe('runs', () => {
     const { url } = await start()
     const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, unknown>> }
     expect(Object.keys(paths['/api/v1/runs/{id}/steps'] ?? {})).toEqual(['post', 'get'])
-    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(8)
+    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(10)
   })
 
   it('are refused with what is wrong, and a forgotten one is unknown', async () => {

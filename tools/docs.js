@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runnerImport } from 'vite'
+import { licensesPage } from './licenses.js'
 import { LAYERS, layerOf, roomGraph } from './rooms.js'
 
 const inDocs = (name) => fileURLToPath(new URL(`../docs/${name}`, import.meta.url))
@@ -11,6 +12,7 @@ const inDocs = (name) => fileURLToPath(new URL(`../docs/${name}`, import.meta.ur
 export const PARTS = [
   { file: 'architecture.md', part: 'rooms', make: roomTable },
   { file: 'detectors.md', part: null, make: detectorsPage },
+  { file: 'licenses.md', part: null, make: licensesPage },
 ]
 
 async function detectorsPage() {

@@ -58,7 +58,7 @@ async function drawADay() {
 }
 
 async function manyGpus() {
-  const agent = await startDemoAgent('--interval', '1', '--demo-gpus', '64')
+  const agent = await startDemoAgent('--interval', '1', '--demo-scenario', 'healthy', '--demo-gpus', '64')
   for (const look of ['table', 'cards']) {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
     await page.goto(`${agent.url}/#/?view=${look}`)
@@ -75,7 +75,7 @@ async function manyGpus() {
 }
 
 async function manyPages() {
-  const agent = await startDemoAgent('--interval', '1', '--demo-gpus', '8')
+  const agent = await startDemoAgent('--interval', '1', '--demo-scenario', 'healthy', '--demo-gpus', '8')
   await wait(5000)
   const alone = await cpuShare(agent.child.pid)
   const streams = Array.from({ length: 50 }, () => get(`${agent.url}/api/v1/stream`, (answer) => answer.resume()))

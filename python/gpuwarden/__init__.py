@@ -9,9 +9,11 @@
 from ._version import __version__
 from .gpu_metrics import GPUMetrics
 from .gpu_monitor import GPUMonitor, TrainingMonitorCallback
+from .latest_run import log_step, run, snapshot
 from .memory import MemoryDebugger, MemoryProfiler
 from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
-from .training_run import Run, log_step, run
+from .recording import Recording
+from .training_run import Run
 
 __all__ = [
     "GPUMetrics",
@@ -20,10 +22,12 @@ __all__ = [
     "MemoryProfiler",
     "OOMDetector",
     "OOMPrediction",
+    "Recording",
     "RiskLevel",
     "Run",
     "TrainingMonitorCallback",
     "__version__",
     "log_step",
     "run",
+    "snapshot",
 ]

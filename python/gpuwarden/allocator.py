@@ -6,7 +6,7 @@ import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 
-def _cuda() -> Any:
+def torch_cuda() -> Any:
     """`torch.cuda` once it is in use in this process, else None."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
@@ -16,7 +16,7 @@ def _cuda() -> Any:
 
 def native() -> Any:
     """PyTorch's own functions below its Python ones, once CUDA is in use."""
-    return getattr(sys.modules.get("torch"), "_C", None) if _cuda() is not None else None
+    return getattr(sys.modules.get("torch"), "_C", None) if torch_cuda() is not None else None
 
 
 def is_recording() -> bool:
@@ -26,13 +26,13 @@ def is_recording() -> bool:
 
 
 def snapshot() -> Dict[str, Any]:
-    taken: Dict[str, Any] = _cuda().memory._snapshot()
+    taken: Dict[str, Any] = torch_cuda().memory._snapshot()
     return taken
 
 
 def device_memory() -> "Optional[Tuple[int, int]]":
     """Free and total. Asks the driver and does not wait for queued work."""
-    cuda = _cuda()
+    cuda = torch_cuda()
     if cuda is None:
         return None
     try:
@@ -43,7 +43,7 @@ def device_memory() -> "Optional[Tuple[int, int]]":
 
 
 def read_nested(device: Optional[int] = None) -> Optional[Dict[str, Any]]:
-    cuda = _cuda()
+    cuda = torch_cuda()
     if cuda is None:
         return None
     # The nested form is what the allocator returns; memory_stats() flattens it into 200 keys, which costs several times as much.
@@ -67,8 +67,22 @@ def figures(stats: Optional[Dict[str, Any]] = None) -> Optional[Dict[str, int]]:
         "peak_reserved": _of(stats, "reserved_bytes", "peak"),
         "retries": stats.get("num_alloc_retries"),
         "ooms": stats.get("num_ooms"),
+        "limit": _limit(),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _limit() -> Optional[int]:
+    """What this process may have of the GPU where the program set a limit (`set_per_process_memory_fraction`); None: all of it, or PyTorch is too old to say."""
+    cuda = _cuda()
+    ask = getattr(native(), "_cuda_getMemoryFraction", None)
+    if cuda is None or ask is None:
+        return None
+    device = cuda.current_device()
+    fraction = ask(device)
+    if not 0.0 < fraction < 1.0:
+        return None
+    return int(fraction * cuda.get_device_properties(device).total_memory)
 
 
 def requested_bytes(stats: Dict[str, Any]) -> Optional[int]:
@@ -78,7 +92,7 @@ def requested_bytes(stats: Dict[str, Any]) -> Optional[int]:
 
 def device_ids() -> Optional[List[str]]:
     """Which GPU this process trains on, as the agent names it: by UUID once CUDA is in use, else by index from the environment."""
-    cuda = _cuda()
+    cuda = torch_cuda()
     if cuda is not None:
         uuid = getattr(cuda.get_device_properties(cuda.current_device()), "uuid", None)
         if uuid is not None:

@@ -28,6 +28,8 @@ class Delivery:
         self.deadline: Optional[float] = None
         #: How long the agent asked us to wait.
         self.asked_pause = 0.0
+        #: Called with what the agent asks for in its answer to steps.
+        self.on_request: Callable[[Any], None] = lambda _: None
         self.link = AgentLink(settings, trace_id=trace_id)
         self._said: Dict[str, float] = {}
 
@@ -62,6 +64,10 @@ class Delivery:
             self.rejected += refused
             self.say("rejected", "the agent refused %d steps: %s" % (refused, str(answer.body.get("rejected"))[:300]))
         self.delivered += len(lines) - refused
+        try:
+            self.on_request(answer.body.get("record"))
+        except Exception as error:  # The steps are delivered, whatever becomes of the request.
+            self.say("request", "what the agent asks for failed: %s: %s" % (type(error).__name__, error))
 
     def once(self, run: Mapping[str, Any], what: str, body: Mapping[str, Any]) -> None:
         """The end of a run, or a report: a permanent refusal ends it, anything else is tried again."""

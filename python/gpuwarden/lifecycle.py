@@ -45,6 +45,11 @@ def closed(run: "Run") -> None:
         _release_sigterm()
 
 
+def latest() -> "Optional[Run]":
+    """The open run that was started last."""
+    return next(reversed(list(_open_runs.values())), None)
+
+
 def end_all(outcome: str, message: Optional[str] = None) -> None:
     """Every open run, within EXIT_SECONDS for all together."""
     deadline = time.monotonic() + EXIT_SECONDS

@@ -3,19 +3,23 @@ from __future__ import annotations
 
 import datetime
 import json
+import logging
 import os
 import threading
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import allocator
+from . import allocator, snapshots
 from .agent_link import AgentLink
 from .gpu_metrics import GPUMetrics, MIB, read_findings, read_gpus
 from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
 from .python_memory import PythonMemory
+from .snapshot_verdict import analyze_snapshot
 from .settings import settings_for
 from .watch import Monitoring, Watch
 
-__all__ = ["MemoryDebugger", "MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"]
+log = logging.getLogger("gpuwarden")
+
+__all__ = ["MemoryDebugger", "MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel", "analyze_snapshot"]
 
 #: Half an hour at ten a second; then every second sample is dropped.
 _TIMELINE_LIMIT = 18_000
@@ -181,6 +185,7 @@ class MemoryDebugger:
         report["leaks"] = [one for one in self._findings if one.get("detector") == "leak"]
         report["findings"] = [one for one in self._findings if one.get("detector") != "leak"]
         report["allocator"] = _with_fragmentation(allocator.figures())
+        report["memory_by_line"], report["fragmentation"] = _from_segments()
         if self.python_memory is not None:
             report["python_memory"] = self.python_memory.report()
         return report
@@ -194,6 +199,21 @@ class MemoryDebugger:
 
     def _look(self, link: AgentLink) -> None:
         self._findings = [finding for finding in read_findings(link) if finding.get("state") == "active"]
+
+
+def _from_segments() -> "Tuple[List[Dict[str, Any]], Optional[Dict[str, Any]]]":
+    """Who holds memory, where the program records its history, and how what is free is cut up; of this process's own GPU."""
+    cuda = allocator.torch_cuda()
+    read = getattr(getattr(cuda, "memory", None), "memory_snapshot", None)
+    if cuda is None or read is None:
+        return [], None
+    try:
+        segments = read()
+        device = int(cuda.current_device())
+        return snapshots.holders({"segments": segments}, device), snapshots.fragmentation(segments, device)
+    except Exception as error:  # PyTorch's own functions, in whatever state the program is.
+        log.debug("gpuwarden: the segments could not be read: %s", error)
+        return [], None
 
 
 def _with_fragmentation(figures: Optional[Dict[str, int]]) -> Optional[Dict[str, Any]]:

@@ -8,7 +8,7 @@ import time
 import traceback
 from typing import Any, Dict, List, Mapping, Optional
 
-from . import allocator, oom_ledger, oom_moment, snapshots
+from . import allocator, oom_ledger, oom_moment, snapshot_verdict, snapshots
 from .formats import format_bytes
 from .growth import Growth
 
@@ -77,6 +77,16 @@ def build(error: BaseException, run_id: str, rank: int, snapshot_folder: str, hi
     }
 
 
+def add_ways_out(report: Dict[str, Any]) -> bool:
+    """Has the snapshot analyzed, if there is one; takes seconds. Whether that added something."""
+    path = report["snapshot"].get("path")
+    ways = snapshot_verdict.ways_out_of(path) if path is not None else None
+    if not ways:
+        return False
+    report["snapshot"] = dict(report["snapshot"], ways_out=ways)
+    return True
+
+
 def in_words(report: Mapping[str, Any]) -> str:
     lines = ["gpuwarden: CUDA ran out of memory: %s" % report["cause"]["message"]]
     for entry in report["ledger"]:
@@ -88,7 +98,10 @@ def in_words(report: Mapping[str, Any]) -> str:
     for holder in report["holders"][:3]:
         lines.append("  %12s  allocated at %s:%d in %s, still in use" % (format_bytes(holder["bytes"]), holder["file"], holder["line"], holder["function"]))
     snapshot = report["snapshot"]
-    lines.append("  snapshot: %s" % (snapshot.get("path") or snapshot["reason"]))
+    for way in snapshot.get("ways_out") or []:
+        lines.append("  %12s  %s %s" % (format_bytes(way["bytes"]), way["what"], way["line"] or ""))
+    path = snapshot.get("path")
+    lines.append("  snapshot: %s" % (snapshot["reason"] if path is None else "%s (gpuwarden snapshot shows it)" % path))
     return "\n".join(lines)
 
 

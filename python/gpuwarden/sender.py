@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import deque
-from typing import Any, Deque, Dict, List, Mapping, Optional
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
 
 from .agent_link import Unreachable
 from .delivery import LONGEST_PAUSE, Delivery, Stopped, is_acknowledged, reason_of, unacknowledged
@@ -52,6 +52,8 @@ class Sender:
         self._delivery = Delivery(settings, run.get("correlation_id"))
         self._held: Deque[bytes] = deque()
         self._reports: Deque[Dict[str, Any]] = deque(maxlen=8)
+        #: What recordings found; of no use to anybody once the run is over.
+        self._recordings: Deque[Dict[str, Any]] = deque(maxlen=4)
         self._end: Optional[Dict[str, Any]] = None
         self._announced = False
         self._next_seq = first_seq
@@ -81,6 +83,14 @@ class Sender:
 
     def report(self, report: Dict[str, Any]) -> None:
         self._reports.append(report)
+        self._wake.set()
+
+    def on_request(self, take: Callable[[Any], None]) -> None:
+        """`take` gets what the agent asks for; on the sender's thread."""
+        self._delivery.on_request = take
+
+    def recording(self, result: Dict[str, Any]) -> None:
+        self._recordings.append(result)
         self._wake.set()
 
     def describe(self, changes: Mapping[str, Any]) -> None:
@@ -135,7 +145,7 @@ class Sender:
         if now < self._retry_at:
             self._store()
             return
-        if not (self._held or self._reports or self._end) and self._spool.is_empty and self._announced and now < self._leftovers_at:
+        if not (self._held or self._reports or self._recordings or self._end) and self._spool.is_empty and self._announced and now < self._leftovers_at:
             return
         try:
             self._deliver()
@@ -225,6 +235,11 @@ class Sender:
         if self._end is not None:
             self._delivery.once(self.run, "end", self._end)
             self._end = None
+        # Last: the rest must not wait for an agent that does not take them.
+        while self._recordings:
+            result = self._recordings[0]
+            self._delivery.once(self.run, "recordings/%s" % result["id"], result)
+            self._recordings.popleft()
         self._pause = 0.0
         self._offline_since = None
 

@@ -21,6 +21,8 @@ class Settings(NamedTuple):
     snapshot_folder: str
     disabled: bool
     may_start_agent: bool
+    #: Whether the agent may ask which lines allocate memory.
+    may_record: bool = True
 
     @property
     def is_loopback(self) -> bool:
@@ -48,6 +50,7 @@ def read_settings(environ: Optional[Mapping[str, str]] = None) -> Settings:
         snapshot_folder=env.get("GPUWARDEN_SNAPSHOTS") or os.path.join(cache, "snapshots"),
         disabled=_is_yes(env.get("GPUWARDEN_DISABLED")),
         may_start_agent=not _is_yes(env.get("GPUWARDEN_NO_START")),
+        may_record=not _is_yes(env.get("GPUWARDEN_NO_RECORDING")),
     )
 
 

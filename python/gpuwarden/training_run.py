@@ -16,6 +16,7 @@ from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 from . import allocator, lifecycle, oom_moment, oom_report, provenance
 from .growth import Growth
 from .ranks import read_ranks, shared_run_id
+from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
 from .steps import Step, scalar, scalars, whole_steps
@@ -26,7 +27,6 @@ log = logging.getLogger("gpuwarden")
 ALLOCATOR_SECONDS = 0.25
 OUTCOMES = ("success", "oom", "nan", "killed", "failed")
 _count = itertools.count(1)
-_last_run: "Optional[Run]" = None
 
 
 class Run:
@@ -68,9 +68,11 @@ class Run:
         self._growth = Growth()
         self._gpu_known = gpus is not None
         self._sender: Optional[Sender] = None
+        self._recorder = Recorder(self._send_recording, self.rank, settings.may_record)
         self._finish_lock = threading.Lock()
         self.faults = 0
         if self._off:
+            self._recorder.close()
             return
         described: Dict[str, Any] = {
             "id": self.id,
@@ -86,11 +88,13 @@ class Run:
             "gpus": self._gpus(gpus, gpu_hint),
             "started_at": int(time.time() * 1000),
             "correlation_id": self.correlation_id,
+            "can_record": settings.may_record,
         }
         fixed = {"rank": self.rank, "local_rank": self.local_rank, "world_size": self.world_size, "pid": os.getpid()}
         body = {key: value for key, value in described.items() if value is not None}
         spool_name = "%s.rank%d.%d" % (self.id, self.rank, os.getpid())
         self._sender = Sender(settings, body, fixed, self._queue, first_seq, spool_name)
+        self._sender.on_request(self._recorder.ask)
         try:
             self._sender.start()
         except RuntimeError as error:
@@ -154,8 +158,20 @@ class Run:
             )
             if len(self._queue) > QUEUE_STEPS // 2 and self._sender is not None:
                 self._sender.wake()
+            if self._recorder.is_wanted:
+                self._recorder.on_step(step, step_seconds)
+            elif step_seconds is not None:
+                self._recorder.recent.append(step_seconds)
         except Exception as error:
             self._fault("a step was not logged", error)
+
+    def snapshot(self, steps: int = 20, host: bool = False) -> Recording:
+        """Records for the next `steps` logged steps which lines of the program keep memory, of the GPU or (`host`) of Python.
+
+        The answer is there when `is_over` is true, and goes to the agent. Where the program records its memory history itself, that is
+        written to a file instead, for `gpuwarden snapshot`.
+        """
+        return self._recorder.start(Recording("host" if host else "gpu", steps))
 
     def plan(self, total_steps: Optional[int]) -> None:
         """Sets how many steps there will be, once it is known."""
@@ -173,6 +189,8 @@ class Run:
             if is_oom and self._sender is not None:
                 report = oom_report.build(error, self.id, self.rank, read_settings().snapshot_folder, self._growth)
                 self._sender.report(report)
+                if oom_report.add_ways_out(report):
+                    self._sender.report(report)
                 log.error("%s", oom_report.in_words(report))
             if isinstance(error, SystemExit):
                 outcome = "success" if error.code in (None, 0) else "failed"
@@ -192,6 +210,7 @@ class Run:
                 self._sender.join(timeout)
             return
         try:
+            self._recorder.close()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
@@ -258,34 +277,14 @@ class Run:
         if gpus and self._sender is not None:
             self._sender.describe({"gpus": gpus})
 
+    def _send_recording(self, result: Dict[str, Any]) -> None:
+        if self._sender is not None:
+            self._sender.recording(result)
+
     def _fault(self, what: str, error: BaseException) -> None:
         self.faults += 1
         if self.faults == 1:
             log.warning("gpuwarden: %s: %s: %s", what, type(error).__name__, error)
-
-
-def run(
-    name: Optional[str] = None,
-    *,
-    run_id: Optional[str] = None,
-    framework: Optional[str] = None,
-    correlation_id: Optional[str] = None,
-    gpus: Optional[List[Union[int, str]]] = None,
-    total_steps: Optional[int] = None,
-) -> Run:
-    """Starts a run. Use it with `with`, or call `finish()`; a program that just ends is fine too.
-
-    With `total_steps` gpuwarden can show the remaining time.
-    """
-    global _last_run
-    _last_run = Run(name, run_id=run_id, framework=framework, correlation_id=correlation_id, gpus=gpus, total_steps=total_steps)
-    return _last_run
-
-
-def log_step(step: Optional[int] = None, **values: Any) -> None:
-    """Logs to the latest run; starts one if there is none."""
-    current = _last_run if _last_run is not None and _last_run.is_active else run()
-    current.log(step, **values)
 
 
 def _safe_id(text: str) -> str:

@@ -175,6 +175,23 @@ class AllocatorTest(unittest.TestCase):
         stats = {"allocated_bytes": {"all": {"current": 5, "peak": 7}}, "num_ooms": 0}
         self.assertEqual(allocator.figures(stats), {"allocated": 5, "peak_allocated": 7, "ooms": 0})
 
+    def test_the_limit_that_the_program_set(self) -> None:
+        cuda = types.SimpleNamespace(
+            is_initialized=lambda: True,
+            current_device=lambda: 0,
+            get_device_properties=lambda device: types.SimpleNamespace(total_memory=80 * GIB),
+        )
+        for functions, limit in (
+            ({"_cuda_getMemoryFraction": lambda device: 0.25}, 20 * GIB),
+            ({"_cuda_getMemoryFraction": lambda device: 1.0}, None),
+            ({}, None),
+        ):
+            torch = types.SimpleNamespace(cuda=cuda, _C=types.SimpleNamespace(**functions))
+            with mock.patch.dict(sys.modules, {"torch": torch}):
+                found = allocator.figures({"num_ooms": 0})
+                assert found is not None
+                self.assertEqual(found.get("limit"), limit)
+
 
 class OomDetectorTest(unittest.TestCase):
     def gpu(self, percent: float, live: bool = True) -> GPUMetrics:

@@ -20,6 +20,7 @@ export interface AlertingOptions {
   readonly history: History
   readonly detectors: readonly DetectorDeclaration[]
   readonly log: Log
+  readonly runName?: (run: string) => string | null
   readonly env?: NodeJS.ProcessEnv
 }
 
@@ -32,7 +33,8 @@ export interface Alerting {
 }
 
 /** Throws a Failure when the configuration makes no sense. It reads files and starts nothing that would need to be ended. */
-export function createAlerting({ values, logDir, state, history, detectors, log, env = process.env }: AlertingOptions): Alerting {
+export function createAlerting(options: AlertingOptions): Alerting {
+  const { values, logDir, state, history, detectors, log, runName, env = process.env } = options
   const now = Date.now
   if (!values['alerts.enabled'])
     return {
@@ -55,6 +57,7 @@ export function createAlerting({ values, logDir, state, history, detectors, log,
     now,
     history,
     detectors,
+    ...(runName ? { runName } : {}),
   })
   return { alerts, routes: [...alertRoutes({ alerts, unusable, now }), ...pushRoutes(push)], problems }
 }

@@ -18,10 +18,12 @@ import { createStore, type Store } from '../store/store.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
+import { EventLog } from './event-log.ts'
 import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
 import { Replay } from './replay.ts'
 import { type Opened, Sampling } from './sampling.ts'
+import { isShuttingDown } from './system-state.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
@@ -89,7 +91,8 @@ export class Agent {
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording has ended'),
     })
-    const { hub, state } = this.sampling
+    const { hub, state, clock } = this.sampling
+    const time = { now: () => clock.now(), sinceJumpMs: () => clock.sinceJumpMs() }
     const trainingMetrics = new TrainingMetrics()
     const xids = new XidCounts()
     const history = createHistory(values)
@@ -98,12 +101,12 @@ export class Agent {
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
       : { values, logDir }
-    this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log })
+    const runName = (run: string) => this.#training.recordOf(run)?.name ?? null
+    this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log, runName })
     const { alerts } = this.#alerting
     hub.addSink(history)
     hub.addSink({ name: 'training', accept: (event) => follow(trainingMetrics, xids, event) })
-    this.store =
-      logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), now: Date.now, runId })
+    this.store = logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), ...time, runId })
     if (this.store && logDir !== null) {
       hub.addSink(this.store)
       const signal = this.#abort.signal
@@ -132,12 +135,18 @@ export class Agent {
       hub,
       dir: logDir,
       log,
+      ...time,
       settings: values,
+      judge: this.#watching,
       ...(recording === null ? {} : { recording }),
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
+    hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     if (this.#training.played) hub.addSink(this.#training.played)
+    const { recordings } = this.#training
+    hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
+    hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
@@ -145,6 +154,7 @@ export class Agent {
       maxProcesses: values['metrics.max_processes'],
       training: trainingMetrics,
       xids,
+      unfollowedRuns: () => this.#watching.health().runsNotFollowed,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
     })
     const webUi = values['server.enabled']
@@ -168,7 +178,12 @@ export class Agent {
           settings: values,
           log,
           version: VERSION,
-          extraHealth: () => ({ store: this.store?.health() ?? null, alerts: alerts?.health() ?? null, training: this.#training.health() }),
+          extraHealth: () => ({
+            store: this.store?.health() ?? null,
+            alerts: alerts?.health() ?? null,
+            training: this.#training.health(),
+            detectors: this.#watching.health(),
+          }),
           routes: [
             ...this.#alerting.routes,
             ...this.#training.routes,
@@ -207,7 +222,10 @@ export class Agent {
       // Its routes wait for it, and try again when it failed: the GPUs need not, unless the runs of a recording are to be played with it.
       const hasRuns = this.#training
         .open()
-        .then(() => this.#training.closeSilentRuns())
+        .then(() => {
+          this.#training.tellEnds(this.sampling.state.findings().flatMap(({ subject }) => subject.run ?? []))
+          return this.#training.closeSilentRuns()
+        })
         .catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; trying again'))
       if (this.#replay) await hasRuns
       const opened = await this.sampling.open()
@@ -247,6 +265,7 @@ export class Agent {
     await this.#retract().catch((error: unknown) =>
       this.log.log.info({ err: error }, 'cannot remove the file that says where the agent is'),
     )
+    if (reason === 'SIGTERM' && (await isShuttingDown())) this.#noteShutdown()
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()
@@ -255,6 +274,15 @@ export class Agent {
     this.log.log.info({ reason }, 'gpuwarden stops')
     const lost = await this.log.close()
     if (isHeldByDisk()) this.#endDespiteDisk(lost)
+  }
+
+  /** Runs that are killed along with the agent did not die by themselves. */
+  #noteShutdown(): void {
+    const at = Date.now()
+    const message = 'this machine was shutting down'
+    this.log.log.info({}, message)
+    const event = { kind: 'event', at, gpu: null, event: 'shutdown', code: at, message, origin: 'systemd' } as const
+    this.sampling.hub.receive({ source: 'host', provenance: 'live', at, samples: [event] })
   }
 
   /** A call that never returns cannot be canceled, and exit() waits for its thread; a signal does not. */

@@ -1,9 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Failure } from '../core/failure.ts'
+import { EXIT, Failure } from '../core/failure.ts'
 import type { Setting } from '../core/setting.ts'
 import { describeOrigin, KEYS, loadConfig, SETTINGS, variableOf } from './config.ts'
 
@@ -134,6 +135,47 @@ describe('loadConfig', () => {
       /unknown key "log\.dirr"; did you mean "log\.dir"/,
     )
     expect(failure(() => loadConfig({ env: NOWHERE, file: file('interval: "2"\n') })).message).toMatch(/^interval \(from file/)
+  })
+
+  it('takes a YAML bomb for a fault of the configuration', () => {
+    const levels = Array.from(
+      { length: 9 },
+      (_, level) =>
+        `l${level}: &l${level} [${Array(9)
+          .fill(level === 0 ? '"x"' : `*l${level - 1}`)
+          .join(', ')}]`,
+    )
+    const path = file(`${levels.join('\n')}\n`)
+    expect(() => loadConfig({ file: path, env: {} })).toThrow(expect.objectContaining({ exitCode: EXIT.usage }))
+    expect(() => loadConfig({ file: path, env: {} })).toThrow(/aliases too often/)
+  })
+
+  it('refuses a pipe or a device in place of the file, at once', () => {
+    const pipe = join(mkdtempSync(join(tmpdir(), 'gpuwarden-config-')), 'gpuwarden.yaml')
+    execFileSync('mkfifo', [pipe])
+    expect(() => loadConfig({ file: pipe, env: {} })).toThrow(/is a pipe, not a file/)
+    expect(() => loadConfig({ file: '/dev/zero', env: {} })).toThrow(/is a device, not a file/)
+    expect(loadConfig({ file: '/dev/null', env: {} }).warnings).toEqual([])
+  })
+
+  it('warns of secrets in a file that every user may read', () => {
+    const channel = 'channels: {hook: {type: webhook, url: "https://example.org/in", secret: s3cret}}'
+    for (const text of ['server: {token: 0123456789abcdef0123}', 'email: {password: hidden}', channel]) {
+      const path = file(text)
+      chmodSync(path, 0o644)
+      const [warning] = loadConfig({ file: path, env: {} }).warnings
+      expect(warning).toMatch(
+        /holds secrets \((server\.token|email\.password|channels)\) and every user of this machine may read it: run chmod o-r/,
+      )
+      expect(warning).not.toMatch(/0123456789|hidden|s3cret/)
+      chmodSync(path, 0o640)
+      expect(loadConfig({ file: path, env: {} }).warnings).toEqual([])
+    }
+    for (const text of ['interval: 2', 'channels: {hook: {type: webhook, url: "env:HOOK"}}']) {
+      const path = file(text)
+      chmodSync(path, 0o644)
+      expect(loadConfig({ file: path, env: {} }).warnings).toEqual([])
+    }
   })
 
   it('reads an empty file as no settings', () => {

@@ -1,12 +1,15 @@
 /** The effective configuration: flags, then environment, then the YAML file, then defaults; one schema, made of each room's part. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { isMap, parseDocument } from 'yaml'
+import { isDeepStrictEqual } from 'node:util'
+import { type Document, isMap, parseDocument } from 'yaml'
 import { alertSettings } from '../alerts/settings.ts'
+import { maskSecrets } from '../channels/secrets.ts'
 import { channelSettings } from '../channels/settings.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Setting, Settings, ValuesOf } from '../core/setting.ts'
+import { refuseOtherThanFile } from '../core/system-file.ts'
 import { detectorSettings } from '../detectors/settings.ts'
 import { exporterSettings } from '../exporter/settings.ts'
 import { pushSettings } from '../push/settings.ts'
@@ -45,8 +48,10 @@ export interface Config {
 }
 
 /** Variables that begin with our prefix and belong to somebody else: the SDK and the program itself. */
-const OTHER_VARIABLES =
-  /^GPUWARDEN_(CONFIG|URL|TOKEN|TOKEN_FILE|NO_START|SNAPSHOTS|RUN_ID|RUN_NAME|RANK|SPOOL|CORRELATION_ID|SKIP_BUILD|TEST_.*|DISABLED)$/
+export const OTHER_VARIABLES =
+  /^GPUWARDEN_(CONFIG|URL|TOKEN|TOKEN_FILE|NO_START|SNAPSHOTS|RUN_ID|RUN_NAME|RANK|SPOOL|CORRELATION_ID|SKIP_BUILD|TEST_.*|DISABLED|DEV_AGENT)$/
+
+const MOST_ALIASES = 10
 
 export const KEYS = Object.keys(SETTINGS) as ConfigKey[]
 
@@ -78,7 +83,8 @@ export function loadConfig(input: { flags?: FlagValues; env?: NodeJS.ProcessEnv;
     values.interval = 60
     origins.interval = { from: 'default', name: 'default if only MONITORING_INTERVAL, THRESHOLD and the mail variables are set' }
   }
-  return { values: values as ConfigValues, origins: origins as Record<ConfigKey, Origin>, file, warnings: unknownVariables(env) }
+  const warnings = [...unknownVariables(env), ...openSecrets(file, fromFile)]
+  return { values: values as ConfigValues, origins: origins as Record<ConfigKey, Origin>, file, warnings }
 }
 
 /** The first of the seeds' tools was configured by these alone and looked once a minute; other tools' variables, such as MLflow's, do not count. */
@@ -172,6 +178,7 @@ function findFile(given: string | undefined, env: NodeJS.ProcessEnv): string | n
 function readFile(file: string): Map<string, unknown> {
   let text: string
   try {
+    if (!isStream(file)) refuseOtherThanFile(file)
     text = readFileSync(file, 'utf8')
   } catch (cause) {
     throw new Failure(`configuration file "${file}" cannot be read: ${(cause as Error).message}`, { exitCode: EXIT.usage, cause })
@@ -183,8 +190,38 @@ function readFile(file: string): Map<string, unknown> {
   if (!isMap(document.contents))
     throw new Failure(`configuration file "${file}": expected keys and values at the top level`, { exitCode: EXIT.usage })
   const values = new Map<string, unknown>()
-  flatten(document.toJS({ maxAliasCount: 10 }) as object, '', values, file)
+  flatten(contentOf(document, file), '', values, file)
   return values
+}
+
+/** Aliases of aliases grow without bounds: a few hundred bytes would fill the memory. */
+function contentOf(document: Document, file: string): object {
+  try {
+    return document.toJS({ maxAliasCount: MOST_ALIASES }) as object
+  } catch (cause) {
+    throw new Failure(`configuration file "${file}" uses YAML aliases too often: ${(cause as Error).message}`, {
+      exitCode: EXIT.usage,
+      hint: 'Write the values out instead of *name.',
+      cause,
+    })
+  }
+}
+
+/** `--config <(…)` and /dev/stdin have a writer at the other end, and /dev/null an end. */
+function isStream(file: string): boolean {
+  return /^\/(dev\/(fd\/|stdin$|null$)|proc\/)/.test(file)
+}
+
+/** A file with a password in it that everybody on the machine may read. */
+function openSecrets(file: string | null, values: ReadonlyMap<string, unknown>): string[] {
+  if (file === null || process.platform === 'win32' || isStream(file) || (statSync(file).mode & 0o004) === 0) return []
+  const keys = [...values].filter(([key, value]) => holdsSecret(SETTINGS[key as ConfigKey], value)).map(([key]) => key)
+  if (keys.length === 0) return []
+  return [`configuration file ${file} holds secrets (${keys.join(', ')}) and every user of this machine may read it: run chmod o-r ${file}`]
+}
+
+function holdsSecret({ secret }: Setting, value: unknown): boolean {
+  return secret === true && !isDeepStrictEqual(maskSecrets(value, 'secret'), value)
 }
 
 function flatten(node: object, prefix: string, into: Map<string, unknown>, file: string): void {

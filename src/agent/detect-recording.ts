@@ -122,7 +122,7 @@ class Moments {
       } else if (sample.kind === 'event') {
         events ??= []
         events.push(sample)
-      } else host = sample
+      } else if (sample.kind === 'host') host = sample
     }
     const first = gpus[0]
     if (first) this.provenance = this.devices.find((device) => device.id === first.gpu)?.provenance ?? 'replay'

@@ -9,6 +9,7 @@ import type {
   ProcessView,
   Provenance,
   Run,
+  RunSample,
   Sample,
   SourceHealth,
   TrainingStep,
@@ -39,6 +40,9 @@ export class Hub {
   #watched = ''
   #seq = 0
   #isJumping = false
+  #jumps = 0
+  /** Of replay sources that were replaced. */
+  #jumpsBefore = 0
 
   constructor(options: HubOptions) {
     this.#options = options
@@ -82,12 +86,17 @@ export class Hub {
 
   receivePlayback(playback: PlaybackState): void {
     this.#isJumping = playback.state === 'seeking'
-    this.#publish({ type: 'playback', playback })
+    this.#jumps = playback.jumps
+    this.#publish({ type: 'playback', playback: { ...playback, jumps: this.#jumpsBefore + playback.jumps } })
   }
 
-  /** What comes next is the beginning of the recording. */
-  restart(): void {
+  /** What comes next is the beginning of the recording. `replaced`: nobody asked for it, and its count of jumps starts over. */
+  restart(why: 'moved' | 'replaced'): void {
     this.#isJumping = true
+    if (why === 'replaced') {
+      this.#jumpsBefore += this.#jumps + 1
+      this.#jumps = 0
+    }
     this.#simulated.clear()
     this.#publish({ type: 'restart' })
   }
@@ -120,26 +129,41 @@ export class Hub {
     const gpus: GpuSample[] = []
     const events: GpuEvent[] = []
     const steps: TrainingStep[] = []
+    const runs: RunSample[] = []
     let host: HostSample | null = null
     for (const sample of samples) {
       if (sample.kind === 'gpu') {
         if (state.shows(sample.gpu)) gpus.push(sample)
       } else if (sample.kind === 'event') events.push(sample)
       else if (sample.kind === 'step') steps.push(sample)
+      else if (sample.kind === 'run') runs.push(sample)
       else host = sample
     }
     const provenance = this.#provenanceOf(report, gpus[0])
-    if (host) state.keepProcesses(host.processes)
+    const isSimulation = report.provenance === 'simulated'
+    // What a simulation tells of its runs happened before its GPUs were looked at.
+    if (isSimulation) this.#receiveTraining(runs, steps, provenance)
+    if (host) state.keepProcesses(host.processes, isSimulation)
+    // It only says who the simulated processes are: host figures are those of the real host.
+    if (isSimulation) host = null
     const isReading = gpus.length > 0
     if (isReading || events.some(({ event }) => event === 'lost')) state.addUnlisted(report.source, at, gpus)
     if (gpus.length > 0 || host || events.length > 0) {
       const processes: ProcessView[] = []
-      for (const sample of gpus) state.join(sample, processes)
+      for (const sample of gpus) state.join(sample, processes, isSimulation)
       const tick: Tick = { seq: ++this.#seq, at, source: report.source, provenance, gpus, processes, host, events }
       this.#publish({ type: 'tick', tick })
-      if (isReading) this.#follow(report.source, gpus)
+      // The PID of a simulated process belongs to somebody else here.
+      if (isReading && !isSimulation) this.#follow(report.source, gpus)
     }
+    if (!isSimulation) this.#receiveTraining(runs, steps, provenance)
+  }
+
+  /** A run begins before its first step, and ends after its last. */
+  #receiveTraining(runs: readonly RunSample[], steps: readonly TrainingStep[], provenance: Provenance): void {
+    for (const { run, about } of runs) if (run.endedAt === null) this.#publish({ type: 'run', run, about })
     this.receiveSteps(steps, provenance)
+    for (const { run, about } of runs) if (run.endedAt !== null) this.#publish({ type: 'run', run, about })
   }
 
   /** Steps, events and host figures do not say whether they are simulated; the GPUs recorded with them do. */

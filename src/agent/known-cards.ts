@@ -1,9 +1,9 @@
 /** Keeps the identity of cards over a restart: a driver may not know it for a card that is lost or asleep, but knows its address. */
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { KeptFile } from '../core/kept-file.ts'
 import type { Log } from '../core/kinds.ts'
 import type { GpuInfo, Sample } from '../core/model.ts'
+import { readOwnFile } from '../core/system-file.ts'
 
 const MOST_CARDS = 256
 const VERSION = 1
@@ -112,7 +112,7 @@ export class KnownCards {
     const { file, log } = this.#options
     if (file === null) return []
     try {
-      return content.parse(JSON.parse(readFileSync(file, 'utf8'))).cards
+      return content.parse(JSON.parse(readOwnFile(file))).cards
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         log.warn({ err: error, file }, 'the known cards cannot be read; they are learned again')

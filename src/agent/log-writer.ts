@@ -1,10 +1,9 @@
 /** The file behind the log: written without anybody waiting for it, one write at a time, and bounded while the disk does not take it. */
-import { type DiskFile, open, rename, stat } from '../core/disk.ts'
+import { type DiskFile, IN_PLACE_MS, open, rename, stat } from '../core/disk.ts'
 import { logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import { makeFolder } from '../core/make-folder.ts'
 
 const MOST_WAITING_CHARS = 1024 * 1024
-const ROTATION_CHECK_MS = 30_000
 
 export interface LogWriterOptions {
   readonly dir: string
@@ -12,6 +11,9 @@ export interface LogWriterOptions {
   readonly maxBytes: number
   /** The line that says how many were lost. */
   readonly lossLine: (lost: number) => string
+  /** The line that says that the file before it was removed. */
+  readonly removedLine: () => string
+  readonly lookEveryMs?: number
 }
 
 export class LogWriter {
@@ -23,6 +25,7 @@ export class LogWriter {
   #file: DiskFile | null = null
   #working: Promise<void> | null = null
   #checkedAt = Number.NEGATIVE_INFINITY
+  #wasRemoved = false
 
   constructor(options: LogWriterOptions) {
     this.#options = options
@@ -63,7 +66,9 @@ export class LogWriter {
       this.#inFlight = lines.length + lost
       try {
         const file = await this.#ready()
-        const bytes = Buffer.from(lines.join('') + (lost === 0 ? '' : this.#options.lossLine(lost)))
+        const note = this.#wasRemoved ? this.#options.removedLine() : ''
+        this.#wasRemoved = false
+        const bytes = Buffer.from(note + lines.join('') + (lost === 0 ? '' : this.#options.lossLine(lost)))
         for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done, bytes.length - done)).bytesWritten
       } catch {
         // A disk that is full must not end the monitor: the store reports the fault, the log loses lines.
@@ -76,7 +81,7 @@ export class LogWriter {
 
   async #ready(): Promise<DiskFile> {
     const { dir, path, maxBytes } = this.#options
-    if (this.#file && performance.now() - this.#checkedAt < ROTATION_CHECK_MS) return this.#file
+    if (this.#file && performance.now() - this.#checkedAt < (this.#options.lookEveryMs ?? IN_PLACE_MS)) return this.#file
     this.#checkedAt = performance.now()
     const size = await stat(path).then(
       (found) => found.size,
@@ -85,7 +90,10 @@ export class LogWriter {
     if (size !== null && size >= maxBytes) {
       await this.#leave()
       await rename(path, `${path}.1`)
-    } else if (size === null) await this.#leave()
+    } else if (this.#file && !(await this.#file.isInPlace())) {
+      this.#wasRemoved = true
+      await this.#leave()
+    }
     if (this.#file) return this.#file
     await makeFolder(dir, 0o750)
     this.#file = await open(path, 'a', 0o640)

@@ -1,8 +1,11 @@
 /** Sources, supervised, flowing into a hub: what every command that looks at GPUs stands on. */
 import { EXIT, Failure } from '../core/failure.ts'
+import { formatDuration } from '../core/format.ts'
 import type { Log, SelfUsage } from '../core/kinds.ts'
+import type { GpuEvent } from '../core/model.ts'
 import type { SourceOptions } from '../core/source-contract.ts'
 import { VERSION } from '../core/version.ts'
+import { type ClockJump, WallClock } from '../core/wall-clock.ts'
 import type { Opening } from '../sampler/source-record.ts'
 import { Supervisor } from '../sampler/supervisor.ts'
 import { VENDOR_NAMES } from '../sources/vendors.ts'
@@ -32,6 +35,7 @@ export interface Opened {
 }
 
 export class Sampling {
+  readonly clock: WallClock
   readonly state: State
   readonly hub: Hub
   readonly supervisor: Supervisor
@@ -41,6 +45,7 @@ export class Sampling {
   constructor(options: SamplingOptions) {
     this.#options = options
     const { values, log } = options
+    this.clock = new WallClock((jump) => this.#clockJumped(jump))
     const cards = new KnownCards({ file: options.cardsFile ?? null, log })
     this.supervisor = new Supervisor({
       entry: options.samplerEntry ?? new URL('./sampler-child.js', import.meta.url),
@@ -51,22 +56,35 @@ export class Sampling {
       openDeadlineMs: values.open_deadline * 1000,
       options: sourceOptions(values),
       backoffMs: { first: values.restart_first * 1000, most: values.restart_most * 1000 },
+      now: () => this.clock.now(),
       onDevices: (source, devices) => this.hub.receiveDevices(source, cards.devices(source, devices)),
       onTick: (report) => this.hub.receive({ ...report, samples: cards.samples(report.source, report.samples) }),
       onHealth: (health) => this.hub.receiveHealth(health),
       onEnded: (source) => options.onEnded?.(source),
       onPlayback: (playback) => this.hub.receivePlayback(playback),
-      onRestart: () => this.hub.restart(),
+      onRestart: (why) => this.hub.restart(why),
       onLog: (level, message, detail) => log[level](detail, message),
     })
     this.state = new State({
-      now: Date.now,
+      now: () => this.clock.now(),
       health: () => this.supervisor.health(),
       sinks: () => this.hub.sinkHealth(),
       self: () => this.self(),
       devices: values.devices === null ? null : new Set(values.devices),
     })
     this.hub = new Hub({ state: this.state, log, onProcesses: (pids) => this.supervisor.watch(pids) })
+  }
+
+  /** Ages are counted on; the time before and after is marked in the history. */
+  #clockJumped({ from, at }: ClockJump): void {
+    this.supervisor.clockSet(at - from)
+    this.state.clockSet(at - from)
+    const message = `the clock of this machine jumped ${at > from ? 'ahead' : 'back'} by ${formatDuration(Math.abs(at - from))}, from ${new Date(from).toISOString()}: it was set, or the machine slept`
+    this.#options.log.warn({ from, at }, `${message}; for an hour no log file is deleted and no run is closed for its age`)
+    const code = Math.round((at - from) / 1000)
+    const event: GpuEvent = { kind: 'event', at, gpu: null, event: 'clock_jump', code, message, origin: 'agent' }
+    // Whoever asked for the time is in the middle of something.
+    queueMicrotask(() => this.hub.receive({ source: 'agent', provenance: 'live', at, samples: [event] }))
   }
 
   /** Opens what the configuration asks for. A vendor that is there but cannot be talked to is retried, and reported here. */
@@ -104,19 +122,17 @@ export class Sampling {
     const failed = openings.find((opening) => opening.result === 'failed')
     if (failed && !isVendor(failed.source))
       throw new Failure(failed.message ?? `${failed.source} could not be opened`, { exitCode: EXIT.noSource })
-    if (names.some(isVendor)) await this.supervisor.open('host')
+    if (!names.includes('replay')) await this.supervisor.open('host')
     return { openings, simulatedInstead: false }
   }
 
-  /** `host` goes with real GPUs; simulated ones stand in only where there is none at all. */
+  /** Simulated GPUs stand in only where there is none at all; the host is always the real one. */
   async #openAuto(): Promise<Omit<Opened, 'missing'>> {
     const openings = await Promise.all(VENDOR_NAMES.map((name) => this.supervisor.open(name)))
-    if (openings.some((opening) => opening.result !== 'absent')) {
-      await this.supervisor.open('host')
-      return { openings, simulatedInstead: false }
-    }
-    const demo = await this.supervisor.open('demo')
-    return { openings: [...openings, demo], simulatedInstead: true }
+    const simulatedInstead = openings.every((opening) => opening.result === 'absent')
+    if (simulatedInstead) openings.push(await this.supervisor.open('demo'))
+    await this.supervisor.open('host')
+    return { openings, simulatedInstead }
   }
 
   /** A driver that cannot be talked to yet may still have them, and so may a later part of a recording. */

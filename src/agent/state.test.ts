@@ -140,6 +140,20 @@ describe('state and hub', () => {
     expect(state.gpus()[0]).toMatchObject({ ageMs: 100, live: false })
   })
 
+  it.each([365 * 86_400_000, -365 * 86_400_000])('counts ages on when the clock is set by %d ms', (byMs) => {
+    const { world, state, hub, tick } = house()
+    hub.receiveDevices('nvidia', [gpu('n0', 0)])
+    tick('nvidia', [sample('n0', NOW), hostSample(NOW, [])])
+    world.now = NOW + 2000 + byMs
+    state.clockSet(byMs)
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 2000, live: true })
+    expect(state.host()).toMatchObject({ ageMs: 2000 })
+    world.now += 5100
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 7100, live: false })
+    tick('nvidia', [sample('n0', world.now)])
+    expect(state.gpus()[0]).toMatchObject({ ageMs: 0, live: true })
+  })
+
   it('measures the age of a recording by when it was played, not by when it was made', () => {
     const { world, state, hub, tick } = house()
     world.health = [health('replay', 'ok', 'replay')]
@@ -172,6 +186,19 @@ describe('state and hub', () => {
       [8, null],
       [9, null],
     ])
+  })
+
+  it('takes from a simulation who its processes are, and nothing about the host', () => {
+    const { world, state, hub, watched, tick } = house()
+    world.health = [health('demo', 'ok', 'simulated'), health('host', 'ok')]
+    hub.receiveDevices('demo', [gpu('s0', 0, { provenance: 'simulated' })])
+    tick('demo', [{ ...hostSample(NOW, [who(7, NOW - 60_000)]), cpuCount: 96 }, sample('s0', NOW, [7])], 'simulated')
+    expect(state.host()).toBeNull()
+    tick('host', [hostSample(NOW, [{ ...who(7, NOW - 60_000), user: 'root' }])])
+    tick('demo', [sample('s0', NOW + 1, [7])], 'simulated')
+    expect(state.host()?.sample).toMatchObject({ hostname: 'box', cpuCount: 2 })
+    expect(state.processes().map((process) => process.info?.user)).toEqual(['alice'])
+    expect(watched).toEqual([])
   })
 
   it('asks for the owners of processes only when the set of processes changed', () => {
@@ -228,5 +255,34 @@ describe('state and hub', () => {
     tick('nvidia', [sample('n0', NOW)])
     expect(hub.sinkHealth().find((sink) => sink.name === 'broken')?.dropped).toBe(2)
     expect(events.length).toBe(2)
+  })
+})
+
+describe('a recording that is moved', () => {
+  it('starts over with the cards of its beginning, none of them lost, and who only follows is spared the way', () => {
+    const { state, hub, events, tick } = house()
+    const followed: string[] = []
+    hub.addSink({ name: 'follower', accept: (event) => void followed.push(event.type) }, { skipsJumps: true })
+    const playback = { state: 'playing', at: NOW, speed: 1, jumps: 0 } as const
+    hub.receiveDevices('replay', [gpu('r0', 0), gpu('r1', 1)])
+    tick('replay', [sample('r0', NOW), sample('r1', NOW)], 'replay')
+    hub.restart('moved')
+    expect(state.devices()).toEqual([])
+    hub.receiveDevices('replay', [gpu('r0', 0)])
+    tick('replay', [sample('r0', NOW - 5000)], 'replay')
+    hub.receivePlayback({ ...playback, jumps: 1 })
+    tick('replay', [sample('r0', NOW - 4000)], 'replay')
+    expect(state.devices().map(({ id }) => id)).toEqual(['r0'])
+    expect(events.flatMap((event) => (event.type === 'tick' ? event.tick.events : []))).toEqual([])
+    expect(followed).toEqual(['devices', 'tick', 'playback', 'tick'])
+  })
+
+  it('counts a source that was replaced as another jump', () => {
+    const { hub, events } = house()
+    const playback = { state: 'playing', at: NOW, speed: 1, jumps: 4 } as const
+    hub.receivePlayback(playback)
+    hub.restart('replaced')
+    hub.receivePlayback({ ...playback, jumps: 0 })
+    expect(events.flatMap((event) => (event.type === 'playback' ? event.playback.jumps : []))).toEqual([4, 5])
   })
 })

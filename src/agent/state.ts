@@ -25,7 +25,8 @@ export class State implements AgentState {
   readonly #options: StateOptions
   readonly #known = new Known()
   readonly #cards = new Map<string, Card>()
-  readonly #infos = new Map<number, ProcessInfo>()
+  /** By PID; simulated processes apart from real ones. */
+  readonly #infos = { real: new Map<number, ProcessInfo>(), simulated: new Map<number, ProcessInfo>() }
   readonly #xids = new Map<string, GpuEvent>()
 
   constructor(options: StateOptions) {
@@ -95,29 +96,35 @@ export class State implements AgentState {
     return this.#cards.get(id)?.info.provenance === 'simulated'
   }
 
+  clockSet(byMs: number): void {
+    this.#known.clockSet(byMs)
+  }
+
   /** Before the sinks see it, so that they find it here. Runs and steps are the training room's to keep. */
   accept(event: HubEvent): void {
     if (event.type === 'run' || event.type === 'steps') return
     this.#known.accept(event, this.now())
-    if (event.type === 'restart') for (const known of [this.#cards, this.#infos, this.#xids]) known.clear()
+    if (event.type === 'restart') for (const known of [this.#cards, this.#infos.real, this.#infos.simulated, this.#xids]) known.clear()
     if (event.type !== 'tick') return
     for (const one of event.tick.events) if (one.event === 'xid' && one.gpu !== null) this.#xids.set(one.gpu, one)
   }
 
   /** Adds the sample's processes, each with who it is. */
-  join({ at, gpu, processes }: GpuSample, views: ProcessView[]): void {
+  join({ at, gpu, processes }: GpuSample, views: ProcessView[], isSimulation: boolean): void {
     if (processes === null) return
+    const infos = isSimulation ? this.#infos.simulated : this.#infos.real
     for (const process of processes) {
-      const info = this.#infos.get(process.pid) ?? null
+      const info = infos.get(process.pid) ?? null
       // A process that began after the driver listed this PID is a later user of the number, not the one on the GPU.
       const isOther = info !== null && info.startedAt !== null && info.startedAt > at + 1000
       views.push({ ...process, gpu, info: isOther ? null : info })
     }
   }
 
-  keepProcesses(infos: readonly ProcessInfo[]): void {
-    this.#infos.clear()
-    for (const info of infos) this.#infos.set(info.pid, info)
+  keepProcesses(processes: readonly ProcessInfo[], isSimulation: boolean): void {
+    const infos = isSimulation ? this.#infos.simulated : this.#infos.real
+    infos.clear()
+    for (const info of processes) infos.set(info.pid, info)
   }
 
   /** Takes over a source's list. Indices are kept per identity: drivers renumber cards when one is lost, people do not. */

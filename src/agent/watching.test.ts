@@ -7,9 +7,11 @@ import { sourceHealth } from '../alerts/pretend-world.contract.ts'
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { Failure } from '../core/failure.ts'
 import type { HubEvent, Log } from '../core/kinds.ts'
-import type { Finding, SourceHealth } from '../core/model.ts'
+import type { Finding, Run, SourceHealth } from '../core/model.ts'
+import { NO_FIGURES } from '../core/record.ts'
 import { detectors } from '../detectors/index.ts'
 import { PRETEND_DETECTOR } from '../detectors/inputs.fixture.ts'
+import { lossNan } from '../detectors/loss-nan.ts'
 import { type ConfigValues, loadConfig } from './config.ts'
 import { Hub } from './hub.ts'
 import { State } from './state.ts'
@@ -74,13 +76,33 @@ function watch(logDir: string | null, { more = {}, kinds = [counter], sources = 
   const watching = new Watching({ values, logDir, state, hub, log, kinds, lookEveryMs })
   onTestFinished(() => watching.close())
   hub.addSink(watching)
-  const run = () =>
+  const run = (ending: Partial<Run> = {}) =>
     hub.receiveRun({
       ...{ id: 'r', name: 'r', host: 'box', user: null, pid: null, gpus: [], worldSize: 1, totalSteps: null },
-      ...{ startedAt: AT, endedAt: null, outcome: null, ending: null },
+      ...{ startedAt: AT, endedAt: null, outcome: null, ending: null, provenance: 'live' },
+      ...ending,
     })
   return { watching, state, hub, logged, run, values }
 }
+
+describe('more runs than there is room for', () => {
+  it('degrades health and is said once in the log, and no longer when one has ended', async () => {
+    const { watching, hub, run, logged } = watch(null, { more: { 'training.max_runs': 1 }, kinds: [lossNan], lookEveryMs: 5 })
+    watching.resume()
+    const step = (id: string, at = AT) =>
+      hub.receiveSteps([{ ...NO_FIGURES, kind: 'step', at, run: id, rank: 0, step: 1, phaseSeconds: null, custom: null }])
+    step('r')
+    expect(watching.health()).toEqual({ state: 'ok', reason: null, runsNotFollowed: { loss_nan: 0 } })
+    step('s')
+    const reason = '1 training run is not followed by every detector: more than training.max_runs (1) report at once'
+    expect(watching.health()).toEqual({ state: 'degraded', reason, runsNotFollowed: { loss_nan: 1 } })
+    await expect.poll(() => logged).toEqual([`${reason}; raise it, or end runs that are not needed`])
+    run({ endedAt: AT + 1, outcome: 'success' })
+    step('s', AT + 2)
+    expect(watching.health().state).toBe('ok')
+    expect(logged).toHaveLength(1)
+  })
+})
 
 describe('what the detectors have learned', () => {
   it('is taken up by the next start, and what held is said again', async () => {

@@ -1,5 +1,5 @@
 /** The detectors in the agent: shows them what the hub publishes, and keeps what they have learned over a restart. */
-import { readFileSync, renameSync } from 'node:fs'
+import { renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
@@ -7,7 +7,8 @@ import { EXIT, Failure } from '../core/failure.ts'
 import { KeptFile } from '../core/kept-file.ts'
 import type { AgentState, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { makeFolderSync } from '../core/make-folder.ts'
-import type { Finding } from '../core/model.ts'
+import type { Finding, TrainingStep } from '../core/model.ts'
+import { readOwnFile } from '../core/system-file.ts'
 import { createEngine, type DetectorFailure, type Engine } from '../detectors/engine.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
@@ -26,11 +27,20 @@ export interface WatchingOptions {
   readonly lookEveryMs?: number
 }
 
+export interface WatchingHealth {
+  readonly state: 'ok' | 'degraded'
+  readonly reason: string | null
+  /** How many, by detector. */
+  readonly runsNotFollowed: Readonly<Record<string, number>>
+}
+
 const SAVE_EVERY_MS = 60_000
 /** A source that is silent says nothing: somebody has to look. Often enough for findings that take a minute. */
 const LOOK_EVERY_MS = 15_000
 /** After a finding began or ended: a kill must not make the detectors repeat what was over, or forget what was not. */
 const SAVE_SOON_MS = 1000
+/** Writing the state down stops everything else: it gets at most this share of the time. With 256 runs of 8 ranks it takes most of a second. */
+const SAVING_SHARE = 0.01
 
 /** A sink of the hub, added last: every sink sees a sample before the findings from it. */
 export class Watching implements Sink {
@@ -42,10 +52,15 @@ export class Watching implements Sink {
   #engine: Engine
   #known: readonly Finding[] = []
   readonly #active = new Set<string>()
+  readonly #judged = new WeakSet<TrainingStep>()
+  #hasJudged = false
   #soon: NodeJS.Timeout | null = null
   /** An agent that never got to watch must not write over what another one keeps. */
   #isWatching = false
   #hasSaveFailed = false
+  #restUntilMs = 0
+  /** Not every run is followed. */
+  #isShort = false
 
   constructor(options: WatchingOptions) {
     this.#options = options
@@ -58,8 +73,8 @@ export class Watching implements Sink {
     this.#engine = this.#create()
     if (file !== null) this.#restore(file)
     this.#timers = [
-      setInterval(() => void this.save(), options.saveEveryMs ?? SAVE_EVERY_MS).unref(),
-      setInterval(() => this.#lookAtSources(), options.lookEveryMs ?? LOOK_EVERY_MS).unref(),
+      setInterval(() => this.#saveInTime(), options.saveEveryMs ?? SAVE_EVERY_MS).unref(),
+      setInterval(() => this.#look(), options.lookEveryMs ?? LOOK_EVERY_MS).unref(),
     ]
   }
 
@@ -75,7 +90,29 @@ export class Watching implements Sink {
       this.#engine = this.#create()
       this.#active.clear()
     }
-    for (const finding of this.#engine.accept(event)) this.#tell(finding)
+    const news =
+      event.type === 'steps' && this.#hasJudged ? { ...event, steps: event.steps.filter((step) => !this.#judged.has(step)) } : event
+    for (const finding of this.#engine.accept(news)) this.#tell(finding)
+  }
+
+  /** Steps that nobody else gets to see: they cannot be stored. */
+  judge(steps: readonly TrainingStep[]): void {
+    for (const finding of this.#engine.accept({ type: 'steps', steps, provenance: 'live' })) this.#tell(finding)
+  }
+
+  /** They come from the hub, too, now that they are stored. */
+  skip(steps: readonly TrainingStep[]): void {
+    this.#hasJudged = true
+    for (const step of steps) this.#judged.add(step)
+  }
+
+  health(): WatchingHealth {
+    const { runs, byDetector } = this.#engine.unfollowed()
+    const reason =
+      runs.length === 0
+        ? null
+        : `${runs.length} training ${runs.length === 1 ? 'run is' : 'runs are'} not followed by every detector: more than training.max_runs (${this.#options.values['training.max_runs']}) report at once`
+    return { state: reason === null ? 'ok' : 'degraded', reason, runsNotFollowed: byDetector }
   }
 
   /** Whole or not at all, one write after the other. */
@@ -83,12 +120,20 @@ export class Watching implements Sink {
     if (this.#file === null || !this.#isWatching) return
     const { log } = this.#options
     try {
-      await this.#file.save(() => JSON.stringify(this.#engine.snapshot()))
+      await this.#file.save(() => this.#text())
       this.#hasSaveFailed = false
     } catch (error) {
       if (!this.#hasSaveFailed) log.warn({ err: error, file: this.#file.path }, 'the state of the detectors cannot be saved')
       this.#hasSaveFailed = true
     }
+  }
+
+  #text(): string {
+    const beginMs = performance.now()
+    const text = JSON.stringify(this.#engine.snapshot())
+    const endMs = performance.now()
+    this.#restUntilMs = endMs + (endMs - beginMs) / SAVING_SHARE
+    return text
   }
 
   async close(): Promise<void> {
@@ -102,6 +147,13 @@ export class Watching implements Sink {
     }
   }
 
+  #look(): void {
+    this.#lookAtSources()
+    const { reason } = this.health()
+    if (reason !== null && !this.#isShort) this.#options.log.warn({}, `${reason}; raise it, or end runs that are not needed`)
+    this.#isShort = reason !== null
+  }
+
   #lookAtSources(): void {
     const { state } = this.#options
     if (this.#isWatching) for (const finding of this.#engine.lookAtSources(state.health(), state.now())) this.#tell(finding)
@@ -111,7 +163,12 @@ export class Watching implements Sink {
     const isNews = finding.state === 'resolved' ? this.#active.delete(finding.fingerprint) : !this.#active.has(finding.fingerprint)
     if (isNews && finding.state === 'active') this.#active.add(finding.fingerprint)
     this.#options.hub.receiveFinding(finding)
-    if (isNews && this.#file !== null) this.#soon ??= setTimeout(() => this.#saveSoon(), SAVE_SOON_MS).unref()
+    if (isNews && this.#file !== null)
+      this.#soon ??= setTimeout(() => this.#saveSoon(), Math.max(SAVE_SOON_MS, this.#restUntilMs - performance.now())).unref()
+  }
+
+  #saveInTime(): void {
+    if (performance.now() >= this.#restUntilMs) void this.save()
   }
 
   #saveSoon(): void {
@@ -126,6 +183,7 @@ export class Watching implements Sink {
       hostname: state.hostname,
       options: detectorOptions(values),
       disabled: values['detectors.disabled'],
+      maxRuns: values['training.max_runs'],
       onFailure: (failure) => this.#report(failure),
     })
   }
@@ -138,7 +196,7 @@ export class Watching implements Sink {
   #restore(file: string): void {
     let text: string
     try {
-      text = readFileSync(file, 'utf8')
+      text = readOwnFile(file)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         this.#options.log.warn({ err: error, file }, 'the saved state of the detectors cannot be read; they start fresh')

@@ -38,11 +38,7 @@ export function worst(severities: Iterable<Severity>): Severity {
 export function isSimulated({ subject, provenance }: Finding, gpus: readonly GpuView[]): boolean {
   const gpu = subject.gpu === null ? undefined : gpus.find((view) => view.info.id === subject.gpu)
   if (gpu) return gpu.info.provenance !== 'live'
-  // Reported again after a restart, before any GPU is known.
-  if (provenance !== 'live') return true
-  // A real run beside simulated GPUs is real.
-  if (subject.run !== null) return false
-  return gpus.length > 0 && gpus.every((view) => view.info.provenance !== 'live')
+  return provenance !== 'live'
 }
 
 /** NaN and ±Infinity are valid evidence, and JSON has neither. */

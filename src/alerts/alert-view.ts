@@ -18,11 +18,13 @@ export interface Parts {
 }
 
 export function viewOf(record: AlertRecord, { engine, dispatch, outbox, now }: Parts): AlertView {
-  const { fingerprint, phase, finding, firedAt, resolvedAt, simulated, acknowledged } = record
-  const muted = phase === 'resolved' ? null : dispatch.muted(record)
+  const { fingerprint, finding, firedAt, simulated, acknowledged } = record
+  const state = stateOf(record)
+  const resolvedAt = state === 'resolved' ? (record.resolvedAt ?? record.cleared?.at ?? null) : null
+  const muted = state === 'resolved' ? null : dispatch.muted(record)
   const queues = [...outbox.queues.values()]
   return {
-    ...{ fingerprint, state: phase, finding, firedAt, resolvedAt, simulated },
+    ...{ fingerprint, state, finding, firedAt, resolvedAt, simulated },
     flapping: engine.isFlapping(record),
     acknowledged: acknowledged !== null && acknowledged.until > now() ? acknowledged : null,
     mutedBy: muted?.by ?? null,
@@ -34,11 +36,17 @@ export function viewOf(record: AlertRecord, { engine, dispatch, outbox, now }: P
   }
 }
 
+/** Nothing that is over is open: whether it comes back is waited for before people are notified, not before they see it. */
+function stateOf({ phase, clearMs }: AlertRecord): AlertRecord['phase'] {
+  return phase === 'firing' && clearMs !== null ? 'resolved' : phase
+}
+
 export function healthOf({ engine, dispatch, outbox, journal, heartbeat }: Parts): AlertsHealth {
   const alerts = { pending: 0, firing: 0, resolved: 0, silenced: 0, acknowledged: 0 }
   for (const record of engine.records()) {
-    alerts[record.phase]++
-    if (record.phase !== 'firing') continue
+    const state = stateOf(record)
+    alerts[state]++
+    if (state !== 'firing') continue
     const muted = dispatch.muted(record)
     if (muted?.by === 'silence') alerts.silenced++
     else if (muted?.by === 'acknowledged') alerts.acknowledged++

@@ -32,6 +32,8 @@ export interface AlertsOptions {
   readonly history?: History
   /** The running detectors: how long their findings must last, and which charts go with them. */
   readonly detectors?: readonly DetectorDeclaration[]
+  /** The name of a run that ended before this agent started; null: unknown. */
+  readonly runName?: (run: string) => string | null
   readonly random?: () => number
   /** How often timers are checked; 0: only by sweep(). */
   readonly sweepMs?: number

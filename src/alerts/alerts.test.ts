@@ -152,6 +152,17 @@ describe('alerts: from a finding to a message', () => {
     expect(world.channel.got[0]).toMatchObject({ owners: ['ada@example.org'], alerts: [{ finding: { subject: { user: 'ada' } } }] })
   })
 
+  it('names the line of a leak that became known while the message waited for others', async () => {
+    const world = pretendWorld({ settings: { 'alerts.group_seconds': 30 } })
+    const subject = { run: 'r', rank: 0 }
+    world.say('leak|run=r|rank=0', { detector: 'leak', subject, evidence: { source: 'allocator' } })
+    await world.pass(10_000)
+    expect(world.channel.got).toEqual([])
+    world.say('leak|run=r|rank=0', { detector: 'leak', subject, evidence: { source: 'allocator', line: 'train.py:77 in remember' } })
+    await world.pass(MINUTE)
+    expect(world.channel.got.map(({ alerts }) => alerts.map(({ finding }) => finding.evidence.line))).toEqual([['train.py:77 in remember']])
+  })
+
   it('gives links to the web UI and to silence it', async () => {
     const world = pretendWorld({ settings: { 'alerts.dashboard_url': 'https://gpu.example.org/' } })
     world.say('thermal|gpu=GPU-0')
@@ -160,6 +171,34 @@ describe('alerts: from a finding to a message', () => {
       dashboard: 'https://gpu.example.org/#/alerts',
       silence: 'https://gpu.example.org/#/silence?fingerprint=thermal%7Cgpu%3DGPU-0',
     })
+  })
+
+  it('forgets the alerts of a recording that starts over, past ones too, and sends nothing about it', async () => {
+    const world = pretendWorld({ provenance: 'replay' })
+    world.say('a')
+    world.say('b')
+    await world.pass(MINUTE)
+    world.clear('b')
+    await world.pass(HOUR, MINUTE)
+    expect(world.alerts.list().map(({ fingerprint }) => fingerprint)).toContain('a')
+    expect(world.alerts.history().length).toBe(1)
+    world.alerts.accept({ type: 'restart' })
+    expect(world.alerts.list()).toEqual([])
+    expect(world.alerts.history()).toEqual([])
+    await world.pass(HOUR, MINUTE)
+    expect(world.channel.said()).toEqual([])
+    // What is found again at the same moment is an alert again.
+    world.say('a')
+    await world.pass(MINUTE)
+    expect(world.alerts.list()).toEqual([expect.objectContaining({ fingerprint: 'a', state: 'firing' })])
+  })
+
+  it('keeps the alerts of real GPUs when a recording starts over', async () => {
+    const world = pretendWorld()
+    world.say('a')
+    await world.pass(MINUTE)
+    world.alerts.accept({ type: 'restart' })
+    expect(world.alerts.list().length).toBe(1)
   })
 
   it('does not deliver simulated alerts unless configured to, and then marks them', async () => {

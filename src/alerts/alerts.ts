@@ -87,6 +87,7 @@ class AlertRoom implements Alerts {
     this.#dispatch = new Dispatch({
       ...{ state, silences: this.#silences, queues: this.#outbox.queues, now, nowMs },
       idle: (channel) => this.idle(channel),
+      runName: options.runName ?? (() => null),
       routes: settings['alerts.routes'],
       maintenance: settings['alerts.maintenance'],
       owners: settings['alerts.owners'],
@@ -233,7 +234,11 @@ class AlertRoom implements Alerts {
     this.#events.note(finding.at, this.#time.ms)
     const simulated = isSimulated(finding, this.#options.state.gpus())
     const { refused } = this.#engine
+    const isTurn = finding.state === 'resolved' || this.#engine.get(finding.fingerprint)?.clearMs != null
     this.#follow(this.#engine.accept(admitted, finding.at, simulated))
+    // Kept at once: after a restart nobody would say again that it is over.
+    const record = isTurn ? this.#engine.get(finding.fingerprint) : undefined
+    if (record) this.#changed(record)
     if (this.#engine.refused > refused) this.#dispatch.mention(admitted, simulated)
   }
 
@@ -258,14 +263,17 @@ class AlertRoom implements Alerts {
 
   /** Somebody acknowledged it, or removed the acknowledgement. */
   #taken(record: AlertRecord): AlertView {
-    this.#keep(record)
     this.#dispatch.reconcile(record)
-    this.news.touch(record.fingerprint)
-    this.#commits.soon()
+    this.#changed(record)
     return viewOf(record, this.#parts)
   }
 
-  /** Only when the state changes, not for every new number. */
+  #changed(record: AlertRecord): void {
+    this.#keep(record)
+    this.news.touch(record.fingerprint)
+    this.#commits.soon()
+  }
+
   #keep(record: AlertRecord): void {
     this.#journal.set(ALERT + record.fingerprint, record)
   }

@@ -110,7 +110,7 @@ export class Composer {
       alerts,
       suppressed: leftOut + queue.overflow,
       owners: [...new Set(notices.flatMap(({ owner }) => owner ?? []))],
-      links: linksFor(webUiUrl, alerts.find(isOpen)?.fingerprint ?? null),
+      links: linksFor(webUiUrl, alerts.find(isOpen)?.fingerprint ?? null, leftOut + queue.overflow > 0 ? queue.name : null),
       simulated: notices.some((notice) => notice.simulated),
     }
     return {
@@ -124,11 +124,12 @@ export class Composer {
   }
 }
 
-export function linksFor(webUiUrl: string | null, fingerprint: string | null): AlertMessage['links'] {
+/** `untold`: a channel that names only some; its link shows the others. */
+export function linksFor(webUiUrl: string | null, fingerprint: string | null, untold: string | null = null): AlertMessage['links'] {
   if (webUiUrl === null) return { dashboard: null, silence: null }
   const base = webUiUrl.replace(/\/+$/, '')
   const silence = fingerprint === null ? null : `${base}/#/silence?fingerprint=${encodeURIComponent(fingerprint)}`
-  return { dashboard: `${base}/#/alerts`, silence }
+  return { dashboard: `${base}/#/alerts${untold === null ? '' : `?untold=${encodeURIComponent(untold)}`}`, silence }
 }
 
 /** One host and one owner per message: people read about their own problems only. A conversation stays in its thread. */

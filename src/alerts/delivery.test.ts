@@ -3,6 +3,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AlertMessage } from '../core/alert-contract.ts'
+import { untoldBy } from '../core/known/alerts.ts'
 import { ENGINE_LIMITS } from './engine.ts'
 import { HOUR, MINUTE, NOON, PretendChannel, pretendWorld, SECOND, temporaryDir, tickOf } from './pretend-world.contract.ts'
 
@@ -170,6 +171,19 @@ describe('delivery of too much', () => {
     const named = new Set(world.channel.got.flatMap((message) => message.alerts.map((alert) => alert.fingerprint)))
     const more = world.channel.got.reduce((sum, message) => sum + message.suppressed, 0)
     expect(named.size + more).toBe(3 * 60 * 167)
+  })
+
+  it('links to exactly those that a message does not name', async () => {
+    const world = pretendWorld({ settings: { 'alerts.dashboard_url': 'http://box:4780' } })
+    for (let number = 0; number < 70; number++) world.say(`n${number}`)
+    await world.pass(MINUTE)
+    const [message] = world.channel.got
+    expect([message?.alerts.length, message?.suppressed]).toEqual([50, 20])
+    expect(message?.links.dashboard).toBe('http://box:4780/#/alerts?untold=email')
+    const named = new Set(message?.alerts.map(({ fingerprint }) => fingerprint))
+    const shown = untoldBy('email', world.alerts.list()).map(({ fingerprint }) => fingerprint)
+    expect(shown.length).toBe(20)
+    expect(shown.filter((fingerprint) => named.has(fingerprint))).toEqual([])
   })
 
   it('keeps room in the limit for what is critical', async () => {

@@ -3,6 +3,7 @@ import type { Alert, AlertStatus } from '../core/alert-contract.ts'
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { AgentState } from '../core/kinds.ts'
 import type { Finding, GpuInfo, ProcessView, Run } from '../core/model.ts'
+import { RunNames } from '../core/run-names.ts'
 import { type AlertRecord, SEVERITY_RANK } from './alert-record.ts'
 import type { ChannelQueue } from './channel-queue.ts'
 import type { MatchSubject } from './matcher.ts'
@@ -27,6 +28,8 @@ export interface DispatchOptions {
   readonly nowMs: () => number
   /** Why nobody would get an alert by this channel now. */
   readonly idle: (channel: string) => string | null
+  /** Of a run that was not heard of since the start; null: unknown. */
+  readonly runName: (run: string) => string | null
 }
 
 /** Why a firing alert is not reported. */
@@ -39,6 +42,7 @@ export class Dispatch {
   readonly #options: DispatchOptions
   /** The owner of each run; the run heard from longest ago is first. */
   readonly #runUsers = new BoundedMap<string, string>(MOST_RUNS, { isRenewed: true })
+  readonly #names = new RunNames()
   /** Fingerprints already counted as "N more", so that repeats do not count again. */
   readonly #mentioned = new Set<string>()
 
@@ -59,7 +63,9 @@ export class Dispatch {
   }
 
   /** Findings of a run go to whoever started it. */
-  noteRun({ id, user }: Run): void {
+  noteRun(run: Run): void {
+    const { id, user } = run
+    this.#names.note(run)
     if (user === null) this.#runUsers.delete(id)
     else this.#runUsers.set(id, user)
   }
@@ -111,8 +117,10 @@ export class Dispatch {
       const told = queue.told(record.fingerprint)
       const waiting = queue.waiting.get(record.fingerprint)
       const isWorse = SEVERITY_RANK[record.finding.severity] > SEVERITY_RANK[waiting?.severity ?? told?.severity ?? 'critical']
+      // A line of code that became known while the message waits belongs into it.
+      const isNamed = record.finding.evidence.line !== undefined && waiting?.alert.finding.evidence.line !== record.finding.evidence.line
       const isWanted = queue.announces(record.fingerprint)
-        ? waiting !== undefined && isWorse
+        ? waiting !== undefined && (isWorse || isNamed)
         : told === undefined || isWorse || nowMs() - told.ms >= repeatMs
       if (!isWanted && !waiting) continue
       if (muted === undefined) muted = this.muted(record)
@@ -168,9 +176,15 @@ export class Dispatch {
       resolvedAt: status === 'resolved' ? record.resolvedAt : null,
       gpuLabel: info?.label ?? null,
       gpuName: info?.name ?? null,
+      runName: said.subject.run === null ? null : this.#nameOf(said.subject.run),
       process: this.#process(record.finding),
       series: null,
     }
+  }
+
+  #nameOf(run: string): string {
+    const name = this.#names.of(run)
+    return name === run ? (this.#options.runName(run) ?? run) : name
   }
 
   #info(finding: Finding): GpuInfo | undefined {

@@ -1,7 +1,7 @@
 /** The file of the journal. append() hands a line to the system, so it survives a kill; sync() makes it survive a power cut. */
-import { close, fdatasync, open, rename, write } from 'node:fs'
+import { close, fdatasync, fstat, open, rename, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { open as openInTurn } from '../core/disk.ts'
+import { absent, isSameFile, open as openInTurn, stat } from '../core/disk.ts'
 import { journalLane, logLane } from '../core/disk-lane.ts'
 
 const calls = {
@@ -10,6 +10,7 @@ const calls = {
   rename: promisify(rename),
   datasync: promisify(fdatasync),
   close: promisify(close),
+  fstat: promisify(fstat),
 }
 
 export class JournalFile {
@@ -57,6 +58,15 @@ export class JournalFile {
   async sync(): Promise<void> {
     const file = this.#file
     if (file !== null) await logLane.run(this.#path, () => calls.datasync(file))
+  }
+
+  /** False when somebody removed, moved or replaced it. */
+  async isInPlace(): Promise<boolean> {
+    const file = this.#file
+    if (file === null) return false
+    const own = await logLane.run(this.#path, () => calls.fstat(file))
+    // It may have been replaced by ourselves in the meantime.
+    return file !== this.#file || isSameFile(own, await stat(this.#path).catch(absent))
   }
 
   /** The old file stays in use until the new one is complete, with what was appended in the meantime; the rename makes it count. */

@@ -34,7 +34,10 @@ export class JournalFolder {
 
   /** Why the file found there was never read; null when it was. Rejects when another agent has the folder. */
   async enter(): Promise<string | null> {
-    if (this.#hasEntered) return null
+    if (this.#hasEntered) {
+      await this.makeAgain()
+      return null
+    }
     const reason = this.#isLockedOut ? 'another agent wrote it' : 'it could not be read when the agent started'
     await makeFolder(this.dir, 0o700)
     this.#take(await this.#lock.acquire())
@@ -44,8 +47,17 @@ export class JournalFolder {
   /** Renews the lock. Rejects when another agent has taken the folder for abandoned. */
   async showLife(): Promise<void> {
     if (!this.isBeatDue) return
-    if (await this.#lock.heartbeat()) this.#beatAt = performance.now()
-    else this.#take(await this.#lock.acquire())
+    await this.makeAgain()
+  }
+
+  /** Somebody may have removed the folder, or the lock in it. */
+  async makeAgain(): Promise<void> {
+    if (await this.#lock.heartbeat()) {
+      this.#beatAt = performance.now()
+      return
+    }
+    await makeFolder(this.dir, 0o700)
+    this.#take(await this.#lock.acquire())
   }
 
   leave(): Promise<void> {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -57,6 +57,45 @@ describe('the journal', () => {
     ])
     expect(again.get('y/1')).toBe('y/1')
     expect((await stat(join(dir, FILE))).mode & 0o777).toBe(0o600)
+  })
+
+  it.each(['the file', 'the folder'])('is made again from memory when %s is removed while it is in use, and says so', async (what) => {
+    const dir = join(await temporaryDir(), 'alerts')
+    const log = recordedLog()
+    const journal = new Journal({ dir, log, now: () => 1_700_000_000_000, retryMs: 0, lookEveryMs: 0 })
+    onTestFinished(() => journal.close())
+    journal.set('alert/1', 'fires')
+    expect(await journal.commit()).toBe(true)
+    await rm(what === 'the file' ? join(dir, FILE) : dir, { recursive: true })
+    // Nothing changed, and yet a commit is due.
+    expect(journal.isDue).toBe(true)
+    expect(await journal.commit()).toBe(true)
+    expect(entriesIn(dir).get('alert/1')).toBe('fires')
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      'the alert journal was removed or replaced while it was in use: it is made again from memory',
+    ])
+    journal.set('alert/2', 'fires')
+    expect(await journal.commit()).toBe(true)
+    expect(entriesIn(dir).get('alert/2')).toBe('fires')
+    expect(await readdir(dir)).toEqual([FILE, 'alerts.lock'])
+  })
+
+  it('is made again when another file is put in its place', async () => {
+    const dir = await temporaryDir()
+    const journal = new Journal({ dir, log: recordedLog(), now: () => 1_700_000_000_000, lookEveryMs: 0 })
+    onTestFinished(() => journal.close())
+    journal.set('a', 1)
+    await journal.commit()
+    await rm(join(dir, FILE))
+    await writeFile(join(dir, FILE), 'something else')
+    journal.set('b', 2)
+    expect(await journal.commit()).toBe(true)
+    expect([...entriesIn(dir)]).toEqual(
+      expect.arrayContaining([
+        ['a', 1],
+        ['b', 2],
+      ]),
+    )
   })
 
   it('writes many changes at once when they come while it writes', async () => {

@@ -4,11 +4,11 @@
  * or not at all, so a kill neither loses a message nor sends it twice. A disk that does not answer is a fault like any other.
  */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readFile } from '../core/disk.ts'
+import { IN_PLACE_MS, readFile } from '../core/disk.ts'
 import { DiskStuck, journalLane, logLane, STUCK_AT_END_MS, STUCK_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
+import { readOwnFile } from '../core/system-file.ts'
 import { setAside } from './corrupt-file.ts'
 import { JournalFault } from './journal-fault.ts'
 import { JournalFile } from './journal-file.ts'
@@ -27,6 +27,8 @@ export interface JournalOptions {
   /** How soon a failed disk is tried again. */
   readonly retryMs?: number
   readonly heartbeatMs?: number
+  /** How often the open file is compared with its path. */
+  readonly lookEveryMs?: number
   /** Entries of a file that could not be read at the start. Without it such a file is set aside. */
   readonly onFound?: (entries: ReadonlyMap<string, unknown>) => void
 }
@@ -50,6 +52,7 @@ export class Journal {
   /** Why the file that was found must be set aside before it is rewritten. */
   #damage: string | null = null
   #corrupt: string[] = []
+  #lookedMs = Number.NEGATIVE_INFINITY
   #closed = false
 
   constructor(options: JournalOptions) {
@@ -95,7 +98,7 @@ export class Journal {
 
   /** A commit is due even when nothing changed: to retry a disk or folder, or to renew the lock. */
   get isDue(): boolean {
-    return this.fault !== null || this.#folder?.isBeatDue === true
+    return this.fault !== null || this.#folder?.isBeatDue === true || this.#isLookDue
   }
 
   /** Whether anything that was set is not known to be on disk. */
@@ -136,7 +139,6 @@ export class Journal {
 
   async #leave(): Promise<void> {
     await this.#file?.close()
-    if (this.#fault.reason === null) this.#unwritten?.remove()
     await this.#folder?.leave()
   }
 
@@ -162,12 +164,13 @@ export class Journal {
   async #write(): Promise<boolean> {
     const [file, folder] = [this.#file, this.#folder]
     if (file === null || folder === null || this.#closed) return false
-    if (!this.isPending && this.#fault.reason === null && file.isOpen && !folder.isBeatDue) return true
+    if (!this.isPending && this.#fault.reason === null && file.isOpen && !folder.isBeatDue && !this.#isLookDue) return true
     if (this.#fault.isWithin(this.#options.retryMs ?? 5000)) return false
     const faultsBefore = this.#fault.count
     try {
       await folder.showLife()
-      if (this.#fault.reason !== null || !file.isOpen) {
+      const isRemoved = file.isOpen && (await this.#isRemoved(file))
+      if (this.#fault.reason !== null || !file.isOpen || isRemoved) {
         await this.#enterLate(folder)
         await this.#rewrite(file)
       } else {
@@ -186,6 +189,21 @@ export class Journal {
       this.#fault.begin(error as Error)
       return false
     }
+  }
+
+  get #isLookDue(): boolean {
+    return this.#file?.isOpen === true && performance.now() - this.#lookedMs >= (this.#options.lookEveryMs ?? IN_PLACE_MS)
+  }
+
+  async #isRemoved(file: JournalFile): Promise<boolean> {
+    if (!this.#isLookDue) return false
+    this.#lookedMs = performance.now()
+    if (await file.isInPlace()) return false
+    this.#options.log.warn(
+      { dir: this.#options.dir, file: FILE, entries: this.#table.size },
+      'the alert journal was removed or replaced while it was in use: it is made again from memory',
+    )
+    return true
   }
 
   #append(file: JournalFile): void {
@@ -257,7 +275,7 @@ export class Journal {
 
   #read(dir: string): string | null {
     try {
-      return readFileSync(join(dir, FILE), 'utf8')
+      return readOwnFile(join(dir, FILE))
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#damage = (error as Error).message
       return null

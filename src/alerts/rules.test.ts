@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { AlertView } from '../core/alert-contract.ts'
 import { DAY, HOUR, MINUTE, NOON, pretendWorld, SECOND, temporaryDir, type World, type WorldOptions } from './pretend-world.contract.ts'
 
 const stateOf = (world: World, print: string) => world.alerts.list().find((alert) => alert.fingerprint === print)?.state ?? 'inactive'
@@ -50,6 +51,48 @@ describe('rules', () => {
     expect(await told(false)).toEqual([`${other} warning`])
     expect(await told({ severity: 'critical' })).toEqual([`${print} critical`, `${other} warning`])
     expect(await told({ for_seconds: 2 * 3600 })).toEqual([`${other} warning`])
+  })
+
+  it('show an alert as resolved as soon as its finding is over, and notify once it has stayed away', async () => {
+    const dir = await temporaryDir()
+    const settings = { 'alerts.keep_firing_seconds': 120, 'alerts.group_seconds': 0 }
+    const world = pretendWorld({ dir, settings })
+    const events: AlertView[] = []
+    world.alerts.news.follow(({ alerts }) => void events.push(...alerts))
+    world.say('x', { detector: 'xid', severity: 'critical' })
+    await world.pass(MINUTE)
+    world.clear('x', { detector: 'xid' })
+    expect(stateOf(world, 'x')).toBe('resolved')
+    expect(world.alerts.health().alerts).toMatchObject({ firing: 0, resolved: 1 })
+    expect(world.alerts.list()[0]?.resolvedAt).toBe(world.at)
+    await world.pass(MINUTE)
+    expect(world.channel.said()).toEqual(['x firing'])
+    await expect.poll(() => events.at(-1)?.state).toBe('resolved')
+    world.say('x', { detector: 'xid', severity: 'critical' })
+    expect([stateOf(world, 'x'), world.alerts.list()[0]?.resolvedAt]).toEqual(['firing', null])
+    world.clear('x', { detector: 'xid' })
+    await world.pass(3 * MINUTE)
+    expect(world.channel.said()).toEqual(['x firing', 'x resolved'])
+    world.say('y', { detector: 'loss_nan', severity: 'critical' })
+    await world.pass(MINUTE)
+    world.clear('y', { detector: 'loss_nan' })
+    await world.alerts.close()
+    const after = pretendWorld({ dir, settings, at: world.at + SECOND })
+    expect(stateOf(after, 'y')).toBe('resolved')
+  })
+
+  it('make a loss that does not fall a warning once it has lasted half an hour, and only then', async () => {
+    const world = pretendWorld()
+    const flat = { detector: 'loss_plateau', severity: 'info' as const }
+    world.say('short', flat)
+    world.say('long', flat)
+    await world.pass(20 * MINUTE)
+    world.clear('short', flat)
+    await world.pass(9 * MINUTE)
+    expect(world.channel.said()).toEqual([])
+    await world.pass(3 * MINUTE)
+    expect(world.channel.said()).toEqual(['long firing'])
+    expect(world.channel.got[0]?.severity).toBe('warning')
   })
 
   it('switch a detector off, change its severity, or leave it out', async () => {

@@ -1,6 +1,7 @@
 /** The settings of the alerts. Lists and maps come from the file, or as JSON text from a variable. */
 import { z } from 'zod'
 import { type Setting, type Settings, setting, type ValuesOf } from '../core/setting.ts'
+import { addressFault } from '../core/web-address.ts'
 import type { MaintenanceWindow } from './dispatch.ts'
 import type { Route } from './routes.ts'
 import { RULE_NAMES, RULES, type RuleChoice, type RuleName, type RuleSettings } from './rules.ts'
@@ -51,6 +52,12 @@ const levelRule = z.union([
 const web = z
   .string()
   .refine((text) => /^https?:\/\/\S+$/.test(text) && URL.canParse(text), 'expected an address that begins with http:// or https://')
+
+/** Of an address that the agent itself calls. */
+const called = web.superRefine((text, context) => {
+  const fault = URL.canParse(text) ? addressFault(new URL(text)) : null
+  if (fault !== null) context.addIssue({ code: 'custom', message: fault })
+})
 
 /** An error message names the place inside the value: `[1].channels: names no channel`. */
 function named<T>(schema: z.ZodType): z.ZodType<T> {
@@ -144,7 +151,7 @@ export const alertSettings = {
     'address of the web UI as people reach it, for links in messages; default: the address the server listens on',
   ),
   'alerts.heartbeat_url': setting(
-    web.nullable(),
+    called.nullable(),
     null,
     "address to call while GPUs are being watched, so that a missing call means gpuwarden is down (a dead man's switch)",
     { secret: true },

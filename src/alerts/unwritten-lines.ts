@@ -2,10 +2,11 @@
  * Lines on their way to the journal, in shared memory until they are in its file: a kill in that moment does not lose them. Shared memory always
  * answers, so this may be synchronous; the file may be on a disk that does not. It is gone after a reboot, as is what the system had not written.
  */
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-const SHARED_MEMORY = '/dev/shm'
+/** A service has a runtime folder that outlives a restart, and systemd removes what it leaves in shared memory. */
+const MEMORY_FOLDER = process.env.RUNTIME_DIRECTORY?.split(':')[0] || '/dev/shm'
 const LARGEST_BYTES = 4 * 1024 * 1024
 
 export class UnwrittenLines {
@@ -15,7 +16,7 @@ export class UnwrittenLines {
   #isUsable = true
 
   /** `id`: of the journal that the lines belong to. */
-  constructor(id: string, folder = SHARED_MEMORY) {
+  constructor(id: string, folder = MEMORY_FOLDER) {
     this.#path = join(folder, `gpuwarden-alerts-${id}`)
   }
 
@@ -43,16 +44,10 @@ export class UnwrittenLines {
 
   /** All of them are in the file. */
   clear(): void {
-    if (this.#bytes === 0) return
-    const file = this.#file
-    this.#bytes = 0
-    this.#attempt(() => (file === null ? unlinkSync(this.#path) : ftruncateSync(file)), undefined)
-  }
-
-  /** The journal is closed, and has all of them. */
-  remove(): void {
+    if (this.#file === null && this.#bytes === 0) return
     if (this.#file !== null) closeSync(this.#file)
     this.#file = null
+    this.#bytes = 0
     this.#attempt(() => unlinkSync(this.#path), undefined)
   }
 

@@ -29,6 +29,7 @@ export function htmlOf(content: MessageContent, charts: ReadonlyMap<number, Inli
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:640px;margin:0 auto">
 ${content.notices.map(notice).join('\n')}
 ${content.alerts.map((alert, index) => card(alert, charts.get(index))).join('\n')}
+${content.others.map(({ kind, lines }) => list(kind, lines)).join('\n')}
 ${content.links.length > 0 ? `<tr><td style="padding:4px 0 12px">${content.links.map(button).join(' ')}</td></tr>` : ''}
 <tr><td style="padding:8px 2px;font-size:12px;${MUTED}">Sent by gpuwarden. To filter these mails, use the subject prefix [gpuwarden] or the X-Gpuwarden-* headers.</td></tr>
 </table>
@@ -50,6 +51,10 @@ ${chart ? picture(chart) : ''}${rows([...alert.where, ...alert.when, { label: 'C
 ${alert.evidence.length > 0 ? heading('Evidence') + rows(alert.evidence) : ''}
 ${alert.advice.length > 0 ? `${heading('What to do next')}<ul style="margin:4px 0 0;padding-left:20px">${alert.advice.map((line) => `<li style="margin:2px 0">${escapeHtml(line)}</li>`).join('')}</ul>` : ''}
 </td></tr><tr><td style="height:12px"></td></tr>`
+}
+
+function list(kind: string, lines: readonly string[]): string {
+  return `<tr><td style="background:#ffffff;border:1px solid #dde2e7;border-radius:6px;padding:12px 18px">${heading(`${escapeHtml(kind)} (${lines.length})`)}<ul style="margin:4px 0 0;padding-left:20px">${lines.map((line) => `<li style="margin:2px 0">${escapeHtml(line)}</li>`).join('')}</ul></td></tr><tr><td style="height:12px"></td></tr>`
 }
 
 function picture({ cid, width, height, alt }: InlineChart): string {

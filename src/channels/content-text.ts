@@ -1,8 +1,9 @@
 /** The message as plain text: in full for mail, and short for chats and phones. */
-import type { AlertContent, MessageContent } from './content.ts'
+import { type AlertContent, lineOf, type MessageContent } from './content.ts'
 import type { Fact } from './evidence.ts'
 import { cut } from './plain-text.ts'
 
+const MORE_LENGTH = '… and 9999 more'.length
 export const SUBJECT_PREFIX = '[gpuwarden]'
 
 export function subjectOf(content: MessageContent): string {
@@ -11,6 +12,7 @@ export function subjectOf(content: MessageContent): string {
 
 export function fullText(content: MessageContent): string {
   const parts = [...content.notices, ...content.alerts.map(alertText)]
+  for (const { kind, lines } of content.others) parts.push([`${kind} (${lines.length})`, ...lines.map((line) => `  ${line}`)].join('\n'))
   if (content.links.length > 0) parts.push(content.links.map(({ label, value }) => `${label}: ${value}`).join('\n'))
   return `${parts.join('\n\n')}\n`
 }
@@ -38,11 +40,25 @@ export function shortLines(alert: AlertContent): string[] {
 
 /** For a phone: no links (those go into their own field) and at most `most` characters. */
 export function shortText(content: MessageContent, most: number): string {
-  const several = content.alerts.length > 1
-  const blocks = content.alerts.map((alert) =>
-    several
-      ? `${alert.word} ${alert.place}: ${alert.detector}: ${alert.headline}`.replace(' : ', ': ')
-      : [alert.headline, ...shortLines(alert)].join('\n'),
+  const [only] = content.alerts.length === 1 ? content.alerts : []
+  if (only) return cut([...content.notices, only.headline, ...shortLines(only)].join('\n'), most)
+  const lines = [
+    ...content.alerts.map((alert) => lineOf({ ...alert, headline: `${alert.detector}: ${alert.headline}` })),
+    ...content.others.flatMap((group) => group.lines),
+  ]
+  return cut([...content.notices, ...fitting(lines, most - content.notices.join('\n').length - 1)].join('\n'), most)
+}
+
+/** As many lines as fit, and how many more there are. */
+function fitting(lines: readonly string[], most: number): readonly string[] {
+  if (lines.join('\n').length <= most) return lines
+  let room = most - MORE_LENGTH
+  const shown = lines.slice(
+    0,
+    lines.findIndex((line) => {
+      room -= line.length + 1
+      return room < 0
+    }),
   )
-  return cut([...content.notices, ...blocks].join('\n'), most)
+  return [...shown, `… and ${lines.length - shown.length} more`]
 }

@@ -54,8 +54,31 @@ describe('body', () => {
     expect(fullText(contentOf(late))).toMatch(/Delayed by 25 min[\s\S]*Cleared: .*after 15 min[\s\S]*fired and cleared before/)
     const many = fullText(contentOf(group))
     expect(many).toContain('SIMULATED')
-    expect(many).toContain('10 more alerts are not listed here')
     expect(many).toContain('7 more alerts were held back')
+  })
+
+  it.each([2, 20, 21, 30, 50])('names each of %i alerts, as mail and as a web page', (count) => {
+    const alerts = Array.from({ length: count }, (_, index) => {
+      const detector = index % 3 === 0 ? 'loss_nan' : 'thermal'
+      return { ...alert, fingerprint: `f${index}`, finding: { ...finding, detector, message: `Number ${index} is wrong.` } }
+    })
+    const content = contentOf({ ...message, alerts })
+    for (const text of [fullText(content), htmlOf(content, new Map())]) {
+      const named = alerts.filter((one) => text.includes(one.finding.message))
+      expect(named.length).toBe(count)
+      expect(text).not.toContain('more alerts')
+    }
+    if (count > 21) expect(fullText(content)).toMatch(/\nthermal \(\d+\)\n/)
+  })
+
+  it('counts in a short message what there was no room for', () => {
+    for (const most of [300, 1000, 2400, 6000]) {
+      const text = shortText(contentOf({ ...group, suppressed: 0 }), most)
+      const named = text.split('\n').filter((line) => line.startsWith('CRITICAL')).length
+      const more = Number(/and (\d+) more/.exec(text)?.[1] ?? 0)
+      expect(named + more).toBe(30)
+      expect(text.length).toBeLessThanOrEqual(most)
+    }
   })
 
   it('gives no advice and no forecast for what is over', () => {

@@ -1,5 +1,6 @@
 /** What a message says, before it is put into any form: what, where, since when, evidence, how sure, what to do. All of it harmless single lines. */
 import type { Alert, AlertMessage } from '../core/alert-contract.ts'
+import { messageAt } from '../core/forecast-words.ts'
 import { formatAge, formatDuration, formatPercent } from '../core/format.ts'
 import type { Severity } from '../core/model.ts'
 import { evidenceFacts, type Fact, moment } from './evidence.ts'
@@ -26,7 +27,10 @@ export interface MessageContent {
   readonly tone: AlertContent['tone']
   /** What the reader must know of the message itself: simulated, delayed, more held back. */
   readonly notices: readonly string[]
+  /** In detail. */
   readonly alerts: readonly AlertContent[]
+  /** Beyond those, one line each, by kind. */
+  readonly others: readonly { readonly kind: string; readonly lines: readonly string[] }[]
   readonly links: readonly Fact[]
 }
 
@@ -35,9 +39,27 @@ const TITLE_LENGTH = 140
 
 export function contentOf(message: AlertMessage): MessageContent {
   const host = oneLine(message.host, 80)
-  const alerts = message.alerts.slice(0, MOST_IN_DETAIL).map((alert) => alertContent(alert, message))
-  const title = `${message.simulated ? 'SIMULATED ' : ''}${titleOf(message, host, alerts)}`
-  return { title: cut(title, TITLE_LENGTH), tone: toneOf(message, alerts), notices: noticesOf(message), alerts, links: linksOf(message) }
+  const all = message.alerts.map((alert) => alertContent(alert, message))
+  const title = `${message.simulated ? 'SIMULATED ' : ''}${titleOf(message, host, all)}`
+  return {
+    title: cut(title, TITLE_LENGTH),
+    tone: toneOf(message, all),
+    notices: noticesOf(message),
+    alerts: all.slice(0, MOST_IN_DETAIL),
+    others: byKind(all.slice(MOST_IN_DETAIL)),
+    links: linksOf(message),
+  }
+}
+
+function byKind(alerts: readonly AlertContent[]): MessageContent['others'] {
+  const kinds = new Map<string, string[]>()
+  for (const alert of alerts) kinds.set(alert.detector, [...(kinds.get(alert.detector) ?? []), lineOf(alert)])
+  return Array.from(kinds, ([kind, lines]) => ({ kind, lines }))
+}
+
+/** `CRITICAL GPU 0: …` */
+export function lineOf({ word, place, headline }: AlertContent): string {
+  return `${word}${place === '' ? '' : ` ${place}`}: ${headline}`
 }
 
 function titleOf(message: AlertMessage, host: string, alerts: readonly AlertContent[]): string {
@@ -69,9 +91,10 @@ function noticesOf(message: AlertMessage): string[] {
     notices.push(`gpuwarden on ${oneLine(message.host, 80)} is running. If these messages stop, check that host.`)
   if (message.delayedMs >= 1000)
     notices.push(`Delayed by ${formatDuration(message.delayedMs)}: this message could not be delivered earlier.`)
-  const unnamed = message.alerts.length - MOST_IN_DETAIL
-  if (unnamed > 0) notices.push(`${unnamed} more alerts are not listed here.`)
-  if (message.suppressed > 0) notices.push(`${message.suppressed} more alerts were held back to limit the number of messages.`)
+  if (message.suppressed > 0) {
+    const where = message.links.dashboard === null ? '' : ' The link to the web UI shows those that are still open.'
+    notices.push(`${message.suppressed} more alerts were held back to limit the number of messages.${where}`)
+  }
   return notices
 }
 
@@ -88,28 +111,29 @@ function alertContent(alert: Alert, message: AlertMessage): AlertContent {
   const severity = finding.severity.toUpperCase()
   const word = { firing: severity, repeat: `STILL ${severity}`, resolved: 'RESOLVED', late: `LATE ${severity}` }[status]
   const isOver = status === 'resolved' || status === 'late'
+  const now = message.at + message.delayedMs
   return {
     word,
     tone: isOver ? 'resolved' : finding.severity,
     detector: oneLine(finding.detector, 60).replaceAll('_', ' '),
     place: placeOf(alert),
-    headline: oneLine(finding.message, 400),
+    headline: oneLine(messageAt(finding, now), 400),
     where: whereFacts(alert, message),
-    when: whenFacts(alert, message.at),
-    evidence: evidenceFacts(finding.evidence, message.at),
+    when: whenFacts(alert, now),
+    evidence: evidenceFacts(finding.evidence, now),
     certainty: certaintyOf(alert),
     advice: isOver ? [] : finding.advice.slice(0, 8).map((line) => oneLine(line, 400)),
   }
 }
 
-function placeOf({ gpuLabel, finding }: Alert): string {
+function placeOf({ gpuLabel, runName, finding }: Alert): string {
   const label = gpuLabel ?? finding.subject.gpuIndex
   if (label !== null) return `GPU ${oneLine(String(label), 20)}`
-  return finding.subject.run === null ? '' : `run ${oneLine(finding.subject.run, 60)}`
+  return finding.subject.run === null ? '' : `run ${oneLine(runName ?? finding.subject.run, 60)}`
 }
 
 /** Without the command line: people put passwords there. */
-function whereFacts({ finding, gpuLabel, gpuName, process }: Alert, message: AlertMessage): Fact[] {
+function whereFacts({ finding, gpuLabel, gpuName, runName, process }: Alert, message: AlertMessage): Fact[] {
   const { subject } = finding
   const info = process?.info ?? null
   const pid = subject.pid ?? process?.pid ?? null
@@ -124,7 +148,7 @@ function whereFacts({ finding, gpuLabel, gpuName, process }: Alert, message: Ale
     ['Container', info?.container ?? null],
     ['Pod', info?.pod ?? null],
     ['Slurm job', info?.slurmJob ?? null],
-    ['Run', subject.run === null ? null : `${subject.run}${subject.rank === null ? '' : ` rank ${subject.rank}`}`],
+    ['Run', subject.run === null ? null : `${runName ?? subject.run}${subject.rank === null ? '' : ` rank ${subject.rank}`}`],
   ]
   return facts.flatMap(([name, value]) => (value === null || value === '' ? [] : [{ label: name, value: oneLine(value, 200) }]))
 }

@@ -1,6 +1,7 @@
 /** One HTTP request, and what its answer means for the delivery. */
 import { z } from 'zod'
 import type { Delivery } from '../core/alert-contract.ts'
+import { addressFault } from '../core/web-address.ts'
 import { oneLine } from './plain-text.ts'
 import { isReference, type Redact } from './secrets.ts'
 
@@ -12,7 +13,9 @@ export const webAddress = z.string().superRefine((text, context) => {
   if (isReference(text)) return
   const url = URL.canParse(text) ? new URL(text) : null
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    context.addIssue({ code: 'custom', message: 'expected an address that begins with https:// or http://' })
+    return void context.addIssue({ code: 'custom', message: 'expected an address that begins with https:// or http://' })
+  const fault = addressFault(url)
+  if (fault !== null) context.addIssue({ code: 'custom', message: fault })
 })
 
 /** A token, key or password. Line ends would break out of a header. */

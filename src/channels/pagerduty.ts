@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Alert, AlertMessage, Delivery } from '../core/alert-contract.ts'
+import { messageAt } from '../core/forecast-words.ts'
 import { channelKind } from './channel-kind.ts'
 import { contentOf } from './content.ts'
 import { judge, postJson, secretText, webAddress } from './http-delivery.ts'
@@ -65,7 +66,10 @@ function eventOf(alert: Alert, message: AlertMessage, details: object | undefine
   const simulated = message.simulated ? 'SIMULATED ' : ''
   const place = alert.gpuLabel === null ? '' : ` GPU ${oneLine(alert.gpuLabel, 20)}`
   return {
-    summary: cut(`${simulated}${oneLine(message.host, 80)}${place}: ${oneLine(finding.message, 600)}`, 1000),
+    summary: cut(
+      `${simulated}${oneLine(message.host, 80)}${place}: ${oneLine(messageAt(finding, message.at + message.delayedMs), 600)}`,
+      1000,
+    ),
     source: oneLine(message.host, 200) || 'unknown',
     // What is already over is recorded without waking anybody.
     severity: isOver(alert) ? 'info' : finding.severity,

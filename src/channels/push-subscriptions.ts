@@ -1,9 +1,10 @@
 /** Browsers subscribed to web push, and the key pair they know this agent by: two small files in the alerts' folder. */
-import { readFileSync, renameSync } from 'node:fs'
+import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { logLane } from '../core/disk-lane.ts'
 import { KeptFile } from '../core/kept-file.ts'
+import { readOwnFile } from '../core/system-file.ts'
 import { isPrivateHost } from './public-host.ts'
 import { generatePushKeys, type PushKeys } from './webpush-encryption.ts'
 
@@ -111,7 +112,7 @@ export class PushSubscriptions {
     const path = join(this.#dir, name)
     let text: string
     try {
-      text = readFileSync(path, 'utf8')
+      text = readOwnFile(path)
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw new Error(`${path} cannot be read: ${(cause as Error).message}`, { cause })

@@ -27,6 +27,32 @@ async function delivered(options: object, what = message) {
   return { delivery, request: server.requests[0], text: server.requests[0]?.body.toString() ?? '' }
 }
 
+describe('an address that no request can be sent to', () => {
+  const open = (url: string) => webhook.open('hook', { url }, { env: { URL: url }, stateDir: '/nonexistent' })
+
+  it.each([1, 22, 25, 587, 6000, 6667, 10_080])('is refused at the start: port %d', async (port) => {
+    expect(() => open(`http://127.0.0.1:${port}/in`)).toThrow(`hook.url: port ${port} is reserved for another protocol`)
+    // What the list says is what fetch does.
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({ cause: expect.objectContaining({ message: 'bad port' }) })
+  })
+
+  it.each(['https://user:pass@example.org/in', 'https://user@example.org/in', 'https://:pass@example.org/'])(
+    'is refused at the start: %s',
+    (url) => {
+      expect(() => open(url)).toThrow(/hook\.url: expected an address without a user name and password/)
+      expect(() => open(url)).not.toThrow(/pass@/)
+      expect(() => webhook.open('hook', { url: 'env:URL' }, { env: { URL: url }, stateDir: '/nonexistent' })).toThrow(/user name/)
+    },
+  )
+
+  it.each(['http://127.0.0.1:8080/in', 'https://example.org/in', 'https://example.org:443/', 'http://[::1]:9093/'])(
+    'is no other: %s',
+    (url) => {
+      expect(() => open(url)).not.toThrow()
+    },
+  )
+})
+
 describe('webhook', () => {
   it('posts the documented payload with an idempotency key', async () => {
     const { request, text } = await delivered({ headers: { 'X-Api-Key': 'abc' } })

@@ -4,11 +4,15 @@ import type { Silence } from '../alerts/silences.ts'
 import type { AgentClient } from '../core/agent-client.ts'
 import type { AlertView, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
+import { messageAt } from '../core/forecast-words.ts'
 import { formatClock, formatDuration, printable } from '../core/format.ts'
+import { compareAlerts, isOpenAlert, openAlertsInWords } from '../core/known/alerts.ts'
 import { userNameOrNumber } from '../core/user-name.ts'
 import { agentOf } from './agent-address.ts'
 import { testChannels } from './alerts-test.ts'
 import { alignColumns } from './table.ts'
+
+const MOST_RESOLVED = 5
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -41,7 +45,7 @@ async function list({ config, options }: Request): Promise<number> {
   const answer = await agent.get<{ at: number; alerts: readonly AlertView[] }>('/api/v1/alerts')
   const { silences } = await agent.get<{ silences: readonly Silence[] }>('/api/v1/silences')
   return print(options, { ...answer, silences }, () => [
-    ...(answer.alerts.length === 0 ? ['No alerts.'] : alertTable(answer.alerts, answer.at)),
+    ...alertLines(answer.alerts, answer.at),
     ...(silences.length === 0 ? [] : ['', ...silenceTable(silences, answer.at)]),
   ])
 }
@@ -107,13 +111,34 @@ function print(options: Options, answer: unknown, lines: () => readonly string[]
   return EXIT.ok
 }
 
+/** Open ones in full, resolved ones in a line each below. */
+function alertLines(all: readonly AlertView[], now: number): string[] {
+  const open = all.filter(isOpenAlert)
+  const over = all.filter((alert) => !isOpenAlert(alert)).sort((a, b) => (b.resolvedAt ?? 0) - (a.resolvedAt ?? 0))
+  const shown = over.slice(0, MOST_RESOLVED).map(({ finding, resolvedAt, simulated }) => {
+    const [began, ended] = [finding.since, resolvedAt ?? finding.at]
+    return [
+      '',
+      formatClock(ended, now),
+      `after ${formatDuration(ended - began)}`,
+      `${simulated ? 'SIMULATED ' : ''}${printable(finding.message)}`,
+    ]
+  })
+  return [
+    open.length === 0 ? 'No open alerts.' : `${openAlertsInWords(all)}:`,
+    ...(open.length === 0 ? [] : alertTable([...open].sort(compareAlerts), now)),
+    ...(shown.length === 0 ? [] : ['', 'Resolved:', ...alignColumns(shown)]),
+    ...(over.length > shown.length ? [`  … and ${over.length - shown.length} more; see "gpuwarden alerts history"`] : []),
+  ]
+}
+
 function alertTable(all: readonly AlertView[], now: number): string[] {
   const rows = all.map(({ state, finding, flapping, simulated, mutedBy, fingerprint }) => [
     mutedBy === null ? state : `${state} (${mutedBy})`,
     finding.severity,
     formatClock(finding.since, now),
     printable(fingerprint),
-    `${simulated ? 'SIMULATED ' : ''}${flapping ? 'FLAPPING ' : ''}${printable(finding.message)}`,
+    `${simulated ? 'SIMULATED ' : ''}${flapping ? 'FLAPPING ' : ''}${printable(messageAt(finding, now))}`,
   ])
   return alignColumns([['STATE', 'SEVERITY', 'SINCE', 'FINGERPRINT', 'MESSAGE'], ...rows])
 }

@@ -62,8 +62,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'status',
-    summary: 'print memory and utilization once',
-    settings: SOURCE_FLAGS,
+    summary: 'print memory, utilization and findings once: of the running agent, or by a look of its own',
+    settings: [...SOURCE_FLAGS, 'server.port', 'server.token', 'server.token_file'],
     options: [ONE_GPU, JSON_OPTION],
     examples: ['gpuwarden status', 'gpuwarden status --json --devices 0 1'],
     run: async (config, options) => (await import('./status.ts')).status(config, options),

@@ -99,14 +99,18 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'snapshot',
-    summary: 'what a memory snapshot of PyTorch says: peak, lines, categories, leak, fragmentation; or how two differ',
-    settings: [],
+    summary: 'what a memory snapshot of PyTorch says, how two differ, or which line of a run that goes on keeps memory',
+    settings: ['server.port', 'server.token', 'server.token_file'],
     arguments: [
-      { notation: '<file>', help: 'written by torch.cuda.memory._dump_snapshot(); plain or gzip' },
+      { notation: '[file]', help: 'written by torch.cuda.memory._dump_snapshot(); plain or gzip' },
       { notation: '[file2]', help: 'compare with this one' },
     ],
     options: [
       ONE_GPU,
+      { flag: '--run <name>', help: 'ask this run, by name or id, to record for some steps; exit code 1 if a line keeps memory' },
+      { flag: '--steps <count>', help: 'with --run: how many steps (default: by the time of a step, 12 to 40)' },
+      { flag: '--rank <number>', help: 'with --run: of this rank (default: the one that reports next)' },
+      { flag: '--host', help: 'with --run: Python objects in host memory, with tracemalloc, instead of GPU memory' },
       { flag: '--at <moment>', help: 'peak (default), end, oom, seconds after the first event, a time, or #INDEX of an event' },
       { flag: '--text', help: 'as text (default)' },
       JSON_OPTION,
@@ -124,8 +128,12 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
       'gpuwarden snapshot before.pickle after.pickle --at end --min 1MiB',
       'gpuwarden snapshot snapshot.pickle --folded | flamegraph.pl --countname bytes > memory.svg',
       "gpuwarden snapshot snapshot.pickle --match 'model.py' --category 'weights=build_model'",
+      'gpuwarden snapshot --run train.py --steps 20',
     ],
-    run: async (config, options, args) => (await import('./snapshot.ts')).snapshot(config, options, args),
+    run: async (config, options, args) =>
+      options.run !== undefined
+        ? (await import('./record-run.ts')).recordRun(config, options, args)
+        : (await import('./snapshot.ts')).snapshot(config, options, args),
   },
   {
     name: 'detect',

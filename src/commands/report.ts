@@ -13,6 +13,7 @@ import { detectorOptions } from '../detectors/settings.ts'
 import { type BuiltReport, buildReport, type ReportRequest, type ReportRun } from '../report/training-report.ts'
 import { summaryText } from '../report/training-text.ts'
 import { RunFiles, recordedRuns } from '../training/run-files.ts'
+import { leakLinesOf } from '../training/run-record.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 import { readTime } from './read-time.ts'
 
@@ -42,9 +43,9 @@ export function reportOf(
   pricePerGpuHour: number | null,
   more: Pick<ReportRequest, 'from' | 'to' | 'detect' | 'onProgress'> = {},
 ): Promise<BuiltReport> {
-  return runsIn(path).then(async ({ runs, pidOf }) => {
+  return runsIn(path).then(async ({ runs, pidOf, pidsOf }) => {
     try {
-      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, ...more })
+      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, pidsOf, ...more })
     } catch (error) {
       if (error instanceof Failure) throw error
       throw new Failure((error as Error).message, { exitCode: EXIT.noSource, cause: error })
@@ -98,7 +99,7 @@ async function findSubject(subject: string, logDir: string): Promise<{ path: str
   if (entry?.isDirectory()) return { path: subject, run: null }
   const { runs } = await new RunFiles(join(logDir, 'runs')).list()
   const run = runs.find(({ id }) => id === subject) ?? runs.findLast(({ name }) => name === subject)
-  if (run) return { path: logDir, run }
+  if (run) return { path: logDir, run: { ...run, leakLines: leakLinesOf(run) } }
   if (entry) return { path: subject, run: null }
   const known = runs.slice(-5).map(({ id, name }) => `${name} (${id})`)
   throw new Failure(`"${subject}" is neither a log folder nor a run in ${logDir}`, {
@@ -108,7 +109,7 @@ async function findSubject(subject: string, logDir: string): Promise<{ path: str
 }
 
 /** The runs of a log folder, and which process a rank was. */
-async function runsIn(logDir: string): Promise<{ runs: readonly ReportRun[]; pidOf: (run: string, rank: number) => number | null }> {
+async function runsIn(logDir: string): Promise<Required<Pick<ReportRequest, 'runs' | 'pidOf' | 'pidsOf'>>> {
   const files = new RunFiles(join(logDir, 'runs'))
   const pids = new Map<string, number>()
   const runs = await recordedRuns(logDir)
@@ -120,6 +121,7 @@ async function runsIn(logDir: string): Promise<{ runs: readonly ReportRun[]; pid
   return {
     runs: [...runs].sort((a, b) => a.startedAt - b.startedAt),
     pidOf: (run, rank) => pids.get(`${rank}@${run}`) ?? null,
+    pidsOf: (run) => [...pids].flatMap(([key, pid]) => (key.endsWith(`@${run}`) ? [pid] : [])),
   }
 }
 

@@ -33,27 +33,31 @@ export async function openWatcher(config: Config): Promise<Watcher> {
   const token = await tokenFileOf(config)
   const running = await findAgent(config)
   if (running) return { link: running, agent: null, tokenFile: token.file, close: token.remove }
-  const unanswered = await unansweredFolders(config)
-  let agent = new Agent({ config, logToStderr: false, unanswered })
+  const { values } = config
+  // Where there is no GPU, a real run needs no simulated runs beside it.
+  const isCalm = config.origins['demo.scenario'].from === 'default'
+  const own = isCalm ? { ...config, values: { ...values, 'demo.scenario': 'idle' as const } } : config
+  const unanswered = await unansweredFolders(own)
+  let agent = new Agent({ config: own, logToStderr: false, unanswered })
   let url: string | null
   try {
     url = (await agent.start()).url
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.noListen) throw error
-    agent = new Agent({ config: { ...config, values: { ...config.values, 'server.port': 0 } }, logToStderr: false, unanswered })
+    agent = new Agent({ config: { ...own, values: { ...own.values, 'server.port': 0 } }, logToStderr: false, unanswered })
     url = (await agent.start()).url
   }
   if (url === null) {
     await agent.stop('the server is off')
     throw new Failure('server.enabled is false, and a run needs the server', { exitCode: EXIT.usage })
   }
-  const own = agent
+  const started = agent
   return {
-    link: new AgentClient({ url, token: readToken(config.values) }),
-    agent: own,
+    link: new AgentClient({ url, token: readToken(values) }),
+    agent: started,
     tokenFile: token.file,
     close: async (reason) => {
-      await own.stop(reason)
+      await started.stop(reason)
       await token.remove()
     },
   }

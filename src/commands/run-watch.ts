@@ -129,6 +129,7 @@ export class RunWatch {
         outcome: record?.outcome ?? end.outcome,
         message: record ? record.message : end.message,
         outOfMemory: readOomReport(record?.report),
+        leaks: record?.leakLines ?? [],
         runs: [],
         from: this.#run.started_at,
         to: ending.at,
@@ -156,9 +157,8 @@ export class RunWatch {
   #shownGpus(notes: string[]): readonly FollowedGpu[] {
     const all = [...this.#follower.gpus.values()].filter(({ info }) => info.mig === null || this.#uses.has(info.id))
     const own = all.filter(({ isOwn }) => isOwn)
-    if (all.some(({ info }) => info.provenance === 'simulated'))
-      notes.push('The GPUs are SIMULATED: the figures are not those of this command.')
-    else if (own.length === 0 && all.length > 0) {
+    if (all.length === 0 && this.#follower.sawSimulated) notes.push('This machine has no GPU: the SIMULATED ones are not part of the run.')
+    if (own.length === 0 && all.length > 0) {
       if (this.#follower.processesAreKnown) {
         notes.push('No process of this command was seen on a GPU.')
         return []

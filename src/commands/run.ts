@@ -94,6 +94,8 @@ function environment({ link, tokenFile }: Watcher, id: string, name: string, cor
     GPUWARDEN_RUN_ID: id,
     GPUWARDEN_RUN_NAME: name,
     GPUWARDEN_CORRELATION_ID: correlationId,
+    // Analyzes the snapshot of an SDK that runs out of memory.
+    ...(process.argv[1] === undefined ? {} : { GPUWARDEN_PROGRAM: process.argv[1] }),
     ...(tokenFile === null ? {} : { GPUWARDEN_TOKEN_FILE: tokenFile }),
   }
 }

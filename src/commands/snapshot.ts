@@ -18,7 +18,9 @@ export async function snapshot(config: Config, options: Record<string, unknown>,
   endWhenPipeCloses()
   const [first, second, ...rest] = args
   if (first === undefined || rest.length > 0)
-    throw new Failure(`give one snapshot file, or two to compare; got ${args.length}`, { exitCode: EXIT.usage })
+    throw new Failure(`give one snapshot file, or two to compare, or --run; got ${args.length}`, { exitCode: EXIT.usage })
+  const live = ['steps', 'rank', 'host'].find((name) => options[name] !== undefined)
+  if (live !== undefined) throw new Failure(`--${live} goes with --run`, { exitCode: EXIT.usage })
   const outputs = [options.json, options.text, options.folded].filter((one) => one === true)
   if (outputs.length > 1) throw new Failure('--json, --text and --folded exclude each other', { exitCode: EXIT.usage })
   const request = readRequest(config, options)

@@ -1,14 +1,67 @@
-/** `gpuwarden status`: one look at memory and use. */
-import type { Config } from '../agent/config.ts'
+/** `gpuwarden status`: memory and use now, as the running agent knows them with its findings, else by a look of its own. */
+import type { Config, ConfigKey } from '../agent/config.ts'
 import { oneLook } from '../agent/one-look.ts'
+import { AgentClient } from '../core/agent-client.ts'
 import { EXIT } from '../core/failure.ts'
-import { formatBytes, formatPercent, formatWhole, NOT_AVAILABLE, printable } from '../core/format.ts'
+import { messageAt } from '../core/forecast-words.ts'
+import { formatBytes, formatClock, formatPercent, formatWhole, NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { GpuView } from '../core/kinds.ts'
+import { openAlertsInWords } from '../core/known/alerts.ts'
+import { compareFindings, findingsInWords } from '../core/known/findings.ts'
+import { askPicture, type Picture } from '../core/known/picture.ts'
 import type { ProcessView } from '../core/model.ts'
 import { MemoryStatistics, memoryStatusReport } from '../report/memory-status.ts'
 import { alignColumns } from './table.ts'
+import { findLocalAgent } from './top-agent.ts'
+
+/** Whoever names a source wants to see that one, and the agent may watch another. */
+const OWN_LOOK: readonly ConfigKey[] = ['source', 'demo.gpus', 'demo.scenario', 'demo.seed', 'replay.speed', 'wake']
 
 export async function status(config: Config, options: Record<string, unknown>): Promise<number> {
+  const isOwnLook = OWN_LOOK.some((key) => config.origins[key].from === 'flag')
+  const { address, reason } = isOwnLook ? { address: null, reason: null } : await findLocalAgent(config)
+  if (address !== null) {
+    const picture = await askPicture((path) => new AgentClient(address).get(path)).catch(() => null)
+    if (picture !== null) return showAgent(config, options, address.url, picture)
+  }
+  if (!isOwnLook && options.json !== true)
+    process.stderr.write(
+      `gpuwarden: no agent answers on port ${config.values['server.port']}${reason === null ? '' : ` (${reason})`}: this is one look, without findings\n`,
+    )
+  return lookOnce(config, options)
+}
+
+function showAgent({ values }: Config, options: Record<string, unknown>, url: string, picture: Picture): number {
+  const { at, findings, alerts } = picture
+  const gpus = picture.gpus.filter(({ info }) => values.devices === null || values.devices.includes(info.index))
+  const shown = new Set(gpus.map(({ info }) => info.id))
+  const processes = picture.processes.filter(({ gpu }) => shown.has(gpu))
+  const sorted = findings.toSorted(compareFindings)
+  if (options.json === true) {
+    const statistics = new MemoryStatistics()
+    const samples = gpus.flatMap(({ sample }) => sample ?? [])
+    statistics.accept({
+      type: 'tick',
+      tick: { seq: 0, at, source: 'agent', provenance: 'live', gpus: samples, processes, host: null, events: [] },
+    })
+    const report = memoryStatusReport(at, gpus, processes, statistics)
+    process.stdout.write(`${JSON.stringify({ ...report, agent: url, findings: sorted }, null, 2)}\n`)
+    return EXIT.ok
+  }
+  const simulated = gpus.some(({ info }) => info.provenance === 'simulated') ? ['The GPUs are SIMULATED.'] : []
+  const counts = alerts === null ? findingsInWords(findings) : `${findingsInWords(findings)}, ${openAlertsInWords(alerts.alerts)}`
+  const rows = sorted.map((one) => [
+    one.severity,
+    formatClock(one.since, at),
+    one.detector,
+    `${one.provenance === 'live' ? '' : `${one.provenance.toUpperCase()} `}${printable(messageAt(one, at))}`,
+  ])
+  const lines = [`As the agent at ${url} sees it.`, ...simulated, table(gpus, processes), '', `${counts}${rows.length === 0 ? '' : ':'}`]
+  process.stdout.write(`${[...lines, ...alignColumns(rows)].join('\n')}\n`)
+  return EXIT.ok
+}
+
+async function lookOnce(config: Config, options: Record<string, unknown>): Promise<number> {
   const statistics = new MemoryStatistics()
   let troubles: string[] = []
   const text = await oneLook(

@@ -7,6 +7,7 @@ import type { HubEvent } from '../core/kinds.ts'
 import type { Finding, SourceHealth } from '../core/model.ts'
 import type { RecordingItem } from '../core/recording/recording.ts'
 import { vendorOfModel } from '../sources/vendors.ts'
+import type { RunRecord } from '../training/run-record.ts'
 import { AgentFeed } from '../tui/agent-feed.ts'
 import type { Feed } from '../tui/feed.ts'
 import type { LiveState } from '../tui/live-state.ts'
@@ -114,7 +115,7 @@ export async function replay(config: Config, state: LiveState, onChange: () => v
   ])
   const path = config.values.source.slice('replay:'.length)
   const speed = config.values['replay.speed']
-  let deliver = await recordingIntake(config, state)
+  let intake = await recordingIntake(config, state)
   let pending = Promise.resolve()
   state.origin = path
   const player = new ReplayPlayer({
@@ -126,11 +127,12 @@ export async function replay(config: Config, state: LiveState, onChange: () => v
     reset: () => {
       state.forget()
       pending = recordingIntake(config, state).then((made) => {
-        deliver = made
+        intake = made
       })
     },
-    deliver: (item) => deliver(item),
+    deliver: (item) => intake.deliver(item),
     onChange: (data) => {
+      if (data.state === 'ended') intake.finish()
       state.replay = data
       onChange()
     },
@@ -144,10 +146,13 @@ export async function replay(config: Config, state: LiveState, onChange: () => v
 
 /** Joins and judges what was recorded as the agent would have done. */
 export async function recordingIntake(config: Config, state: LiveState) {
-  const [{ Hub }, { State }, { SILENT_LOG }] = await Promise.all([
+  const [{ Hub }, { State }, { SILENT_LOG }, { RunTimeline }, { recordedRuns }, { publicRun }] = await Promise.all([
     import('../agent/hub.ts'),
     import('../agent/state.ts'),
     import('../agent/one-look.ts'),
+    import('../training/run-timeline.ts'),
+    import('../training/run-files.ts'),
+    import('../training/run-record.ts'),
   ])
   const { devices } = config.values
   const known = new State({
@@ -167,10 +172,19 @@ export async function recordingIntake(config: Config, state: LiveState) {
       judge(event)
     },
   })
+  const timeline = new RunTimeline(await recordedRuns(config.values.source.slice('replay:'.length)))
+  const announce = (runs: readonly RunRecord[]) => {
+    for (const run of runs) hub.receiveRun(publicRun(run))
+  }
   let last: object | null = null
-  return (item: RecordingItem): void => {
-    if (item.devices !== last) hub.receiveDevices('replay', item.devices)
-    last = item.devices
-    hub.receive({ source: 'replay', provenance: 'replay', at: item.at, samples: item.samples })
+  return {
+    deliver: (item: RecordingItem): void => {
+      if (item.devices !== last) hub.receiveDevices('replay', item.devices)
+      last = item.devices
+      announce(timeline.moveTo(item.at))
+      hub.receive({ source: 'replay', provenance: 'replay', at: item.at, samples: item.samples })
+    },
+    /** The recording is over. */
+    finish: () => announce(timeline.finish()),
   }
 }

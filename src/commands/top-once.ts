@@ -45,12 +45,13 @@ async function listenTo(address: Parameters<typeof attach>[0], state: LiveState)
 
 async function readRecording(config: Config, state: LiveState): Promise<void> {
   const { openRecording } = await import('../core/recording/recording.ts')
-  const deliver = await recordingIntake(config, state)
+  const intake = await recordingIntake(config, state)
   const path = config.values.source.slice('replay:'.length)
   const recording = await openRecording(path, vendorOfModel).catch((error: Error) => {
     throw new Failure(error.message, { exitCode: EXIT.noSource, cause: error })
   })
-  for await (const item of recording) deliver(item)
+  for await (const item of recording) intake.deliver(item)
+  intake.finish()
   const { firstAt, lastAt } = recording.stats()
   state.origin = path
   state.replay = { at: lastAt ?? 0, firstAt: firstAt ?? 0, lastAt, speed: 1, state: 'ended' }

@@ -21,6 +21,8 @@ export interface Alert {
   readonly firedAt: number
   readonly resolvedAt: Reading
   readonly gpuLabel: string | null
+  /** What people call its run; null: not about one. Absent in messages that an earlier version kept. */
+  readonly runName?: string | null
   readonly gpuName: string | null
   readonly process: ProcessView | null
   /** null: nothing to draw. */

@@ -32,7 +32,14 @@ export interface Detector {
   /** JSON-safe state, for a restart. */
   snapshot(): unknown
   restore(state: unknown): void
+  /** Runs that it does not follow although they are alive: there are more than it has room for. Absent: it follows no runs. */
+  unfollowed?(): Iterable<string>
 }
+
+/** How many runs detectors follow where nothing else is set. */
+export const MOST_RUNS = 256
+/** Room for ranks, per run: a detector of ranks follows this many times the runs. */
+export const RANKS_PER_RUN = 8
 
 /** Values of training steps kept for charts. */
 export type StepField = 'loss' | 'gradientNorm' | 'stepSeconds'
@@ -67,5 +74,6 @@ export interface DetectorDeclaration {
 
 export interface DetectorKind<Options = unknown> extends DetectorDeclaration {
   readonly defaults: Options
-  create(options: Options): Detector
+  /** `maxRuns`: how many runs it follows at once. */
+  create(options: Options, maxRuns?: number): Detector
 }

@@ -2,6 +2,7 @@
 import * as callbacks from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { logLane } from './disk-lane.ts'
+import { refuseOtherThanFile } from './system-file.ts'
 
 type Call = (...args: never[]) => Promise<unknown>
 
@@ -12,20 +13,56 @@ function inTurn<F extends Call>(call: F): F {
 export const link = inTurn(promises.link)
 export const mkdir = inTurn(promises.mkdir)
 export const readdir = inTurn(promises.readdir)
-export const readFile = inTurn(promises.readFile)
+export const readFile = inTurn(async (path: string, encoding?: BufferEncoding) => {
+  await refuseOther(path)
+  return promises.readFile(path, encoding)
+}) as typeof promises.readFile
 export const rename = inTurn(promises.rename)
 export const rm = inTurn(promises.rm)
 export const stat = inTurn(promises.stat)
 export const utimes = inTurn(promises.utimes)
-export const writeFile = inTurn(promises.writeFile)
+export const writeFile = inTurn(async (...[path, ...rest]: Parameters<typeof promises.writeFile>) => {
+  await refuseOther(String(path))
+  return promises.writeFile(path, ...rest)
+})
 
 export async function open(path: string, flags: string, mode?: number): Promise<DiskFile> {
-  return new DiskFile(path, await logLane.run(path, () => promises.open(path, flags, mode)))
+  const opened = logLane.run(path, async () => {
+    // Exclusive: nothing is there.
+    if (!flags.includes('x')) await refuseOther(path)
+    return promises.open(path, flags, mode)
+  })
+  return new DiskFile(path, await opened)
+}
+
+/** A folder may be opened, to sync it. */
+async function refuseOther(path: string): Promise<void> {
+  const found = await promises.stat(path).catch(absent)
+  if (found !== null && !found.isDirectory()) refuseOtherThanFile(path, found)
+}
+
+export interface FileIdentity {
+  readonly ino: number
+  readonly dev: number
+}
+
+/** How often a file that is kept open is compared with its path. */
+export const IN_PLACE_MS = 5000
+
+/** `found`: what is at the path; null: nothing. */
+export function isSameFile(own: FileIdentity, found: FileIdentity | null): boolean {
+  return found !== null && own.ino === found.ino && own.dev === found.dev
+}
+
+export function absent(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+  throw error
 }
 
 export class DiskFile {
   readonly #path: string
   readonly #handle: promises.FileHandle
+  #identity: FileIdentity | null = null
 
   constructor(path: string, handle: promises.FileHandle) {
     this.#path = path
@@ -38,6 +75,12 @@ export class DiskFile {
 
   writeFile(text: string): Promise<void> {
     return this.#run(() => this.#handle.writeFile(text))
+  }
+
+  /** False when somebody removed, moved or replaced it: nobody would find what is written to it. */
+  async isInPlace(): Promise<boolean> {
+    this.#identity ??= await this.stat()
+    return isSameFile(this.#identity, await stat(this.#path).catch(absent))
   }
 
   stat(): Promise<callbacks.Stats> {

@@ -11,6 +11,7 @@ import type {
   Provenance,
   Reading,
   Run,
+  RunAbout,
   SourceHealth,
   TrainingStep,
 } from './model.ts'
@@ -35,7 +36,8 @@ export type HubEvent =
   | { readonly type: 'tick'; readonly tick: Tick }
   | { readonly type: 'health'; readonly health: readonly SourceHealth[] }
   | { readonly type: 'finding'; readonly finding: Finding }
-  | { readonly type: 'run'; readonly run: Run }
+  /** `about`: only of a simulated run, for the room that keeps runs. */
+  | { readonly type: 'run'; readonly run: Run; readonly about?: RunAbout }
   | { readonly type: 'steps'; readonly steps: readonly TrainingStep[]; readonly provenance: Provenance }
   | { readonly type: 'playback'; readonly playback: PlaybackState }
   /** A recording is read from its beginning again: everything concluded from it is void. Not in the stream. */

@@ -20,6 +20,7 @@ export function runWith(parts: Partial<Run> = {}): Run {
     endedAt: null,
     outcome: null,
     ending: null,
+    provenance: 'live',
     ...parts,
   }
 }

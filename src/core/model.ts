@@ -73,15 +73,31 @@ export interface GpuEvent {
   /** GpuInfo.id; null: the driver did not say. */
   readonly gpu: string | null
   readonly event: (typeof GPU_EVENTS)[number]
-  /** XID, recovery action, killed PID …; null: none. */
+  /** XID, recovery action, killed PID, epoch milliseconds of a shutdown …; null: none. */
   readonly code: Reading
   readonly message: string
-  /** `nvml`, `kmsg`, `sysfs`, `sampler`. */
+  /** `nvml`, `kmsg`, `sysfs`, `systemd`, `sampler`. */
   readonly origin: string
 }
 
-/** What a source can measure. Training steps come from recordings here; live ones are posted to the agent. */
-export type Sample = GpuSample | HostSample | GpuEvent | TrainingStep
+/** A run at its start or at its end. Simulations report it here; real runs are posted to the agent. */
+export interface RunSample {
+  readonly kind: 'run'
+  readonly at: number
+  readonly run: Run
+  readonly about: RunAbout
+}
+
+/** What is told about a run for its page alone. */
+export interface RunAbout {
+  readonly command: string | null
+  readonly framework: string | null
+  /** Of the out-of-memory error that ended it, as an SDK sends it. */
+  readonly report: Readonly<Record<string, unknown>> | null
+}
+
+/** What a source can measure. Runs and training steps come from simulations and recordings here; live ones are posted to the agent. */
+export type Sample = GpuSample | HostSample | GpuEvent | TrainingStep | RunSample
 
 /** A process on a GPU, joined with who it is. `info` null: unknown, never somebody else. */
 export interface ProcessView extends GpuProcess {
@@ -172,6 +188,7 @@ export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
 export interface Run {
   readonly id: string
   readonly name: string
+  readonly provenance: Provenance
   readonly host: string | null
   readonly user: string | null
   readonly pid: Reading
@@ -184,6 +201,25 @@ export interface Run {
   readonly outcome: RunOutcome | null
   /** null while it runs. */
   readonly ending: RunEnding | null
+  /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
+  readonly leakLines?: readonly RunLeakLine[]
+}
+
+/** Memory that a line of a program made and kept. */
+export interface RecordedLine {
+  readonly file: string
+  readonly line: Reading
+  readonly function: string | null
+  readonly bytes: number
+  readonly blocks: Reading
+  readonly bytesPerStep: Reading
+  /** Of the growth in the same steps, 0 to 1. */
+  readonly share: Reading
+}
+
+export interface RunLeakLine extends RecordedLine {
+  readonly rank: number
+  readonly at: number
 }
 
 export type RunOutcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'

@@ -252,7 +252,7 @@ export function detectorContract<Options>(subject: DetectorSubject<Options>): vo
     })
 
     it('keeps little: ten thousand processes and a thousand runs in an hour', () => {
-      const detector = create()
+      const detector = kind.create(subject.options ?? kind.defaults, 32)
       detector.accept(device())
       let number = 0
       for (let second = 0; second < 3600; second += 4) {

@@ -23,6 +23,13 @@ const TIMES_KEPT = 64
 /** Part of the fingerprint of findings about the level of memory. */
 export const LEVEL = 'level'
 
+interface Level {
+  /** A run set the limit; else it is the whole GPU. */
+  readonly isSet: boolean
+  readonly limit: number
+  readonly ratio: number
+}
+
 interface GpuState {
   lastAt: number
   used: number
@@ -77,7 +84,11 @@ export class DevicePressure {
     state.lastAt = at
     state.used = ratio
     if (empty) state.flushes = []
-    return both(this.#judgeFlushes(gpu, at, state), this.#judgeLevel(gpu, at, ratio, total, state))
+    // A run that set a limit runs out of memory there, however large the GPU is.
+    const limited = this.#map.limited(gpu, at)
+    const isSet = limited !== null && limited.ratio > ratio
+    const level = { isSet, ...(isSet ? limited : { limit: total, ratio }) }
+    return both(this.#judgeFlushes(gpu, at, state), this.#judgeLevel(gpu, at, level, state))
   }
 
   #judgeFlushes(gpu: string, at: number, state: GpuState): readonly Finding[] {
@@ -106,7 +117,7 @@ export class DevicePressure {
   }
 
   /** Information when memory stays nearly full, a warning when almost nothing is left. */
-  #judgeLevel(gpu: string, at: number, ratio: number, total: number, state: GpuState): readonly Finding[] {
+  #judgeLevel(gpu: string, at: number, { limit, ratio, isSet }: Level, state: GpuState): readonly Finding[] {
     const { levelRatio, fullRatio, holdMinutes, levelGapRatio } = this.#options
     state.levelSince = above(state.levelSince, ratio, levelRatio, levelGapRatio, at)
     state.fullSince = above(state.fullSince, ratio, fullRatio, levelGapRatio, at)
@@ -127,11 +138,11 @@ export class DevicePressure {
       {
         severity,
         since: state.levelSince,
-        message: `${this.#map.label(gpu)}: ${formatPercent(ratio)} of ${formatBytes(total)} has been in use for ${formatDuration(at - state.levelSince)}; ${formatBytes(total * (1 - ratio))} left.`,
+        message: `${this.#map.label(gpu)}: ${formatPercent(ratio)} of ${formatBytes(limit)}${isSet ? ', the limit that its run set,' : ''} has been in use for ${formatDuration(at - state.levelSince)}; ${formatBytes(limit * (1 - ratio))} left.`,
         evidence: {
           source: 'device',
           usedRatio: evidenceNumber(ratio),
-          freeBytes: Math.round(total * (1 - ratio)),
+          freeBytes: Math.round(limit * (1 - ratio)),
           heldSeconds: Math.round((at - state.levelSince) / 1000),
         },
         confidence: 0.9,

@@ -15,37 +15,41 @@ export const diverged: DetectorKind<Thresholds<'diverged'>> = {
   inputs: ['step', 'run', 'gpu'],
   charts: [LOSS_CHART],
   defaults: THRESHOLDS.diverged,
-  create: (options) =>
-    watchRuns<DivergenceState>('diverged', {
-      initial: divergence,
-      rewind(run, book, at) {
-        restartCourse(run.state)
-        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
+  create: (options, maxRuns) =>
+    watchRuns<DivergenceState>(
+      'diverged',
+      {
+        initial: divergence,
+        rewind(run, book, at) {
+          restartCourse(run.state)
+          return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
+        },
+        step(run, step, book) {
+          const course = judgeCourse(run.state, step)
+          const subject = subjectOfRun(run.id)
+          const key = book.key(subject)
+          const { begin } = run.state
+          if (course !== 'diverged' || begin === null)
+            return book.has(key) && course === 'healthy'
+              ? book.resolve(key, step.at, `The loss of run ${run.id} is back at ${formatFigure(step.loss ?? Number.NaN)}.`)
+              : NO_FINDINGS
+          const severity = step.at - begin.at >= options.criticalSeconds * 1000 ? 'critical' : 'warning'
+          if (!book.due(key, step.at, severity)) return NO_FINDINGS
+          return book.raise(subject, step.at, {
+            severity,
+            since: begin.at,
+            message: `Run ${run.id} diverged at step ${begin.step}: loss ${formatFigure(begin.lossBefore)} → ${formatFigure(step.loss ?? begin.loss)}${changes(begin)}.`,
+            evidence: evidenceOf(begin, step.loss ?? begin.loss, step.step),
+            confidence: severity === 'critical' ? 0.95 : 0.9,
+            advice: [
+              `Stop the run. Resume from a checkpoint before step ${begin.step}, with a lower learning rate or gradient clipping.`,
+              'Check the batches of the steps just before it.',
+            ],
+          })
+        },
       },
-      step(run, step, book) {
-        const course = judgeCourse(run.state, step)
-        const subject = subjectOfRun(run.id)
-        const key = book.key(subject)
-        const { begin } = run.state
-        if (course !== 'diverged' || begin === null)
-          return book.has(key) && course === 'healthy'
-            ? book.resolve(key, step.at, `The loss of run ${run.id} is back at ${formatFigure(step.loss ?? Number.NaN)}.`)
-            : NO_FINDINGS
-        const severity = step.at - begin.at >= options.criticalSeconds * 1000 ? 'critical' : 'warning'
-        if (!book.due(key, step.at, severity)) return NO_FINDINGS
-        return book.raise(subject, step.at, {
-          severity,
-          since: begin.at,
-          message: `Run ${run.id} diverged at step ${begin.step}: loss ${formatFigure(begin.lossBefore)} → ${formatFigure(step.loss ?? begin.loss)}${changes(begin)}.`,
-          evidence: evidenceOf(begin, step.loss ?? begin.loss, step.step),
-          confidence: severity === 'critical' ? 0.95 : 0.9,
-          advice: [
-            `Stop the run. Resume from a checkpoint before step ${begin.step}, with a lower learning rate or gradient clipping.`,
-            'Check the batches of the steps just before it.',
-          ],
-        })
-      },
-    }),
+      maxRuns,
+    ),
 }
 
 /** What changed where it began, as far as it is known. */

@@ -1,11 +1,14 @@
 /** Runs that have ended: their late steps are ignored, unless they are newer than the end (the run was resumed). */
 import { BoundedMap } from '../core/bounded-map.ts'
+import { MOST_RUNS } from '../core/detector-contract.ts'
 import type { Run, TrainingStep } from '../core/model.ts'
 
-const CAP = 64
-
 export class EndedRuns {
-  readonly #endedAt = new BoundedMap<string, number>(CAP)
+  readonly #endedAt: BoundedMap<string, number>
+
+  constructor(cap = MOST_RUNS) {
+    this.#endedAt = new BoundedMap(cap)
+  }
 
   note(run: Run): void {
     if (run.endedAt === null) this.#endedAt.delete(run.id)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
 import type { HubEvent, Tick } from '../core/kinds.ts'
-import type { GpuInfo, GpuSample } from '../core/model.ts'
+import type { Finding, GpuInfo, GpuSample } from '../core/model.ts'
 import { createEngine, type DetectorFailure } from './engine.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { detectors } from './index.ts'
@@ -25,7 +25,7 @@ function tick(at: number, overrides: Partial<GpuSample>[] = [{}], more: Partial<
   }
 }
 const info = (id: string, index: number): GpuInfo => {
-  const input = device({ id, index, label: String(index) })
+  const input = device({ id, index, label: String(index), provenance: 'live' })
   if (input.type !== 'device') throw new Error('expected a device')
   return input.device
 }
@@ -106,6 +106,42 @@ describe('engine', () => {
     expect(seen.map((input) => input.type)).toEqual(['device', 'device', 'host', 'event', 'gpu', 'gpu', 'step', 'step', 'run', 'health'])
     const pids = seen.flatMap((input) => (input.type === 'gpu' ? [input.processes.map((one) => one.pid)] : []))
     expect(pids).toEqual([[1], [2, 3]])
+  })
+
+  it('never judges a real run by simulated GPUs, their processes or their work', () => {
+    const engine = createEngine({ kinds: detectors, hostname: 'node-1' })
+    engine.accept({ type: 'devices', devices: [{ ...info('SIM-0', 0), provenance: 'simulated' }] })
+    const announced = run({ id: 'real', name: 'mnist', gpus: ['0'], user: 'bob', pid: 42 })
+    if (announced.type === 'run') engine.accept({ type: 'run', run: announced.run })
+    const found: Finding[] = []
+    for (let second = 0; second < 120; second++) {
+      const at = START + second * 1000
+      const busy = { gpu: 'SIM-0', utilizationRatio: 1, powerWatts: 400, processes: [process(7)] }
+      found.push(...engine.accept(tick(at, [busy], { source: 'demo', provenance: 'simulated' })))
+      const clock = host(at)
+      found.push(...engine.accept(tick(at, [], { source: 'host', host: clock.type === 'host' ? clock.sample : null })))
+      const made = step(at + 100, second, { run: 'real' })
+      if (second < 60 && made.type === 'step') found.push(...engine.accept({ type: 'steps', steps: [made.step], provenance: 'live' }))
+    }
+    expect(found).toMatchObject([
+      { detector: 'stall', severity: 'warning', provenance: 'live', subject: { run: 'real' }, evidence: { utilization_ratio: null } },
+    ])
+    expect(found[0]?.message).toMatch(/^Run mnist has stalled: no step for 1\d s after step 59/)
+  })
+
+  it('keeps what it learned of simulated GPUs apart, over a restart too', () => {
+    const sim = { ...info('SIM-0', 0), provenance: 'simulated' as const }
+    const simulated = (at: number, celsius: number) =>
+      tick(at, [{ gpu: 'SIM-0', temperatureCelsius: celsius }], { source: 'demo', provenance: 'simulated' })
+    const before = createEngine({ kinds: [hot], hostname: 'node-1' })
+    before.accept({ type: 'devices', devices: [info('GPU-0', 0), sim] })
+    before.accept(tick(START, [{ temperatureCelsius: 90 }]))
+    before.accept(simulated(START, 95))
+    const after = createEngine({ kinds: [hot], hostname: 'node-1' })
+    expect(after.restore(JSON.parse(JSON.stringify(before.snapshot())))).toEqual([])
+    after.accept({ type: 'devices', devices: [info('GPU-0', 0), sim] })
+    expect(after.accept(simulated(START + 1000, 40))).toMatchObject([{ state: 'resolved', provenance: 'simulated' }])
+    expect(after.findings()).toMatchObject([{ provenance: 'live', message: '90 °C' }])
   })
 
   it('shows a detector nothing that it has not asked for', () => {

@@ -1,15 +1,19 @@
 /** Runs the detectors: feeds them what the hub publishes, keeps the active findings, and goes on without one that fails. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import { type DetectorInput, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
 import type { HubEvent, Tick } from '../core/kinds.ts'
-import type { Finding, FindingSubject, GpuInfo, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
-import { fingerprintOf, NO_FINDINGS, subjectOf } from './finding.ts'
+import type { Finding, FindingSubject, GpuInfo, HostSample, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
+import { RunNames } from '../core/run-names.ts'
+import { DetectorSet, type DetectorStates } from './detector-set.ts'
+import { fingerprintOf, NO_FINDINGS, resolved, subjectOf } from './finding.ts'
 
 export interface EngineOptions {
   readonly kinds: readonly DetectorKind[]
   /** By detector name; override its defaults. */
   readonly options?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   readonly disabled?: readonly string[]
+  /** How many runs are followed at once. */
+  readonly maxRuns?: number
   readonly hostname: string
   /** Called once for each detector that fails. */
   readonly onFailure?: (failure: DetectorFailure) => void
@@ -29,26 +33,30 @@ export interface Engine {
   lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[]
   findings(): readonly Finding[]
   failures(): readonly DetectorFailure[]
+  unfollowed(): Unfollowed
   /** JSON-safe. */
   snapshot(): unknown
   /** Before the first event. Returns the findings that end because nothing watches them anymore. */
   restore(state: unknown): readonly Finding[]
 }
 
-interface Slot {
-  readonly kind: DetectorKind
-  readonly options: unknown
-  detector: Detector | null
+/** Runs that have not ended and for which there is no room. */
+export interface Unfollowed {
+  readonly runs: readonly string[]
+  /** How many, of each detector that follows runs. */
+  readonly byDetector: Readonly<Record<string, number>>
 }
 
 interface Saved {
   readonly version: 1
   readonly lastAt: number
-  readonly detectors: Readonly<Record<string, unknown>>
+  readonly detectors: DetectorStates
+  /** Those of simulated inputs; absent where there were none. */
+  readonly simulated?: DetectorStates
   readonly active: readonly Finding[]
+  readonly runNames?: unknown
 }
 
-const RUN_NAMES = 512
 const FAILURE = 'detector_failure'
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
 
@@ -65,29 +73,26 @@ export function createEngine(given: EngineOptions): Engine {
 
 class DetectorEngine implements Engine {
   readonly #given: EngineOptions
-  readonly #slots: readonly Slot[]
-  readonly #slotsOf: Readonly<Record<DetectorInput['type'], readonly Slot[]>>
+  readonly #kinds: readonly DetectorKind[]
+  /** Of live and recorded inputs. */
+  readonly #real: DetectorSet
+  #simulated: DetectorSet | null = null
   /** Detectors whose findings stay when their GPU is no longer listed. */
   readonly #outliving: ReadonlySet<string>
   readonly #active = new Map<string, Finding>()
   readonly #devices = new Map<string, GpuInfo>()
   readonly #failures: DetectorFailure[] = []
-  readonly #runNames = new BoundedMap<string, string>(RUN_NAMES)
-  readonly #runProvenance = new BoundedMap<string, Provenance>(RUN_NAMES)
+  readonly #names = new RunNames()
+  readonly #runProvenance: BoundedMap<string, Provenance>
   #lastAt = 0
+  /** Of the input at hand. */
   #provenance: Provenance = 'live'
 
   constructor(given: EngineOptions, kinds: readonly DetectorKind[]) {
     this.#given = given
-    this.#slots = kinds.map((kind) => {
-      const options = { ...(kind.defaults as object), ...given.options?.[kind.name] }
-      return { kind, options, detector: kind.create(options) }
-    })
-    const of = (type: DetectorInput['type']) => this.#slots.filter(({ kind }) => kind.inputs.includes(type))
-    this.#slotsOf = {
-      ...{ device: of('device'), gpu: of('gpu'), host: of('host'), event: of('event') },
-      ...{ step: of('step'), run: of('run'), health: of('health'), finding: of('finding') },
-    }
+    this.#runProvenance = new BoundedMap(2 * (given.maxRuns ?? MOST_RUNS))
+    this.#kinds = kinds
+    this.#real = new DetectorSet(kinds, given.options, given.maxRuns)
     this.#outliving = new Set(kinds.filter((kind) => kind.outlivesGpu).map((kind) => kind.name))
   }
 
@@ -109,11 +114,13 @@ class DetectorEngine implements Engine {
         this.#takeDevices(event.devices, out)
         break
       case 'run':
-        this.#runNames.set(event.run.id, event.run.name)
+        this.#names.note(event.run)
+        this.#provenance = event.run.provenance
+        this.#runProvenance.set(event.run.id, event.run.provenance)
         this.#show({ type: 'run', run: event.run }, out)
         break
       case 'health':
-        for (const health of event.health) this.#show({ type: 'health', health, at: this.#timeOf(health) }, out)
+        for (const health of event.health) this.#showHealth(health, this.#timeOf(health), out)
         break
       default:
     }
@@ -123,7 +130,7 @@ class DetectorEngine implements Engine {
   lookAtSources(health: readonly SourceHealth[], at: number): readonly Finding[] {
     const out: Finding[] = []
     // A recording has its own clock.
-    for (const one of health) if (one.provenance !== 'replay') this.#show({ type: 'health', health: one, at }, out)
+    for (const one of health) if (one.provenance !== 'replay') this.#showHealth(one, at, out)
     return out
   }
 
@@ -135,44 +142,65 @@ class DetectorEngine implements Engine {
     return this.#failures
   }
 
+  unfollowed(): Unfollowed {
+    const runs = new Set<string>()
+    const byDetector: Record<string, number> = {}
+    for (const set of [this.#real, this.#simulated])
+      for (const [name, missed] of set?.unfollowed() ?? []) {
+        byDetector[name] = (byDetector[name] ?? 0) + missed.length
+        for (const id of missed) runs.add(id)
+      }
+    return { runs: [...runs], byDetector }
+  }
+
   snapshot(): unknown {
-    const detectors: Record<string, unknown> = {}
-    for (const { kind, detector } of this.#slots) if (detector) detectors[kind.name] = detector.snapshot()
-    return { version: 1, lastAt: this.#lastAt, detectors, active: [...this.#active.values()] } satisfies Saved
+    return {
+      version: 1,
+      lastAt: this.#lastAt,
+      detectors: this.#real.snapshot(),
+      ...(this.#simulated ? { simulated: this.#simulated.snapshot() } : {}),
+      active: [...this.#active.values()],
+      runNames: this.#names.saved(),
+    } satisfies Saved
   }
 
   restore(state: unknown): readonly Finding[] {
     const saved = state as Saved | null
     if (saved?.version !== 1) throw new Error(`expected a saved detector state of version 1, got version ${String(saved?.version)}`)
     this.#lastAt = saved.lastAt
-    const fresh = new Set<string>()
-    for (const slot of this.#slots) if (!this.#restoreSlot(slot, saved.detectors[slot.kind.name])) fresh.add(slot.kind.name)
-    const watched = new Set(this.#slots.map((slot) => slot.kind.name))
+    if (saved.runNames) this.#names.load(saved.runNames)
+    const fail = (detector: string, error: unknown) => this.#fail({ detector, while: 'restoring', error })
+    const real = this.#real.restore(saved.detectors, fail)
+    const simulated = saved.simulated ? this.#setOf('simulated').restore(saved.simulated, fail) : new Set<string>()
     const ended: Finding[] = []
     for (const finding of saved.active) {
       // A failed detector gets another chance after a restart; one that lost its state starts again.
-      if (watched.has(finding.detector) && !fresh.has(finding.detector)) this.#active.set(finding.fingerprint, finding)
+      if ((finding.provenance === 'simulated' ? simulated : real).has(finding.detector)) this.#active.set(finding.fingerprint, finding)
       else ended.push(resolved(finding, this.#lastAt, 'Not watched anymore since the restart.'))
     }
     return ended
   }
 
-  #restoreSlot(slot: Slot, state: unknown): boolean {
-    if (state === undefined || slot.detector === null) return false
-    try {
-      slot.detector.restore(state)
-      return true
-    } catch (error) {
-      slot.detector = slot.kind.create(slot.options)
-      this.#fail({ detector: slot.kind.name, while: 'restoring', error })
-      return false
-    }
+  #setOf(provenance: Provenance): DetectorSet {
+    if (provenance !== 'simulated') return this.#real
+    // Host figures are those of the real host: who judges nothing else has nothing to do here.
+    this.#simulated ??= new DetectorSet(
+      this.#kinds.filter(({ inputs }) => inputs.some((input) => input !== 'host')),
+      this.#given.options,
+      this.#given.maxRuns,
+    )
+    return this.#simulated
+  }
+
+  #showHealth(health: SourceHealth, at: number, out: Finding[]): void {
+    this.#provenance = health.provenance
+    this.#show({ type: 'health', health, at }, out)
   }
 
   #tick(tick: Tick, out: Finding[]): void {
     this.#lastAt = tick.at
     this.#provenance = tick.provenance
-    if (tick.host) this.#show({ type: 'host', sample: tick.host }, out)
+    if (tick.host) this.#showHost(tick.host, out)
     for (const event of tick.events) this.#show({ type: 'event', event }, out)
     if (tick.gpus.length === 1 && tick.gpus[0]) this.#show({ type: 'gpu', sample: tick.gpus[0], processes: tick.processes }, out)
     else {
@@ -186,30 +214,36 @@ class DetectorEngine implements Engine {
     }
   }
 
+  /** The real host is also the clock of what is simulated. */
+  #showHost(sample: HostSample, out: Finding[]): void {
+    this.#show({ type: 'host', sample }, out)
+    if (this.#provenance !== 'live' || this.#simulated === null) return
+    this.#provenance = 'simulated'
+    this.#show({ type: 'host', sample }, out)
+    this.#provenance = 'live'
+  }
+
   #takeDevices(devices: readonly GpuInfo[], out: Finding[]): void {
     this.#devices.clear()
     for (const device of devices) {
       this.#devices.set(device.id, device)
+      this.#provenance = device.provenance
       this.#show({ type: 'device', device }, out)
     }
     for (const finding of [...this.#active.values()]) {
       const { gpu } = finding.subject
       if (gpu === null || this.#devices.has(gpu) || this.#outliving.has(finding.detector)) continue
+      this.#provenance = finding.provenance
       this.#note(resolved(finding, this.#lastAt, 'The GPU is no longer listed.'), out)
     }
   }
 
   #show(input: DetectorInput, out: Finding[]): void {
-    for (const slot of this.#slotsOf[input.type]) {
-      // A detector does not see its own findings.
-      if (slot.detector === null || (input.type === 'finding' && slot.kind.name === input.finding.detector)) continue
-      try {
-        const findings = slot.detector.accept(input)
-        if (findings.length > 0) for (const finding of findings) this.#note(finding, out)
-      } catch (error) {
-        this.#switchOff(slot, error, out)
-      }
-    }
+    this.#setOf(this.#provenance).show(
+      input,
+      (finding) => this.#note(finding, out),
+      (detector, error) => this.#switchOff(detector, error, out),
+    )
   }
 
   #note(finding: Finding, out: Finding[]): void {
@@ -225,10 +259,9 @@ class DetectorEngine implements Engine {
     this.#show({ type: 'finding', finding: placed }, out)
   }
 
-  /** A real run next to simulated GPUs is real. */
   #provenanceOf({ gpu, run }: FindingSubject): Provenance {
     const ofGpu = gpu === null ? undefined : this.#devices.get(gpu)?.provenance
-    return ofGpu ?? (run === null ? this.#provenance : (this.#runProvenance.get(run) ?? 'live'))
+    return ofGpu ?? (run === null ? undefined : this.#runProvenance.get(run)) ?? this.#provenance
   }
 
   /** Detectors need not know the host or a GPU's index. */
@@ -239,18 +272,15 @@ class DetectorEngine implements Engine {
 
   /** Detectors know runs by id, people by name. */
   #named({ message, subject: { run } }: Finding): string {
-    const name = run === null ? undefined : this.#runNames.get(run)
-    if (run === null || name === undefined || name === run || !message.includes(run)) return message
-    const isShared = [...this.#runNames].some(([id, other]) => other === name && id !== run)
-    return message.replaceAll(run, isShared ? `${name} [${run.slice(0, 8)}]` : name)
+    return run === null || !message.includes(run) ? message : message.replaceAll(run, this.#names.of(run))
   }
 
-  #switchOff(slot: Slot, error: unknown, out: Finding[]): void {
-    slot.detector = null
-    const { name } = slot.kind
+  #switchOff(name: string, error: unknown, out: Finding[]): void {
     this.#fail({ detector: name, while: 'running', error })
+    const isSimulated = this.#provenance === 'simulated'
     for (const finding of [...this.#active.values()])
-      if (finding.detector === name) this.#note(resolved(finding, this.#lastAt, `Not watched anymore: the detector ${name} failed.`), out)
+      if (finding.detector === name && (finding.provenance === 'simulated') === isSimulated)
+        this.#note(resolved(finding, this.#lastAt, `Not watched anymore: the detector ${name} failed.`), out)
     const subject = subjectOf({ host: this.#given.hostname })
     const finding: Finding = {
       fingerprint: fingerprintOf(FAILURE, subject, `name=${name}`),
@@ -283,9 +313,4 @@ class DetectorEngine implements Engine {
     const candidates: Reading[] = [this.#lastAt, health.since, health.lastSampleAt]
     return Math.max(...candidates.map((at) => at ?? 0))
   }
-}
-
-function resolved(finding: Finding, at: number, message: string): Finding {
-  const over = { predictedAt: null, predictedEarliestAt: null, predictedLatestAt: null }
-  return { ...finding, ...over, state: 'resolved', at: Math.max(at, finding.since), message }
 }

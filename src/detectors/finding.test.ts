@@ -36,11 +36,13 @@ describe('finding book', () => {
     expect(new FindingBook('x').raise(subject, 1000, { ...draft, since: 5000 })[0]?.since).toBe(1000)
   })
 
-  it('ends the oldest when there are too many', () => {
+  it('refuses a new one when there are far too many, and ends none for it', () => {
     const book = new FindingBook('thermal')
-    const all = Array.from({ length: 200 }, (_, pid) => book.raise(subjectOf({ pid }), pid, draft)).flat()
-    expect(book.size).toBeLessThan(200)
-    expect(all.filter((finding) => finding.state === 'resolved').length).toBe(200 - book.size)
+    const all = Array.from({ length: 5000 }, (_, pid) => book.raise(subjectOf({ pid }), pid, draft)).flat()
+    expect(book.size).toBe(4096)
+    expect(all).toHaveLength(4096)
+    expect(all.every((finding) => finding.state === 'active')).toBe(true)
+    expect(book.raise(subjectOf({ pid: 0 }), 1e9, draft)).toHaveLength(1)
   })
 
   it('identifies a finding by detector and subject, not by what may become known later', () => {

@@ -5,7 +5,8 @@ import type { Finding, FindingSubject, Reading, RiskLevel, Severity } from '../c
 /** Shared, so that an empty answer allocates nothing. */
 export const NO_FINDINGS: readonly Finding[] = Object.freeze([])
 
-const ACTIVE_CAP = 96
+/** Far more than there are subjects: only a bug or an attack reaches it, and then new findings are refused, none is ended. */
+const ACTIVE_CAP = 4096
 const REFRESH_MS = 60_000
 
 /** What a detector reports; the rest of a Finding follows from its subject. */
@@ -52,13 +53,11 @@ interface Entry {
 export class FindingBook {
   readonly #detector: string
   readonly #refreshMs: number
-  readonly #evicted: Finding[] = []
-  readonly #active: BoundedMap<string, Entry>
+  readonly #active = new BoundedMap<string, Entry>(ACTIVE_CAP)
 
   constructor(detector: string, refreshMs = REFRESH_MS) {
     this.#detector = detector
     this.#refreshMs = refreshMs
-    this.#active = new BoundedMap(ACTIVE_CAP, { onEvict: (_key, entry) => this.#evicted.push(entry.finding) })
   }
 
   get size(): number {
@@ -82,6 +81,11 @@ export class FindingBook {
     return [...this.#active.keys()]
   }
 
+  some(test: (finding: Finding) => boolean): boolean {
+    for (const { finding } of this.#active.values()) if (test(finding)) return true
+    return false
+  }
+
   /** Whether raise() would report now: ask before building a message on every sample. */
   due(key: string, at: number, severity: Severity, riskLevel: RiskLevel | null = null): boolean {
     const entry = this.#active.get(key)
@@ -96,6 +100,7 @@ export class FindingBook {
     const key = this.key(subject, part)
     if (!this.due(key, at, draft.severity, draft.riskLevel ?? null)) return NO_FINDINGS
     const before = this.#active.get(key)
+    if (before === undefined && this.#active.size >= ACTIVE_CAP) return NO_FINDINGS
     const finding: Finding = {
       fingerprint: key,
       detector: this.#detector,
@@ -116,11 +121,7 @@ export class FindingBook {
       riskLevel: draft.riskLevel ?? null,
     }
     this.#active.set(key, { finding, saidAt: at })
-    if (this.#evicted.length === 0) return [finding]
-    const pushedOut = this.#evicted
-      .splice(0)
-      .map((old) => resolved(old, at, `Not followed anymore, too many findings at once: ${old.message}`))
-    return [...pushedOut, finding]
+    return [finding]
   }
 
   /** Ends the finding with this key, if there is one. `evidence` is added to its own. */
@@ -146,10 +147,12 @@ export class FindingBook {
   }
 
   /** Of one rank of a run, by its rankKey. */
-  resolveRank(key: string, at: number, message: string): readonly Finding[] {
-    const rank = Number.parseInt(key, 10)
-    const run = key.slice(key.indexOf('@') + 1)
-    return this.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, message)
+  resolveRank(key: string, at: number, end: string | ((finding: Finding) => FindingEnd)): readonly Finding[] {
+    return this.resolveWhere(isOfRank(key), at, end)
+  }
+
+  hasRank(key: string): boolean {
+    return this.#active.size > 0 && this.some(isOfRank(key))
   }
 
   snapshot(): unknown {
@@ -161,7 +164,13 @@ export class FindingBook {
   }
 }
 
-function resolved(finding: Finding, at: number, message: string): Finding {
+function isOfRank(key: string): (finding: Finding) => boolean {
+  const rank = Number.parseInt(key, 10)
+  const run = key.slice(key.indexOf('@') + 1)
+  return ({ subject }) => subject.run === run && subject.rank === rank
+}
+
+export function resolved(finding: Finding, at: number, message: string): Finding {
   return {
     ...finding,
     state: 'resolved',

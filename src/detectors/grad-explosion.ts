@@ -33,59 +33,66 @@ export const gradExplosion: DetectorKind<Thresholds<'lossSpike'> & Thresholds<'g
   inputs: ['step', 'run', 'gpu'],
   charts: [{ of: 'steps', field: 'gradientNorm', title: 'Gradient norm', unit: 'count', limit: evidenceLevel('level') }],
   defaults: { ...THRESHOLDS.lossSpike, ...THRESHOLDS.gradExplosion },
-  create: (options) =>
-    watchRuns<GradState>('grad_explosion', {
-      initial: () => ({ curve: curve(options), divergence: divergence(), open: false, above: 0, quiet: 0 }),
-      rewind(run, book, at) {
-        restart(run.state.curve)
-        restartCourse(run.state.divergence)
-        run.state.open = false
-        run.state.above = 0
-        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
+  create: (options, maxRuns) =>
+    watchRuns<GradState>(
+      'grad_explosion',
+      {
+        initial: (open) => ({ curve: curve(options), divergence: divergence(), open, above: 0, quiet: 0 }),
+        rewind(run, book, at) {
+          restart(run.state.curve)
+          restartCourse(run.state.divergence)
+          run.state.open = false
+          run.state.above = 0
+          return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
+        },
+        step(run, step, book) {
+          const { state } = run
+          const norm = step.gradientNorm
+          const course = judgeCourse(state.divergence, step)
+          if (norm === null || !Number.isFinite(norm) || norm < 0) return NO_FINDINGS
+          if (course === 'diverged') {
+            state.open = false
+            return book.resolve(book.key(subjectOfRun(run.id)), step.at, `Run ${run.id} has diverged; this is part of it.`)
+          }
+          const usual = state.curve.level.ring.length === 0 ? null : Math.exp(median(state.curve.level))
+          const verdict = follow(state.curve, Math.log(Math.max(norm, 1e-12)), options, FLOORS)
+          state.above = ((state.above << 1) | (norm > options.norm ? 1 : 0)) & 0b111
+          const twice = (state.above & 0b001) !== 0 && (state.above & 0b110) !== 0
+          // A run whose norm is always above the level is judged by its usual norm only.
+          const unusual = usual === null || norm > 3 * usual
+          const byLevel = unusual && (twice || norm > options.certainNorm)
+          // Below the level only a norm far above the usual one counts, and not while the loss falls (warm-up).
+          const isFar = usual !== null && norm > FAR_RATIO * usual && norm > options.norm / 10 && !isFalling(state.divergence, step)
+          const byCourse = verdict !== null && verdict.alarm !== null && (isFar || (unusual && norm > options.norm))
+          const subject = subjectOfRun(run.id)
+          if (!byLevel && !byCourse) {
+            state.quiet++
+            if (!state.open || state.quiet < options.clearSteps) return NO_FINDINGS
+            state.open = false
+            return book.resolve(book.key(subject), step.at, `The gradient norm of run ${run.id} is back at ${formatFigure(norm)}.`)
+          }
+          state.quiet = 0
+          state.open = true
+          if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
+          const before = usual === null ? '' : `, usually ${formatFigure(usual)}`
+          return book.raise(subject, step.at, {
+            severity: 'warning',
+            message: `Run ${run.id} has exploding gradients: norm ${formatFigure(norm)} at step ${step.step}${before}.`,
+            evidence: {
+              step: step.step,
+              gradient_norm: evidenceNumber(norm),
+              usual_norm: usual === null ? null : evidenceNumber(usual),
+              level: options.norm,
+              z: verdict === null ? null : evidenceNumber(verdict.z),
+            },
+            confidence: byLevel && byCourse ? 0.95 : 0.8,
+            advice: [
+              'Clip gradients (for example at norm 1) and lower the learning rate.',
+              'Check the batch of this step for bad samples.',
+            ],
+          })
+        },
       },
-      step(run, step, book) {
-        const { state } = run
-        const norm = step.gradientNorm
-        const course = judgeCourse(state.divergence, step)
-        if (norm === null || !Number.isFinite(norm) || norm < 0) return NO_FINDINGS
-        if (course === 'diverged') {
-          state.open = false
-          return book.resolve(book.key(subjectOfRun(run.id)), step.at, `Run ${run.id} has diverged; this is part of it.`)
-        }
-        const usual = state.curve.level.ring.length === 0 ? null : Math.exp(median(state.curve.level))
-        const verdict = follow(state.curve, Math.log(Math.max(norm, 1e-12)), options, FLOORS)
-        state.above = ((state.above << 1) | (norm > options.norm ? 1 : 0)) & 0b111
-        const twice = (state.above & 0b001) !== 0 && (state.above & 0b110) !== 0
-        // A run whose norm is always above the level is judged by its usual norm only.
-        const unusual = usual === null || norm > 3 * usual
-        const byLevel = unusual && (twice || norm > options.certainNorm)
-        // Below the level only a norm far above the usual one counts, and not while the loss falls (warm-up).
-        const isFar = usual !== null && norm > FAR_RATIO * usual && norm > options.norm / 10 && !isFalling(state.divergence, step)
-        const byCourse = verdict !== null && verdict.alarm !== null && (isFar || (unusual && norm > options.norm))
-        const subject = subjectOfRun(run.id)
-        if (!byLevel && !byCourse) {
-          state.quiet++
-          if (!state.open || state.quiet < options.clearSteps) return NO_FINDINGS
-          state.open = false
-          return book.resolve(book.key(subject), step.at, `The gradient norm of run ${run.id} is back at ${formatFigure(norm)}.`)
-        }
-        state.quiet = 0
-        state.open = true
-        if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
-        const before = usual === null ? '' : `, usually ${formatFigure(usual)}`
-        return book.raise(subject, step.at, {
-          severity: 'warning',
-          message: `Run ${run.id} has exploding gradients: norm ${formatFigure(norm)} at step ${step.step}${before}.`,
-          evidence: {
-            step: step.step,
-            gradient_norm: evidenceNumber(norm),
-            usual_norm: usual === null ? null : evidenceNumber(usual),
-            level: options.norm,
-            z: verdict === null ? null : evidenceNumber(verdict.z),
-          },
-          confidence: byLevel && byCourse ? 0.95 : 0.8,
-          advice: ['Clip gradients (for example at norm 1) and lower the learning rate.', 'Check the batch of this step for bad samples.'],
-        })
-      },
-    }),
+      maxRuns,
+    ),
 }

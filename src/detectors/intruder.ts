@@ -1,6 +1,6 @@
 /** An unexpected process: forbidden by the policy, or on a GPU that a run claims or somebody else uses. On an empty GPU it is at most information. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
+import { type DetectorInput, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
 import { formatBytes } from '../core/format.ts'
 import type { Finding, GpuSample, ProcessInfo, ProcessView, Severity } from '../core/model.ts'
 import { MEMORY_CHART } from './charts.ts'
@@ -21,7 +21,6 @@ interface Claim {
 type Watched = WatchedGpu<Tenancy>
 
 const KNOWN_CAP = 256
-const RUN_CAP = 32
 /** How long to wait for the lookup of a process before it is judged as unknown. */
 const LOOKUP_MS = 5000
 
@@ -32,7 +31,7 @@ export const intruder: DetectorKind<IntruderOptions> = {
   inputs: ['gpu', 'device', 'run'],
   charts: [MEMORY_CHART],
   defaults: { allowedUsers: [], allowedCommands: [], allowedContainers: [], claims: [], ...THRESHOLDS.intruder },
-  create(options) {
+  create(options, maxRuns = MOST_RUNS) {
     const judge = policyTest(options)
     const learnMs = options.learnMinutes * 60_000
     const written = [options.allowedUsers, options.allowedCommands, options.allowedContainers, options.claims].some(
@@ -41,7 +40,7 @@ export const intruder: DetectorKind<IntruderOptions> = {
     /** Identities learned per GPU, and all identities seen. */
     const known = new BoundedMap<string, true>(KNOWN_CAP)
     const met = new BoundedMap<string, true>(KNOWN_CAP)
-    const runs = new BoundedMap<string, Claim>(RUN_CAP)
+    const runs = new BoundedMap<string, Claim>(maxRuns, { isRenewed: true })
     let lookedUp = false
 
     function noteRun(input: DetectorInput): readonly Finding[] {

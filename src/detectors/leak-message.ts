@@ -1,8 +1,12 @@
 /** The finding about a leak. */
+import { ahead, fullSpan } from '../core/forecast-words.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
+import { fromLine } from '../core/memory/line-recording.ts'
+import { placeText } from '../core/memory/oom-report.ts'
+import type { RecordedLine } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
-import { ahead, evidenceNumber } from './words.ts'
+import { evidenceNumber } from './words.ts'
 
 export type LeakSource = 'device' | 'process' | 'host memory' | 'allocator'
 
@@ -15,12 +19,14 @@ export interface LeakStatement {
   readonly msPerUnit: number
   readonly capacity: number
   readonly source: LeakSource
+  /** The line that was recorded to keep the memory. */
+  readonly line?: RecordedLine | null
 }
 
-export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakStatement): FindingDraft {
+export function leakDraft({ at, name, leak, msPerUnit, capacity, source, line = null }: LeakStatement): FindingDraft {
   const rate = leak.slope * capacity
   const lastedMs = (leak.to - leak.from) * msPerUnit
-  const fullMs = (leak.room / leak.slope) * msPerUnit
+  const { fullMs, earliestMs, latestMs } = fullSpan((leak.room / leak.slope) * msPerUnit)
   const perSecond = msPerUnit > 0 ? (rate * 1000) / msPerUnit : 0
   const pace =
     source === 'allocator'
@@ -31,8 +37,8 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakS
     severity: 'warning',
     since: at - lastedMs,
     message:
-      `${name} leaks ${pace}: ${formatBytes(leak.rise * capacity)} more in ${formatDuration(lastedMs)}, and nothing is freed. ` +
-      `At this rate the ${source === 'host memory' ? 'host' : 'GPU'} will be full ${ahead(fullMs, 0.6 * fullMs, 1.8 * fullMs)}.` +
+      `${name} leaks ${pace}${line === null ? '' : ` from ${fromLine(line)}`}: ${formatBytes(leak.rise * capacity)} more in ${formatDuration(lastedMs)}, and nothing is freed. ` +
+      `At this rate the ${source === 'host memory' ? 'host' : 'GPU'} will be full ${ahead(fullMs, earliestMs, latestMs)}.` +
       (device ? ' Seen from the device only: a cache that is still filling looks the same.' : ''),
     evidence: {
       source,
@@ -44,11 +50,27 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source }: LeakS
       trendScore: evidenceNumber(leak.score),
       steadiness: evidenceNumber(leak.steadiness),
       roomBytes: Math.round(leak.room * capacity),
-      secondsToFull: evidenceNumber(fullMs / 1000),
+      fullAt: Number.isFinite(fullMs) ? Math.round(at + fullMs) : null,
+      ...lineEvidence(line),
     },
     confidence: confidence(leak, lastedMs, device),
-    advice: ADVICE[source],
+    advice: line === null ? ADVICE[source] : ['Save a checkpoint before memory is full.', lineAdvice(line)],
   }
+}
+
+/** What a finding about a run says of the line that was recorded. */
+export function lineEvidence(line: RecordedLine | null): FindingDraft['evidence'] {
+  if (line === null) return {}
+  const { bytesPerStep, share } = line
+  return {
+    line: placeText(line),
+    lineBytesPerStep: bytesPerStep === null ? null : Math.round(bytesPerStep),
+    lineGrowthRatio: share === null ? null : evidenceNumber(share),
+  }
+}
+
+export function lineAdvice(line: RecordedLine): string {
+  return `Look at ${placeText(line)}: what it allocates is kept from step to step. Keep .item() or .detach() of it, or drop what is old.`
 }
 
 function perTime(bytesPerSecond: number): string {
@@ -69,12 +91,12 @@ const ADVICE: Readonly<Record<LeakSource, readonly string[]>> = {
   allocator: [
     'Save a checkpoint before memory is full.',
     'Look for tensors kept from step to step: a loss summed without .item() or .detach(), lists of outputs, hooks, unbounded caches.',
-    'Record a memory snapshot (torch.cuda.memory._record_memory_history) and look for the stack whose live blocks grow.',
+    'gpuwarden snapshot --run NAME records which line keeps the memory, while the run goes on (Python SDK with PyTorch).',
   ],
   process: ['Check what this process keeps.', 'Report steps with the SDK: then a leak and a filling cache can be told apart.'],
   device: ['Check which process grows.', 'Report steps with the SDK: then a leak and a filling cache can be told apart.'],
   'host memory': [
     'Look for Python objects kept from step to step, and for data loader workers that copy the pages they touch.',
-    'Profile the process with tracemalloc or memray.',
+    'gpuwarden snapshot --run NAME --host records which line keeps Python objects (Python SDK); memray sees native memory, too.',
   ],
 }

@@ -1,28 +1,25 @@
-/** The series that are watched for leaks: bounded, the least recently used ones are dropped first. */
+/** The series that are watched for leaks, bounded: of GPUs and processes by age, of runs by their silence. */
 import { LeakWatch, type LeakWatchState } from '../core/memory/leak-watch.ts'
+import { RunTable, type RunTableOptions } from './run-table.ts'
 
-const RUN_CAP = 16
+/** How a rank is told from the others in the saved state. */
+const RANK = 'run '
 const GPU_CAP = 64
 
 export interface LeakWatchesState {
   readonly watches: readonly (readonly [string, LeakWatchState])[]
-  /** Keys of run watches, least recently used first. */
-  readonly runs: readonly string[]
 }
 
-/** Keys: `gpu ID`, `pid ID PID`, `host ID PID` and `run RANK@RUN`. */
+/** Keys: `gpu ID`, `pid ID PID`, `host ID PID`; of ranks their rankKey. */
 export class LeakWatches {
   readonly #processesPerGpu: number
   readonly #watches = new Map<string, LeakWatch>()
-  #runs: readonly string[] = []
+  readonly ranks: RunTable<LeakWatch>
   readonly #keys = new Map<string, string>()
 
-  constructor(processesPerGpu: number) {
+  constructor(processesPerGpu: number, ranks: RunTableOptions<LeakWatch>) {
     this.#processesPerGpu = processesPerGpu
-  }
-
-  get runs(): readonly string[] {
-    return this.#runs
+    this.ranks = new RunTable(ranks)
   }
 
   get(key: string): LeakWatch | undefined {
@@ -31,7 +28,6 @@ export class LeakWatches {
 
   delete(key: string): void {
     this.#watches.delete(key)
-    if (key.startsWith('run ')) this.#runs = this.#runs.filter((one) => one !== key)
   }
 
   /** Cached: a new string costs more than most of the work for a quiet sample. */
@@ -54,31 +50,27 @@ export class LeakWatches {
   watch(key: string): LeakWatch {
     const known = this.#watches.get(key)
     if (known !== undefined) return known
-    if (!key.startsWith('run ')) this.#makeRoom(key.slice(0, key.lastIndexOf(' ') + 1))
-    const made = watchFor(key)
+    this.#makeRoom(key.slice(0, key.lastIndexOf(' ') + 1))
+    const made = new LeakWatch('seconds')
     this.#watches.set(key, made)
     return made
   }
 
-  /** Marks a run as used; returns the key of the run that has to go for it, or null. */
-  useRun(key: string): string | null {
-    if (this.#runs.at(-1) === key) return null
-    this.#runs = [...this.#runs.filter((one) => one !== key), key]
-    return this.#runs.length > RUN_CAP ? (this.#runs[0] ?? null) : null
-  }
-
   snapshot(): LeakWatchesState {
-    return { watches: [...this.#watches].map(([key, watch]) => [key, watch.snapshot()] as const), runs: [...this.#runs] }
+    const ranks = Array.from(this.ranks, ([key, watch]) => [`${RANK}${key}`, watch.snapshot()] as const)
+    return { watches: [...Array.from(this.#watches, ([key, watch]) => [key, watch.snapshot()] as const), ...ranks] }
   }
 
-  restore({ watches, runs }: LeakWatchesState): void {
+  restore({ watches }: LeakWatchesState): void {
     this.#watches.clear()
+    this.ranks.clear()
     for (const [key, state] of watches) {
-      const watch = watchFor(key)
+      const isRank = key.startsWith(RANK)
+      const watch = new LeakWatch(isRank ? 'steps' : 'seconds')
       watch.restore(state)
-      this.#watches.set(key, watch)
+      if (isRank) this.ranks.set(key.slice(RANK.length), watch)
+      else this.#watches.set(key, watch)
     }
-    this.#runs = [...runs]
   }
 
   /** Drops the oldest when many processes are the largest in turn. */
@@ -87,8 +79,4 @@ export class LeakWatches {
     const oldest = same[0]
     if (prefix !== 'gpu ' && oldest !== undefined && same.length >= 2 * this.#processesPerGpu) this.#watches.delete(oldest)
   }
-}
-
-function watchFor(key: string): LeakWatch {
-  return new LeakWatch(key.startsWith('run ') ? 'steps' : 'seconds')
 }

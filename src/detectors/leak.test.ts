@@ -169,3 +169,57 @@ describe('leak with many processes', () => {
     expect(JSON.stringify(detector.snapshot()).length).toBeLessThan(100_000)
   })
 })
+
+describe('leak of a run whose SDK recorded the line', () => {
+  const line = {
+    file: 'train.py',
+    line: 77,
+    function: 'remember',
+    bytes: 2e9,
+    blocks: 20,
+    bytesPerStep: 102 * 2 ** 20,
+    share: 0.98,
+    rank: 0,
+  }
+  const leaking = (from: number, count: number): DetectorInput[] =>
+    Array.from({ length: count }, (_, index) => {
+      const kept = 0.1 * GIB * Math.max(0, from + index - 200)
+      const memory = { memoryAllocatedBytes: 10 * GIB + kept, memoryPeakAllocatedBytes: 18 * GIB + kept }
+      return step(START + (from + index) * 500, from + index, { ...memory, memoryReservedBytes: 20 * GIB + kept })
+    })
+  const until = 460
+
+  it('names the line at once, keeps its beginning, and advises it', () => {
+    const detector = leak.create(leak.defaults)
+    const before = alarms(feed(detector, leaking(0, until)))
+    const at = START + until * 500
+    const [named, ...more] = alarms(feed(detector, [run({ leakLines: [{ ...line, at }] }), ...leaking(until, 3)]))
+    expect(named?.message).toMatch(/^Run run-1( on GPU 0)? leaks 10[23] MiB per step from train\.py:77 in remember \(98% of the growth\): /)
+    expect(named).toMatchObject({
+      since: before.at(-1)?.since,
+      fingerprint: before.at(-1)?.fingerprint,
+      evidence: { line: 'train.py:77 in remember' },
+    })
+    expect(named?.advice.join()).toContain('Look at train.py:77')
+    expect(more).toEqual([])
+  })
+
+  it('says nothing of a line from before the leak, or of another rank', () => {
+    const detector = leak.create(leak.defaults)
+    const old = run({
+      leakLines: [
+        { ...line, at: START - 1 },
+        { ...line, at: START + 1e6, rank: 1 },
+      ],
+    })
+    expect(alarms(feed(detector, [old, ...leaking(0, until)])).filter(({ message }) => message.includes('train.py'))).toEqual([])
+  })
+
+  it('knows the line after a restart', () => {
+    const first = leak.create(leak.defaults)
+    feed(first, [...leaking(0, until), run({ leakLines: [{ ...line, at: START + until * 500 }] })])
+    const second = leak.create(leak.defaults)
+    second.restore(JSON.parse(JSON.stringify(first.snapshot())))
+    expect(alarms(feed(second, leaking(until, 1)))[0]?.message).toContain('train.py:77')
+  })
+})

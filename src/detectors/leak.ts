@@ -1,14 +1,17 @@
 /** Memory that grows and is never freed: of a GPU, a process, the host memory of a process, or the allocator of a run. */
-import type { Detector, DetectorKind } from '../core/detector-contract.ts'
+import { type Detector, type DetectorKind, MOST_RUNS, RANKS_PER_RUN } from '../core/detector-contract.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
-import type { LeakWatch } from '../core/memory/leak-watch.ts'
+import { LeakWatch } from '../core/memory/leak-watch.ts'
+import { placeText } from '../core/memory/oom-report.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
 import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { LeakLines } from './leak-lines.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
 import { LeakWatches, type LeakWatchesState } from './leak-watches.ts'
+import { runsOfRanks } from './run-table.ts'
 
 export interface LeakOptions {
   /** How many processes of a GPU are followed separately, the largest first. */
@@ -22,6 +25,7 @@ const DOMINANT = 0.8
 const NOTABLE = 0.02
 const HOST_EVERY_MS = 1000
 const SILENT_MS = 600_000
+const SILENT = 'The run has reported nothing for 10 min.'
 const ALL_ENDED = 'All processes on the GPU have ended.'
 
 interface Saved extends LeakWatchesState {
@@ -29,19 +33,26 @@ interface Saved extends LeakWatchesState {
   readonly pids: readonly (readonly [string, readonly number[]])[]
   readonly hostTotal: Reading
   readonly findings: unknown
+  readonly lines?: unknown
 }
 
 class LeakDetector implements Detector {
   readonly #options: LeakOptions
   readonly #book = new FindingBook('leak')
-  readonly #map = new RunMap()
+  readonly #map: RunMap
+  readonly #lines = new LeakLines()
   readonly #watches: LeakWatches
   readonly #pids = new Map<string, readonly number[]>()
   #hostTotal: Reading = null
 
-  constructor(options: LeakOptions) {
+  constructor(options: LeakOptions, maxRuns = MOST_RUNS) {
     this.#options = options
-    this.#watches = new LeakWatches(options.processesPerGpu)
+    this.#map = new RunMap(maxRuns)
+    this.#watches = new LeakWatches(options.processesPerGpu, {
+      cap: RANKS_PER_RUN * maxRuns,
+      lastAt: ({ lastSeenAt }) => lastSeenAt ?? 0,
+      isOpen: (key) => this.#book.hasRank(key),
+    })
   }
 
   readonly accept = byType({
@@ -52,6 +63,10 @@ class LeakDetector implements Detector {
     device: ({ device }) => void this.#map.noteDevice(device),
   })
 
+  unfollowed(): Iterable<string> {
+    return runsOfRanks(this.#watches.ranks.missed())
+  }
+
   snapshot(): unknown {
     const saved: Saved = {
       map: this.#map.snapshot(),
@@ -59,6 +74,7 @@ class LeakDetector implements Detector {
       pids: [...this.#pids].map(([gpu, pids]) => [gpu, [...pids]] as const),
       hostTotal: this.#hostTotal,
       findings: this.#book.snapshot(),
+      lines: this.#lines.snapshot(),
     }
     return saved
   }
@@ -71,6 +87,7 @@ class LeakDetector implements Detector {
     for (const [gpu, pids] of saved.pids) this.#pids.set(gpu, [...pids])
     this.#hostTotal = saved.hostTotal
     this.#book.restore(saved.findings)
+    this.#lines.restore(saved.lines)
   }
 
   #gpu(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
@@ -137,10 +154,10 @@ class LeakDetector implements Detector {
     const allocated = step.memoryAllocatedBytes
     if (allocated === null || !Number.isFinite(allocated)) return NO_FINDINGS
     const gpu = this.#map.noteStep(step)
-    const key = `run ${rankKey(step.run, step.rank)}`
-    const oldest = this.#watches.useRun(key)
-    let findings = oldest === null ? NO_FINDINGS : this.#dropRun(oldest, step.at, 'Not followed anymore: too many runs at once.')
-    const watch = this.#watches.watch(key)
+    const key = rankKey(step.run, step.rank)
+    const { ranks } = this.#watches
+    const watch = ranks.get(key) ?? ranks.admit(key, step.at, () => new LeakWatch('steps'))
+    if (watch === null) return NO_FINDINGS
     const peak = (step.memoryPeakAllocatedBytes ?? allocated) + 0.5 * (step.memoryInactiveSplitBytes ?? 0)
     const known = this.#map.capacity(step.run, step.rank)
     const capacity = known ?? assumedCapacity(Math.max(peak, step.memoryReservedBytes ?? peak))
@@ -152,16 +169,15 @@ class LeakDetector implements Detector {
       capacityBytes: capacity,
     })
     const subject = subjectOf({ run: step.run, rank: step.rank, gpuIndex: gpu === null ? null : this.#map.index(gpu) })
-    if (watch.leak === null) findings = both(findings, this.#end(subject, step.at, 'allocator'))
-    else if (confirmed) {
-      const where = gpu === null ? '' : ` on ${this.#map.label(gpu)}`
-      const name = `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}${where}`
-      findings = both(findings, this.#raise(subject, step.at, name, watch, watch.leak, capacity, 'allocator'))
-    }
-    return findings
+    if (watch.leak === null) return this.#end(subject, step.at, 'allocator')
+    if (!confirmed && !this.#hasNewLine(subject)) return NO_FINDINGS
+    const where = gpu === null ? '' : ` on ${this.#map.label(gpu)}`
+    const name = `Run ${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}${where}`
+    return this.#raise(subject, step.at, name, watch, watch.leak, capacity, 'allocator')
   }
 
   #run(run: Run): readonly Finding[] {
+    this.#lines.note(run)
     if (run.endedAt === null) {
       this.#map.noteRun(run)
       return NO_FINDINGS
@@ -172,7 +188,7 @@ class LeakDetector implements Detector {
       if (run.pid !== null) this.#watches.get(`pid ${gpu} ${run.pid}`)?.restart()
     }
     this.#map.noteRun(run)
-    for (const key of this.#watches.runs.filter((one) => one.endsWith(`@${run.id}`))) this.#watches.delete(key)
+    this.#watches.ranks.deleteRun(run.id)
     return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }
 
@@ -180,19 +196,16 @@ class LeakDetector implements Detector {
   #host(sample: HostSample): readonly Finding[] {
     this.#hostTotal = sample.memoryTotalBytes
     let findings = NO_FINDINGS
-    for (const key of this.#watches.runs) {
-      const last = this.#watches.get(key)?.lastSeenAt ?? null
-      if (last !== null && sample.at - last > SILENT_MS)
-        findings = both(findings, this.#dropRun(key, sample.at, 'The run has reported nothing for 10 min.'))
-    }
+    const { ranks } = this.#watches
+    for (const key of ranks.dropSilent(sample.at, SILENT_MS)) findings = both(findings, this.#dropRank(key, sample.at, SILENT))
+    for (const [key, { lastSeenAt }] of ranks)
+      if (lastSeenAt !== null && sample.at - lastSeenAt > SILENT_MS) findings = both(findings, this.#dropRank(key, sample.at, SILENT))
     return findings
   }
 
-  #dropRun(key: string, at: number, why: string): readonly Finding[] {
-    this.#watches.delete(key)
-    const rank = Number.parseInt(key.slice(4), 10)
-    const run = key.slice(key.indexOf('@') + 1)
-    return this.#book.resolveWhere((finding) => finding.subject.run === run && finding.subject.rank === rank, at, why)
+  #dropRank(key: string, at: number, why: string): readonly Finding[] {
+    this.#watches.ranks.delete(key)
+    return this.#book.resolveRank(key, at, why)
   }
 
   /** Ends the watches of processes that left; an empty GPU starts again. */
@@ -221,7 +234,7 @@ class LeakDetector implements Detector {
         findings,
         this.#book.resolveWhere((one) => one.subject.gpu === gpu, at, ALL_ENDED),
       )
-      for (const key of this.#map.ranksOn(gpu)) findings = both(findings, this.#dropRun(`run ${key}`, at, ALL_ENDED))
+      for (const key of this.#map.ranksOn(gpu)) findings = both(findings, this.#dropRank(key, at, ALL_ENDED))
     }
     return findings
   }
@@ -246,9 +259,20 @@ class LeakDetector implements Detector {
     source: LeakSource,
   ): readonly Finding[] {
     const key = this.#book.key(subject)
-    return this.#book.due(key, at, 'warning')
-      ? this.#book.raise(subject, at, leakDraft({ at, name, leak, msPerUnit: watch.msPerUnit, capacity, source }))
-      : NO_FINDINGS
+    const isNews = this.#hasNewLine(subject)
+    if (!isNews && !this.#book.due(key, at, 'warning')) return NO_FINDINGS
+    const since = this.#book.get(key)?.since ?? at - (leak.to - leak.from) * watch.msPerUnit
+    const line = this.#lines.of(subject.run, subject.rank, since)
+    // The book repeats a finding only after a while; the line behind it is news at once.
+    if (isNews) this.#book.resolve(key, at)
+    return this.#book.raise(subject, at, { ...leakDraft({ at, name, leak, msPerUnit: watch.msPerUnit, capacity, source, line }), since })
+  }
+
+  /** A line was recorded that the finding does not name yet. */
+  #hasNewLine(subject: FindingSubject): boolean {
+    const before = this.#book.get(this.#book.key(subject))
+    const line = before === undefined ? null : this.#lines.of(subject.run, subject.rank, before.since)
+    return line !== null && before?.evidence.line !== placeText(line)
   }
 }
 
@@ -268,5 +292,5 @@ export const leak: DetectorKind<LeakOptions> = {
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],
   defaults: DEFAULTS,
-  create: (options) => new LeakDetector(options),
+  create: (options, maxRuns) => new LeakDetector(options, maxRuns),
 }

@@ -29,34 +29,38 @@ export const lossSpike: DetectorKind<Thresholds<'lossSpike'>> = {
   inputs: ['step', 'run', 'gpu'],
   charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossSpike,
-  create(options) {
+  create(options, maxRuns) {
     const floors: Floors = {
       noise: (level) => options.scaleFloorRatio * Math.abs(level),
       rise: (level) => Math.min(options.leastRise, options.leastRiseRatio * Math.abs(level)),
     }
-    return watchRuns<SpikeState>('loss_spike', {
-      initial: () => ({ curve: curve(options), divergence: divergence(), open: false, before: 0, suspected: [] }),
-      rewind(run, book, at) {
-        restart(run.state.curve)
-        restartCourse(run.state.divergence)
-        run.state.open = false
-        run.state.suspected = []
-        return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
+    return watchRuns<SpikeState>(
+      'loss_spike',
+      {
+        initial: (open) => ({ curve: curve(options), divergence: divergence(), open, before: 0, suspected: [] }),
+        rewind(run, book, at) {
+          restart(run.state.curve)
+          restartCourse(run.state.divergence)
+          run.state.open = false
+          run.state.suspected = []
+          return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
+        },
+        step(run, step, book) {
+          const { state } = run
+          if (step.loss === null || !Number.isFinite(step.loss)) return NO_FINDINGS
+          const course = judgeCourse(state.divergence, step)
+          if (course === 'suspected') {
+            state.suspected.push(step)
+            return NO_FINDINGS
+          }
+          const waiting = state.suspected.splice(0)
+          if (course === 'healthy') return [...waiting, step].flatMap((one) => judge(run, one, book))
+          state.open = false
+          return book.resolve(book.key(subjectOfRun(run.id)), step.at, `The loss of run ${run.id} did not come down: the run has diverged.`)
+        },
       },
-      step(run, step, book) {
-        const { state } = run
-        if (step.loss === null || !Number.isFinite(step.loss)) return NO_FINDINGS
-        const course = judgeCourse(state.divergence, step)
-        if (course === 'suspected') {
-          state.suspected.push(step)
-          return NO_FINDINGS
-        }
-        const waiting = state.suspected.splice(0)
-        if (course === 'healthy') return [...waiting, step].flatMap((one) => judge(run, one, book))
-        state.open = false
-        return book.resolve(book.key(subjectOfRun(run.id)), step.at, `The loss of run ${run.id} did not come down: the run has diverged.`)
-      },
-    })
+      maxRuns,
+    )
 
     function judge(run: WatchedRun<SpikeState>, step: TrainingStep, book: FindingBook): readonly Finding[] {
       const { state } = run

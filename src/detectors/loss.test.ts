@@ -18,6 +18,8 @@ const losses = (count: number, loss: (index: number) => number, from = 0) => ste
 const feedTo = <O>(kind: DetectorKind<O>, inputs: readonly DetectorInput[]): Finding[] => feed(kind.create(kind.defaults), inputs)
 const wave = (index: number) => 2 + 0.05 * Math.sin(index * 1.7) + 0.03 * Math.sin(index * 0.9)
 
+const NOTHING_LOGGED = { loss: null, gradientNorm: null }
+
 detectorContract({ kind: lossNan, trouble: () => losses(100, (index) => (index >= 40 && index < 60 ? Number.NaN : 2)) })
 detectorContract({ kind: lossSpike, trouble: () => losses(400, (index) => wave(index) + (index >= 200 && index < 206 ? 3 : 0)) })
 detectorContract({
@@ -59,6 +61,41 @@ describe('loss_nan', () => {
   it('sees it in the gradients when the trainer hides it in the loss', () => {
     const hidden = steps(5, () => ({ loss: 2, gradientNorm: Number.NaN }))
     expect(feedTo(lossNan, hidden).at(-1)?.severity).toBe('critical')
+  })
+
+  it('names the steps in which it may have begun where the loss is logged every tenth step', () => {
+    const logged = (loss: (index: number) => number, more: object = {}) =>
+      Array.from({ length: 150 }, (_, index) =>
+        step(
+          START + index * 1000,
+          index + 1,
+          (index + 1) % 10 === 0 ? { loss: loss(index + 1), gradientNorm: null, ...more } : NOTHING_LOGGED,
+        ),
+      )
+    const found = feedTo(
+      lossNan,
+      logged((number) => (number <= 10 ? 2 : Number.NaN)),
+    )
+    expect(found.map((finding) => finding.message.replace(/^Run run-1: /, ''))).toEqual([
+      'the loss is NaN at step 20; it began between step 11 and 20; the last finite loss was 2 at step 10.',
+      'the loss is NaN since step 20; it began between step 11 and 20; the last finite loss was 2 at step 10.',
+      'the loss is NaN since step 20; it began between step 11 and 20; the last finite loss was 2 at step 10.',
+    ])
+    expect(found[0]?.evidence).toMatchObject({ step: 20, earliest_step: 11 })
+    expect(
+      feedTo(
+        lossNan,
+        logged(() => Number.NaN),
+      )[0]?.message,
+    ).toContain('at step 10; it began between step 1 and 10.')
+    const filtered = feedTo(
+      lossNan,
+      logged(() => 0, { gradientNorm: Number.NaN }),
+    )
+    expect(filtered[0]).toMatchObject({
+      severity: 'critical',
+      message: expect.stringContaining('the loss is NaN (logged as 0) at step 10'),
+    })
   })
 
   it('ends after twenty good steps, and with the run', () => {

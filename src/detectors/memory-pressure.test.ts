@@ -43,6 +43,25 @@ describe('memory pressure', () => {
     expect(alarms(feed(memoryPressure.create(memoryPressure.defaults), inputs))[0]?.severity).toBe('critical')
   })
 
+  it('goes by the limit that the run set, not by the size of the GPU', () => {
+    const limited = (limit: number | null, reserved: number) =>
+      Array.from({ length: 900 }, (_, i) => [
+        gpu(START + i * 1000, { memoryUsedBytes: 25 * GIB, processes: [process(1001)] }),
+        step(START + i * 1000 + 1, i, { allocRetries: 0, memoryReservedBytes: reserved, memoryLimitBytes: limit }),
+      ]).flat()
+    const said = (inputs: DetectorInput[]) =>
+      feed(memoryPressure.create(memoryPressure.defaults), [device(), run({ pid: 1001 }), ...inputs])
+    expect(said(limited(null, 23 * GIB))).toEqual([])
+    expect(said(limited(24 * GIB, 12 * GIB))).toEqual([])
+    expect(said(limited(24 * GIB, 23 * GIB))[0]?.message).toMatch(
+      /^GPU 0: 96% of 24\.0 GiB, the limit that its run set, has been in use for 10 min; 1\.0 GiB left\.$/,
+    )
+    const failing = retries(20 * GIB).map((input) =>
+      input.type === 'step' ? { ...input, step: { ...input.step, memoryLimitBytes: 24 * GIB } } : input,
+    )
+    expect(alarms(feed(memoryPressure.create(memoryPressure.defaults), failing))[0]?.message).toMatch(/needs 83% of 24\.0 GiB/)
+  })
+
   it('is not shaken by a counter that starts anew', () => {
     const inputs = [device(), ...Array.from({ length: 60 }, (_, i) => step(START + i * 1000, i, { allocRetries: i < 30 ? 50 : 0 }))]
     expect(feed(memoryPressure.create(memoryPressure.defaults), inputs)).toEqual([])

@@ -1,6 +1,5 @@
 /** The allocator hits the limit (cudaMalloc fails, the cache is flushed, it tries again), or memory stays nearly full. */
-import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorKind } from '../core/detector-contract.ts'
+import { type Detector, type DetectorKind, MOST_RUNS, RANKS_PER_RUN } from '../core/detector-contract.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../core/format.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
 import type { Finding, GpuSample, Run, Severity, TrainingStep } from '../core/model.ts'
@@ -8,6 +7,7 @@ import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { DevicePressure, type DevicePressureOptions, LEVEL } from './device-pressure.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { RunTable, runsOfRanks } from './run-table.ts'
 import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
@@ -32,9 +32,9 @@ const DEFAULTS: MemoryPressureOptions = {
 
 const NAME = 'memory_pressure'
 const LEVEL_PRINT = `${NAME}|${LEVEL}`
-const CAP = 64
 const TIMES_KEPT = 64
 const SILENT_MS = 600_000
+const SILENT = 'The run has reported nothing for 10 min.'
 
 interface RunState {
   retries: number
@@ -56,12 +56,17 @@ class MemoryPressureDetector implements Detector {
   readonly #options: MemoryPressureOptions
   readonly #windowMs: number
   readonly #book = new FindingBook(NAME)
-  readonly #map = new RunMap()
-  readonly #runs = new BoundedMap<string, RunState>(CAP, { onEvict: (key) => this.#leaving.push(key) })
-  readonly #leaving: string[] = []
+  readonly #map: RunMap
+  readonly #runs: RunTable<RunState>
   readonly #devices: DevicePressure
 
-  constructor(options: MemoryPressureOptions) {
+  constructor(options: MemoryPressureOptions, maxRuns = MOST_RUNS) {
+    this.#map = new RunMap(maxRuns)
+    this.#runs = new RunTable({
+      cap: RANKS_PER_RUN * maxRuns,
+      lastAt: ({ lastAt }) => lastAt,
+      isOpen: (key) => this.#book.hasRank(key),
+    })
     this.#options = options
     this.#windowMs = options.windowSeconds * 1000
     this.#devices = new DevicePressure(options, this.#book, this.#map)
@@ -74,6 +79,10 @@ class MemoryPressureDetector implements Detector {
     host: ({ sample }) => this.#sweep(sample.at),
     device: ({ device }) => void this.#map.noteDevice(device),
   })
+
+  unfollowed(): Iterable<string> {
+    return runsOfRanks(this.#runs.missed())
+  }
 
   snapshot(): unknown {
     const saved: Saved = structuredClone({
@@ -98,11 +107,10 @@ class MemoryPressureDetector implements Detector {
     const retries = step.allocRetries
     if (retries === null || !Number.isFinite(retries)) return NO_FINDINGS
     const key = rankKey(step.run, step.rank)
-    const known = this.#runs.get(key)
-    const state = known ?? { retries, ooms: step.oomCount ?? 0, times: [], lastAt: step.at, peak: 0 }
-    this.#runs.set(key, state)
-    const left = this.#leaving.pop()
-    const dropped = left === undefined ? NO_FINDINGS : this.#drop(left, step.at, 'Not followed anymore: too many runs at once.')
+    const state =
+      this.#runs.get(key) ??
+      this.#runs.admit(key, step.at, () => ({ retries, ooms: step.oomCount ?? 0, times: [], lastAt: step.at, peak: 0 }))
+    if (state === null) return NO_FINDINGS
     if (step.at < state.lastAt - this.#windowMs) state.times = []
     // A counter that fell belongs to a new process.
     for (let count = Math.min(TIMES_KEPT, retries - state.retries); count > 0; count--) state.times.push(step.at)
@@ -110,7 +118,7 @@ class MemoryPressureDetector implements Detector {
     const ooms = step.oomCount ?? state.ooms
     const failed = ooms > state.ooms
     Object.assign(state, { retries, ooms, lastAt: step.at, peak: step.memoryPeakAllocatedBytes ?? step.memoryAllocatedBytes ?? state.peak })
-    return both(dropped, this.#judgeRun(step, state, failed))
+    return this.#judgeRun(step, state, failed)
   }
 
   #judgeRun(step: TrainingStep, state: RunState, failed: boolean): readonly Finding[] {
@@ -168,15 +176,15 @@ class MemoryPressureDetector implements Detector {
   #run(run: Run): readonly Finding[] {
     this.#map.noteRun(run)
     if (run.endedAt === null) return NO_FINDINGS
-    for (const key of [...this.#runs.keys()]) if (key.endsWith(`@${run.id}`)) this.#runs.delete(key)
+    this.#runs.deleteRun(run.id)
     return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }
 
   /** Runs that stopped silently. */
   #sweep(at: number): readonly Finding[] {
     let findings = NO_FINDINGS
-    for (const [key, state] of this.#runs)
-      if (at - state.lastAt > SILENT_MS) findings = both(findings, this.#drop(key, at, 'The run has reported nothing for 10 min.'))
+    for (const key of this.#runs.dropSilent(at, SILENT_MS)) findings = both(findings, this.#drop(key, at, SILENT))
+    for (const [key, state] of this.#runs) if (at - state.lastAt > SILENT_MS) findings = both(findings, this.#drop(key, at, SILENT))
     return findings
   }
 
@@ -195,5 +203,5 @@ export const memoryPressure: DetectorKind<MemoryPressureOptions> = {
   // Memory that stays nearly full is always an alert of level warning; the finding is a warning only when almost nothing is left.
   alertSeverity: ({ severity, fingerprint }) => (severity === 'info' && fingerprint.startsWith(LEVEL_PRINT) ? 'warning' : severity),
   defaults: DEFAULTS,
-  create: (options) => new MemoryPressureDetector(options),
+  create: (options, maxRuns) => new MemoryPressureDetector(options, maxRuns),
 }

@@ -14,12 +14,10 @@ export function atEndOfRun(forecast: Finding, endedAt: number, isOutOfMemory: bo
   return { message: 'The run ended before it could happen.', evidence: NOBODY_KNOWS }
 }
 
-/** All processes left the GPU without a reason. */
-export function atEndOfProcesses(forecast: Finding, at: number): FindingEnd {
-  const level = forecast.evidence.levelRatio
+/** All processes left the GPU without a reason. `level`: the last that was seen of the memory. */
+export function atEndOfProcesses(forecast: Finding, at: number, level: number): FindingEnd {
   const isDue = at >= (forecast.predictedEarliestAt ?? Number.POSITIVE_INFINITY)
-  if (isDue && typeof level === 'number' && level >= FULL_RATIO)
-    return cameTrue(forecast, at, 'Came true: all processes ended with memory full')
+  if (isDue && level >= FULL_RATIO) return cameTrue(forecast, at, 'Came true: all processes ended with memory full')
   return { message: 'All processes on the GPU have ended.', evidence: NOBODY_KNOWS }
 }
 

@@ -55,6 +55,56 @@ describe('oom', () => {
     expect(feed(oom.create(oom.defaults), inputs)).toEqual([])
   })
 
+  it('names the line that was recorded to leak, at once', () => {
+    const climbing = (from: number, count: number): DetectorInput[] =>
+      Array.from({ length: count }, (_, index) => {
+        const at = START + (from + index) * 500
+        const kept = 0.1 * GIB * Math.max(0, from + index - 100)
+        const processes = [process(1001, { memoryUsedBytes: 21 * GIB + kept })]
+        const memory = { memoryAllocatedBytes: 10 * GIB + kept, memoryPeakAllocatedBytes: 18 * GIB + kept }
+        return [
+          gpu(at, { memoryUsedBytes: 21 * GIB + kept, processes }),
+          step(at + 1, from + index, { ...memory, memoryReservedBytes: 20 * GIB + kept }),
+        ]
+      }).flat()
+    const detector = oom.create(oom.defaults)
+    const before = feed(detector, [device(), run({ pid: 1001, gpus: ['GPU-0'] }), ...climbing(0, 400)])
+    expect(before.at(-1)).toMatchObject({ state: 'active', subject: { run: 'run-1' } })
+    const figures = { bytes: 2e9, blocks: 20, bytesPerStep: 102 * 2 ** 20, share: 0.98 }
+    const line = { file: 'train.py', line: 77, function: 'remember', ...figures, rank: 0, at: START + 200_000 }
+    const [named] = feed(detector, [run({ pid: 1001, gpus: ['GPU-0'], leakLines: [line] }), ...climbing(400, 1)])
+    expect(named?.message).toContain(' Leak: 102 MiB per step from train.py:77 in remember (98% of the growth).')
+    expect(named).toMatchObject({ since: before.at(-1)?.since, advice: [expect.any(String), expect.stringContaining('train.py:77')] })
+  })
+
+  it('came true when memory was full at last, though it was not when the forecast was made', () => {
+    const inputs: DetectorInput[] = [device()]
+    const held = (at: number, used: number) => gpu(at, { memoryUsedBytes: used, processes: [process(1001, { memoryUsedBytes: used })] })
+    for (let i = 0; i < 700; i++) inputs.push(held(START + i * 1000, Math.min(79 * GIB, 20 * GIB + 0.1 * GIB * Math.max(0, i - 100))))
+    const found = feed(oom.create(oom.defaults), [...inputs, gpu(START + 700_000, { memoryUsedBytes: 0, processes: [] })])
+    expect(found.at(-2)?.evidence.levelRatio).toBeLessThan(0.95)
+    expect(found.at(-1)).toMatchObject({ state: 'resolved', evidence: { outcome: 'came_true' } })
+  })
+
+  it('forecasts the moment at which a run reaches the limit that it set', () => {
+    const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
+    for (let i = 0; i < 300; i++) {
+      const allocated = 10 * GIB + 0.05 * GIB * Math.max(0, i - 60)
+      inputs.push(gpu(START + i * 1000, { memoryUsedBytes: allocated + GIB, processes: [process(1001, { memoryUsedBytes: allocated })] }))
+      inputs.push(
+        step(START + i * 1000 + 1, i, {
+          ...{ memoryAllocatedBytes: allocated, memoryPeakAllocatedBytes: allocated, memoryReservedBytes: allocated },
+          memoryLimitBytes: 24 * GIB,
+        }),
+      )
+    }
+    const found = alarms(feed(oom.create(oom.defaults), inputs))
+    // 14 GiB at 50 MiB a second, from second 60 on.
+    const full = START + (60 + 14 / 0.05) * 1000
+    expect(Math.abs((found.at(-1)?.predictedAt ?? 0) - full)).toBeLessThan(15_000)
+    expect(found.at(-1)?.message).toContain('of 24.0 GiB')
+  })
+
   describe('of a run that leaked until it ended', () => {
     const told = async (end: Partial<Run>) => {
       const { inputs, oom: endedAt } = await traceOf('leak_with_end', 'with training figures', RUNS)

@@ -1,7 +1,8 @@
 /** When memory will run out: a forecast with its interval, from the allocator of a run where it reports, else from the device. */
-import type { Detector, DetectorKind } from '../core/detector-contract.ts'
+import { type Detector, type DetectorKind, MOST_RUNS, RANKS_PER_RUN } from '../core/detector-contract.ts'
 import { flushed } from '../core/memory/cache-flush.ts'
 import type { Forecast } from '../core/memory/oom-forecast.ts'
+import { placeText } from '../core/memory/oom-report.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'
 import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
@@ -9,8 +10,10 @@ import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep 
 import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { LeakLines } from './leak-lines.ts'
 import { type OomPlace, oomDraft } from './oom-message.ts'
 import { atEndOfProcesses, atEndOfRun, notAnyMore } from './oom-outcome.ts'
+import { RunTable, runsOfRanks } from './run-table.ts'
 
 export interface OomOptions {
   /** Forecasts further ahead are not reported. */
@@ -18,7 +21,6 @@ export interface OomOptions {
 }
 
 const DEFAULTS: OomOptions = { horizonHours: 48 }
-const RUN_CAP = 16
 const GPU_CAP = 64
 /** A forecast is reported again when it moved by this share of the time ahead. */
 const MOVED = 0.2
@@ -30,6 +32,9 @@ const FLUSHED_MS = 600_000
 /** The end of a peak is a smaller fall; a flushed cache is a larger one. */
 const FLUSH_RATIO = 0.3
 const SILENT_MS = 600_000
+const SILENT = 'The run has reported nothing for 10 min.'
+/** How a rank is told from a GPU in the saved state. */
+const RANK = 'run '
 const FULL_RATIO = 0.95
 const FULL_MS = 60_000
 
@@ -45,18 +50,27 @@ interface Saved {
   readonly users: readonly (readonly [string, readonly number[]])[]
   readonly flushes: readonly (readonly [string, FlushMemory])[]
   readonly findings: unknown
+  readonly lines?: unknown
 }
 
 class OomDetector implements Detector {
   readonly #horizonMs: number
   readonly #book = new FindingBook('oom')
-  readonly #map = new RunMap()
+  readonly #map: RunMap
+  /** Of GPUs, and of ranks by their rankKey. */
   readonly #watches = new Map<string, OomWatch>()
+  readonly #ranks: RunTable<OomWatch>
   readonly #users = new Map<string, readonly number[]>()
   readonly #flushes = new Map<string, FlushMemory>()
-  readonly #keys = new Map<string, string>()
+  readonly #lines = new LeakLines()
 
-  constructor(options: OomOptions) {
+  constructor(options: OomOptions, maxRuns = MOST_RUNS) {
+    this.#map = new RunMap(maxRuns)
+    this.#ranks = new RunTable({
+      cap: RANKS_PER_RUN * maxRuns,
+      lastAt: ({ lastSeenAt }) => lastSeenAt ?? 0,
+      isOpen: (key) => this.#book.hasRank(key),
+    })
     this.#horizonMs = options.horizonHours * 3_600_000
   }
 
@@ -68,13 +82,21 @@ class OomDetector implements Detector {
     device: ({ device }) => void this.#map.noteDevice(device),
   })
 
+  unfollowed(): Iterable<string> {
+    return runsOfRanks(this.#ranks.missed())
+  }
+
   snapshot(): unknown {
     const saved: Saved = {
       map: this.#map.snapshot(),
-      watches: [...this.#watches].map(([key, watch]) => [key, watch.snapshot()] as const),
+      watches: [
+        ...Array.from(this.#watches, ([gpu, watch]) => [`gpu ${gpu}`, watch.snapshot()] as const),
+        ...Array.from(this.#ranks, ([key, watch]) => [`${RANK}${key}`, watch.snapshot()] as const),
+      ],
       users: [...this.#users].map(([gpu, pids]) => [gpu, [...pids]] as const),
       flushes: [...this.#flushes].map(([gpu, memory]) => [gpu, { ...memory }] as const),
       findings: this.#book.snapshot(),
+      lines: this.#lines.snapshot(),
     }
     return saved
   }
@@ -83,40 +105,43 @@ class OomDetector implements Detector {
     const saved = state as Saved
     this.#map.restore(saved.map)
     this.#watches.clear()
+    this.#ranks.clear()
     for (const [key, one] of saved.watches) {
       const watch = new OomWatch()
       watch.restore(one)
-      this.#watches.set(key, watch)
+      const table = key.startsWith(RANK) ? this.#ranks : this.#watches
+      table.set(key.slice(RANK.length), watch)
     }
     this.#users.clear()
     for (const [gpu, pids] of saved.users) this.#users.set(gpu, [...pids])
     this.#flushes.clear()
     for (const [gpu, memory] of saved.flushes) this.#flushes.set(gpu, { ...memory })
     this.#book.restore(saved.findings)
+    this.#lines.restore(saved.lines)
   }
 
   #gpu(sample: GpuSample): readonly Finding[] {
     const { at, gpu, memoryUsedBytes: used, memoryTotalBytes: total } = sample
     if (this.#users.size >= GPU_CAP && !this.#users.has(gpu)) return NO_FINDINGS
     this.#map.noteSample(sample)
-    const key = this.#keyOf(gpu)
     if (this.#usersLeft(sample)) {
-      this.#watches.get(key)?.restart()
+      this.#watches.get(gpu)?.restart()
       const own = this.#book.key(this.#subject(gpu))
-      const end = (finding: Finding) => atEndOfProcesses(finding, at)
-      let ended = this.#book.resolveWhere((finding) => finding.fingerprint === own, at, end)
+      const end = (level: number) => (finding: Finding) => atEndOfProcesses(finding, at, level)
+      let ended = this.#book.resolveWhere((finding) => finding.fingerprint === own, at, end(this.#watches.get(gpu)?.level ?? 0))
       for (const one of this.#map.ranksOn(gpu)) {
-        const [rank, run] = [Number.parseInt(one, 10), one.slice(one.indexOf('@') + 1)]
-        this.#watches.delete(`run ${one}`)
-        ended = both(
-          ended,
-          this.#book.resolveWhere(({ subject }) => subject.run === run && subject.rank === rank, at, end),
-        )
+        const level = this.#ranks.get(one)?.level ?? 0
+        this.#ranks.delete(one)
+        ended = both(ended, this.#book.resolveRank(one, at, end(level)))
       }
       if (ended.length > 0) return ended
     }
     if (used === null || total === null || total <= 0) return NO_FINDINGS
-    const watch = this.#watch(key)
+    let watch = this.#watches.get(gpu)
+    if (watch === undefined) {
+      watch = new OomWatch()
+      this.#watches.set(gpu, watch)
+    }
     this.#noteFlush(gpu, sample, used / total, watch)
     watch.push({ at, bytes: used, capacityBytes: total })
     if (watch.forecast === null && this.#book.size === 0) return NO_FINDINGS
@@ -128,16 +153,6 @@ class OomDetector implements Detector {
 
   #subject(gpu: string): FindingSubject {
     return subjectOf({ gpu, gpuIndex: this.#map.index(gpu) })
-  }
-
-  /** Cached: a new string costs more than all other work for a quiet sample. */
-  #keyOf(gpu: string): string {
-    let key = this.#keys.get(gpu)
-    if (key === undefined) {
-      key = `gpu ${gpu}`
-      this.#keys.set(gpu, key)
-    }
-    return key
   }
 
   /** Full memory that is freed at once is a cache: the next rise starts again and is no alarm yet. */
@@ -163,27 +178,28 @@ class OomDetector implements Detector {
     const gpu = this.#map.noteStep(step)
     const capacity = this.#map.capacity(step.run, step.rank)
     if (capacity === null || capacity <= 0) return NO_FINDINGS
-    const key = `run ${rankKey(step.run, step.rank)}`
-    const dropped = this.#makeRoom(key, step.at)
-    const watch = this.#watch(key)
+    const key = rankKey(step.run, step.rank)
+    const watch = this.#ranks.get(key) ?? this.#ranks.admit(key, step.at, () => new OomWatch())
+    if (watch === null) return NO_FINDINGS
     // Fragmented memory serves some requests and not others: half of it counts as usable, and the forecast is unsure by as much.
     const split = 0.5 * (step.memoryInactiveSplitBytes ?? 0)
     const peak = Math.max(allocated, step.memoryPeakAllocatedBytes ?? allocated) + split
     watch.push({ at: step.at, bytes: allocated, peakBytes: peak, slackBytes: split + 0.003 * capacity, capacityBytes: capacity })
     const subject = subjectOf({ run: step.run, rank: step.rank, gpuIndex: gpu === null ? null : this.#map.index(gpu) })
     const run = `${step.run}${step.rank > 0 ? `, rank ${step.rank}` : ''}`
-    return both(dropped, this.#say(subject, step.at, { gpu: gpu === null ? null : this.#map.label(gpu), run }, watch, capacity))
+    return this.#say(subject, step.at, { gpu: gpu === null ? null : this.#map.label(gpu), run }, watch, capacity)
   }
 
   #run(run: Run): readonly Finding[] {
+    this.#lines.note(run)
     if (run.endedAt === null) {
       this.#map.noteRun(run)
       return NO_FINDINGS
     }
     // The growth was the run's and is about to be freed: the GPU starts again and does not take over the forecast.
-    for (const gpu of this.#map.gpusOf(run.id)) this.#watches.get(this.#keyOf(gpu))?.restart()
+    for (const gpu of this.#map.gpusOf(run.id)) this.#watches.get(gpu)?.restart()
     this.#map.noteRun(run)
-    for (const key of [...this.#watches.keys()]) if (key.startsWith('run ') && key.endsWith(`@${run.id}`)) this.#watches.delete(key)
+    this.#ranks.deleteRun(run.id)
     const { id, endedAt, outcome } = run
     return this.#book.resolveWhere(
       (finding) => finding.subject.run === id,
@@ -195,22 +211,14 @@ class OomDetector implements Detector {
   /** Runs that stopped silently. */
   #sweep(sample: HostSample): readonly Finding[] {
     let findings = NO_FINDINGS
-    for (const [key, watch] of this.#watches)
-      if (key.startsWith('run ') && watch.lastSeenAt !== null && sample.at - watch.lastSeenAt > SILENT_MS)
-        findings = both(findings, this.#drop(key, sample.at, 'The run has reported nothing for 10 min.'))
+    for (const key of this.#ranks.dropSilent(sample.at, SILENT_MS))
+      findings = both(findings, this.#book.resolveRank(key, sample.at, SILENT))
+    for (const [key, { lastSeenAt }] of this.#ranks) {
+      if (lastSeenAt === null || sample.at - lastSeenAt <= SILENT_MS) continue
+      this.#ranks.delete(key)
+      findings = both(findings, this.#book.resolveRank(key, sample.at, SILENT))
+    }
     return findings
-  }
-
-  #makeRoom(key: string, at: number): readonly Finding[] {
-    if (this.#watches.has(key)) return NO_FINDINGS
-    const runs = [...this.#watches.keys()].filter((one) => one.startsWith('run '))
-    const oldest = runs.length >= RUN_CAP ? runs[0] : undefined
-    return oldest === undefined ? NO_FINDINGS : this.#drop(oldest, at, 'Not followed anymore: too many runs at once.')
-  }
-
-  #drop(key: string, at: number, why: string): readonly Finding[] {
-    this.#watches.delete(key)
-    return this.#book.resolveRank(key.slice(4), at, why)
   }
 
   /** True when none of the earlier processes is left: what comes next is another program. */
@@ -227,14 +235,6 @@ class OomDetector implements Detector {
       processes.map((one) => one.pid),
     )
     return before !== undefined && !processes.some((one) => before.includes(one.pid))
-  }
-
-  #watch(key: string): OomWatch {
-    const known = this.#watches.get(key)
-    if (known !== undefined) return known
-    const made = new OomWatch()
-    this.#watches.set(key, made)
-    return made
   }
 
   #say(subject: FindingSubject, at: number, place: OomPlace, watch: OomWatch, capacity: number): readonly Finding[] {
@@ -254,8 +254,10 @@ class OomDetector implements Detector {
     const ahead = Math.max(0, forecast.fullAt - at / 1000)
     const evidence = Math.max(forecast.span, (at - watch.since) / 1000)
     const risk = riskOf({ ahead, room: forecast.room, evidence, allocator, doubtful: watch.doubtful, before: before?.riskLevel ?? null })
-    if (before !== undefined && before.riskLevel === risk && !moved(before, forecast, at)) return NO_FINDINGS
-    const text = oomDraft({ at, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
+    const line = this.#lines.of(subject.run, subject.rank, before?.since ?? watch.since)
+    const isNamed = line === null || before?.evidence.line === placeText(line)
+    if (before !== undefined && before.riskLevel === risk && isNamed && !moved(before, forecast, at)) return NO_FINDINGS
+    const text = oomDraft({ at, line, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
     // The book repeats the same severity only after a while; a forecast that moved is news at once.
     if (before !== undefined) this.#book.resolve(key, at)
     return this.#book.raise(subject, at, { ...text, since: before?.since ?? text.since ?? at })
@@ -280,5 +282,5 @@ export const oom: DetectorKind<OomOptions> = {
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],
   defaults: DEFAULTS,
-  create: (options) => new OomDetector(options),
+  create: (options, maxRuns) => new OomDetector(options, maxRuns),
 }

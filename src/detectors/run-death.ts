@@ -10,8 +10,8 @@ export interface LivedRun {
   lastStepAt: number | null
   /** The first forecast that memory would run out. */
   forecast: { readonly saidAt: number; readonly predictedAt: number } | null
-  /** The first step with a NaN loss. */
-  nan: number | null
+  /** The first step with a NaN loss, and the earliest in which it may have begun. */
+  nan: { readonly shown: number; readonly earliest: number } | null
 }
 
 /** Something near the death that may be its cause. */
@@ -20,6 +20,8 @@ export interface Clue {
   readonly gpu: string | null
   readonly gpuIndex: number | null
   readonly pid: number | null
+  /** The machine that shut down: it explains only runs of its own that were killed. */
+  readonly host?: string | null
   readonly text: string
 }
 
@@ -70,9 +72,14 @@ function causeOf({ nan }: LivedRun, { outcome, ending }: Run, clues: readonly Cl
     return `out of GPU memory${why}${ending?.place ? ` from ${ending.place}` : ''}`
   }
   if (hardware) return said === null ? hardware : `${hardware} (${said})`
-  if (outcome === 'nan') return nan === null ? 'its loss was NaN' : `its loss was NaN from step ${nan.toLocaleString('en-US')} on`
+  if (outcome === 'nan') return nan === null ? 'its loss was NaN' : `its loss was NaN from ${stepsOf(nan)} on`
   if (said !== null) return said
   return outcome === 'killed' ? 'it was killed' : 'it ended with an error'
+}
+
+function stepsOf({ shown, earliest }: { readonly shown: number; readonly earliest: number }): string {
+  const [from, to] = [earliest.toLocaleString('en-US'), shown.toLocaleString('en-US')]
+  return earliest < shown ? `a step between ${from} and ${to}` : `step ${to}`
 }
 
 const LONGEST = 200

@@ -6,7 +6,7 @@ import type { Finding, Run, RunEnding } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { createEngine } from './engine.ts'
 import { detectors } from './index.ts'
-import { event, GPU, gpu, run, START, step } from './inputs.fixture.ts'
+import { event, GPU, gpu, host, run, START, step } from './inputs.fixture.ts'
 import { runDied } from './run-died.ts'
 
 const MINUTE = 60_000
@@ -48,6 +48,19 @@ describe('run_died', () => {
     expect(feedTo([...lived(), gpu(START + 30 * MINUTE)])).toEqual([])
   })
 
+  it('neither ends nor overlooks a death because the clock jumped', () => {
+    const year = 365 * 24 * 60 * MINUTE
+    const inputs = [gpu(START + 19_000), died(START + 20_000, 'failed'), gpu(START + 21_000), gpu(START + 22_000 + year)]
+    expect(feedTo([...lived(), ...inputs]).map(({ state }) => state)).toEqual(['active'])
+    const during = [...inputs, run({ id: 'run-2' }), died(START + 24_000, 'failed', {}, { id: 'run-2' })]
+    expect(feedTo([...lived(), ...during]).map(({ subject, state }) => [subject.run, state])).toEqual([
+      ['run-1', 'active'],
+      ['run-2', 'active'],
+    ])
+    const minutes = Array.from({ length: 62 }, (_, index) => gpu(START + 30_000 + index * MINUTE))
+    expect(feedTo([...lived(), ...during, ...minutes]).filter(({ state }) => state === 'resolved')).toHaveLength(2)
+  })
+
   it('is a warning where somebody asked for the end', () => {
     const [finding] = feedTo([...lived(), died(START + 20_000, 'killed', { message: 'ended by SIGINT', isAsked: true })])
     expect(finding).toMatchObject({
@@ -85,10 +98,32 @@ describe('run_died', () => {
     expect(another?.message).toMatch(/: ended by SIGKILL\.$/)
   })
 
+  it('names a shutdown of the machine for runs that it killed, and for no others', () => {
+    const box = host(START, { hostname: 'box' })
+    const down = event(START + 5000, { event: 'shutdown', gpu: null, code: START + 19_000, message: 'this machine was about to restart' })
+    const term = { message: 'ended by SIGTERM', isAsked: true }
+    const told = (outcome: 'killed' | 'failed', more: object, ...before: DetectorInput[]) =>
+      feedTo([box, ...lived(), ...before, died(START + 20_000, outcome, term, { host: 'box', ...more })]).at(-1)
+    expect(told('killed', {}, down)).toMatchObject({
+      severity: 'critical',
+      message: expect.stringContaining('died after 20 s at step 9: this machine was about to restart (ended by SIGTERM)'),
+    })
+    const canceled = event(START + 6000, { event: 'shutdown', gpu: null, code: null, message: 'canceled' })
+    expect(told('killed', {}, down, canceled)).toMatchObject({ severity: 'warning' })
+    expect(told('killed', { host: 'elsewhere' }, down)).toMatchObject({ severity: 'warning' })
+    expect(told('failed', {}, down)?.message).not.toContain('restart')
+    const after = event(START + 20_500, { event: 'shutdown', gpu: null, code: START + 20_500, message: 'this machine was shutting down' })
+    const late = feedTo([box, ...lived(), died(START + 20_000, 'killed', term, { host: 'box' }), after])
+    expect(late.map((finding) => finding.severity)).toEqual(['warning', 'critical'])
+    expect(late[1]?.message).toContain('this machine was shutting down (ended by SIGTERM)')
+  })
+
   it('names the first step that was NaN', () => {
     const nan = saying({ detector: 'loss_nan', at: START + 7000, subject: ofRun, evidence: { step: 7 } })
     const [finding] = feedTo([...lived(), nan, died(START + 20_000, 'nan')])
     expect(finding?.message).toContain('its loss was NaN from step 7 on')
+    const rare = saying({ detector: 'loss_nan', at: START + 7000, subject: ofRun, evidence: { step: 20, earliest_step: 11 } })
+    expect(feedTo([...lived(), rare, died(START + 20_000, 'nan')])[0]?.message).toContain('NaN from a step between 11 and 20 on')
   })
 
   it('is over when the run goes on, when it is started again under its name, or after an hour', () => {

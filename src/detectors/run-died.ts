@@ -1,18 +1,20 @@
 /** A run that died: one finding per death, whoever saw it. Other findings around it are its evidence. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorKind } from '../core/detector-contract.ts'
-import type { Finding, GpuEvent, Run, TrainingStep } from '../core/model.ts'
+import { type Detector, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
+import type { Finding, GpuEvent, Reading, Run, TrainingStep } from '../core/model.ts'
 import { byType } from './by-type.ts'
 import { FindingBook, NO_FINDINGS } from './finding.ts'
 import { type Clue, deathDraft, type LivedRun } from './run-death.ts'
 import { subjectOfRun } from './run-watch.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
-const RUN_CAP = 256
 const CLUE_CAP = 64
 /** How long before or after a death a clue may be its cause. */
 const BEFORE_MS = 120_000
 const AFTER_MS = 30_000
+const SHUTDOWN = 'shutdown'
+/** A longer step from sample to sample is no time that passed here. */
+const JUMP_MS = 300_000
 /** Detectors whose findings about a run's GPUs explain a death. */
 const HARDWARE = new Set(['xid', 'gpu_lost', 'ecc', 'driver_stuck'])
 
@@ -27,14 +29,17 @@ export const runDied: DetectorKind<Thresholds<'runDied'>> = {
   ],
   outlivesGpu: true,
   defaults: THRESHOLDS.runDied,
-  create: (options) => createRunDied(options.activeMinutes * 60_000),
+  create: (options, maxRuns) => createRunDied(options.activeMinutes * 60_000, maxRuns),
 }
 
-function createRunDied(activeMs: number): Detector {
+function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
   const book = new FindingBook('run_died')
-  const runs = new BoundedMap<string, LivedRun>(RUN_CAP)
+  const runs = new BoundedMap<string, LivedRun>(maxRuns)
   const clues = new BoundedMap<string, Clue>(CLUE_CAP)
   let nowAt = 0
+  let hostName: string | null = null
+  /** How far the clock has jumped, or how long nobody watched: neither makes a death old. */
+  let skewMs = 0
 
   function lived(id: string): LivedRun {
     const known = runs.get(id) ?? runs.keep(id, { run: null, lastStep: null, lastStepAt: null, forecast: null, nan: null })
@@ -57,7 +62,7 @@ function createRunDied(activeMs: number): Detector {
     if (run.outcome === null || run.outcome === 'success')
       return book.resolve(key, run.endedAt, `Run ${run.id} ended successfully after all.`)
     // An import of old runs is not news.
-    return nowAt - run.endedAt > activeMs ? NO_FINDINGS : tell(known, run.endedAt)
+    return nowAt - skewMs - run.endedAt > activeMs ? NO_FINDINGS : tell(known, run.endedAt)
   }
 
   /** The same program was started again: its last death is closed. */
@@ -104,15 +109,25 @@ function createRunDied(activeMs: number): Detector {
       const known = runs.get(subject.run)
       if (!known) return NO_FINDINGS
       if (predictedAt !== null && severity !== 'info') known.forecast ??= { saidAt: at, predictedAt }
-      if (detector === 'loss_nan' && known.nan === null && typeof evidence.step === 'number') known.nan = evidence.step
+      const { step, earliest_step: earliest } = evidence
+      if (detector === 'loss_nan' && known.nan === null && typeof step === 'number')
+        known.nan = { shown: step, earliest: typeof earliest === 'number' ? earliest : step }
     }
     if (!HARDWARE.has(detector)) return NO_FINDINGS
     return note(fingerprint, { at, gpu: subject.gpu, gpuIndex: subject.gpuIndex, pid: null, text: message.replace(/\.$/, '') })
   }
 
   function takeEvent({ event, at, code, message }: GpuEvent): readonly Finding[] {
+    if (event === 'shutdown') return noteShutdown(code, message)
     if (event !== 'oom_kill') return NO_FINDINGS
     return note(`oom_kill ${code} ${at}`, { at, gpu: null, gpuIndex: null, pid: code, text: `the host ran out of memory: ${message}` })
+  }
+
+  /** `dueAt` null: it was canceled. */
+  function noteShutdown(dueAt: Reading, text: string): readonly Finding[] {
+    if (dueAt !== null) return note(SHUTDOWN, { at: dueAt, gpu: null, gpuIndex: null, pid: null, host: hostName, text })
+    clues.delete(SHUTDOWN)
+    return NO_FINDINGS
   }
 
   /** A clue just after a death may still explain it. */
@@ -126,9 +141,10 @@ function createRunDied(activeMs: number): Detector {
   }
 
   function fade(at: number): readonly Finding[] {
+    if (nowAt > 0 && Math.abs(at - nowAt) > JUMP_MS) skewMs += at - nowAt
     nowAt = at
     if (book.size === 0) return NO_FINDINGS
-    return book.resolveWhere((finding) => at - finding.since > activeMs, at, 'Nobody started it again; this finding is closed.')
+    return book.resolveWhere((finding) => at - skewMs - finding.since > activeMs, at, 'Nobody started it again; this finding is closed.')
   }
 
   return {
@@ -138,20 +154,26 @@ function createRunDied(activeMs: number): Detector {
       finding: ({ finding }) => takeFinding(finding),
       event: ({ event }) => takeEvent(event),
       gpu: ({ sample }) => fade(sample.at),
-      host: ({ sample }) => fade(sample.at),
+      host: ({ sample }) => {
+        hostName = sample.hostname
+        return fade(sample.at)
+      },
     }),
-    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt }),
+    snapshot: () => ({ runs: runs.saved(), clues: clues.saved(), findings: book.snapshot(), nowAt, hostName, skewMs }),
     restore(state) {
-      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number }
+      const saved = state as { runs: unknown; clues: unknown; findings: unknown; nowAt: number; hostName?: string | null; skewMs?: number }
       runs.load(saved.runs)
       clues.load(saved.clues)
       book.restore(saved.findings)
       nowAt = saved.nowAt
+      hostName = saved.hostName ?? null
+      skewMs = saved.skewMs ?? 0
     },
   }
 }
 
-function concerns({ gpu, gpuIndex, pid }: Clue, run: Run): boolean {
+function concerns({ gpu, gpuIndex, pid, host }: Clue, run: Run): boolean {
+  if (host !== undefined) return run.outcome === 'killed' && (run.host === null || run.host === host)
   if (pid !== null) return pid === run.pid
   return (gpu !== null && run.gpus.includes(gpu)) || (gpuIndex !== null && run.gpus.includes(String(gpuIndex)))
 }

@@ -1,13 +1,13 @@
 /** A detector that judges each training run separately; findings end when their run ends or falls silent. */
-import { BoundedMap } from '../core/bounded-map.ts'
 import type { Detector, DetectorInput } from '../core/detector-contract.ts'
 import type { Finding, Run, TrainingStep } from '../core/model.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { RunTable } from './run-table.ts'
 
-const RUN_CAP = 32
 const SILENT_MS = 3_600_000
 const SWEEP_MS = 60_000
+const SILENT = 'The run has reported nothing for an hour.'
 
 export interface WatchedRun<State> {
   readonly id: string
@@ -19,7 +19,8 @@ export interface WatchedRun<State> {
 }
 
 export interface RunWatch<State> {
-  initial(): State
+  /** `isOpen`: a finding about the run is open, whose state was lost. */
+  initial(isOpen: boolean): State
   step(run: WatchedRun<State>, step: TrainingStep, book: FindingBook): readonly Finding[]
   /** The run went back to a checkpoint: its curve starts again. */
   rewind?(run: WatchedRun<State>, book: FindingBook, at: number): readonly Finding[]
@@ -27,15 +28,13 @@ export interface RunWatch<State> {
   gone?(id: string): void
   /** Only steps of the leading rank; true by default. */
   readonly leaderOnly?: boolean
-  /** Fewer runs where a state is large. */
-  readonly cap?: number
 }
 
-export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector {
+export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?: number): Detector {
   const book = new FindingBook(name)
-  const leaving: string[] = []
-  const past = new EndedRuns()
-  const runs = new BoundedMap<string, WatchedRun<State>>(watch.cap ?? RUN_CAP, { onEvict: (id) => leaving.push(id) })
+  const past = new EndedRuns(maxRuns)
+  const isOpen = (id: string) => book.some(({ subject }) => subject.run === id)
+  const runs = new RunTable<WatchedRun<State>>({ cap: maxRuns, lastAt: (run) => run.lastStepAt, isOpen })
   let sweptAt = 0
 
   function leave(id: string, at: number, why: string): readonly Finding[] {
@@ -46,20 +45,21 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector
 
   function takeStep(step: TrainingStep): readonly Finding[] {
     if (past.isPast(step)) return NO_FINDINGS
-    let run = runs.get(step.run)
+    const run = runs.get(step.run) ?? admit(step)
+    if (run === null) return NO_FINDINGS
     let ended: readonly Finding[] = NO_FINDINGS
-    if (!run) {
-      run = runs.keep(step.run, { id: step.run, lastStepAt: step.at, leader: step.rank, lastStep: -1, state: watch.initial() })
-      ended = leaving.splice(0).flatMap((id) => [...leave(id, step.at, 'Not followed anymore: too many runs at once.')])
-    }
     run.lastStepAt = step.at
     if (step.rank < run.leader) run.leader = step.rank
     if (step.rank === run.leader) {
-      if (step.step < run.lastStep && watch.rewind) ended = [...ended, ...watch.rewind(run, book, step.at)]
+      if (step.step < run.lastStep && watch.rewind) ended = watch.rewind(run, book, step.at)
       run.lastStep = step.step
     } else if (watch.leaderOnly ?? true) return ended
     const findings = watch.step(run, step, book)
     return ended.length === 0 ? findings : [...ended, ...findings]
+  }
+
+  function admit({ run: id, rank, at }: TrainingStep): WatchedRun<State> | null {
+    return runs.admit(id, at, () => ({ id, lastStepAt: at, leader: rank, lastStep: -1, state: watch.initial(isOpen(id)) }))
   }
 
   /** Runs that stopped silently. */
@@ -68,8 +68,8 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector
     if (at - sweptAt < SWEEP_MS || runs.size === 0) return NO_FINDINGS
     sweptAt = at
     const findings: Finding[] = []
-    for (const [id, run] of runs)
-      if (at - run.lastStepAt > SILENT_MS) findings.push(...leave(id, at, 'The run has reported nothing for an hour.'))
+    for (const id of runs.dropSilent(at, SILENT_MS)) findings.push(...leave(id, at, SILENT))
+    for (const [id, run] of runs) if (at - run.lastStepAt > SILENT_MS) findings.push(...leave(id, at, SILENT))
     return findings
   }
 
@@ -93,6 +93,7 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>): Detector
           return NO_FINDINGS
       }
     },
+    unfollowed: () => runs.missed(),
     snapshot: () => ({ runs: runs.saved(), findings: book.snapshot(), past: past.snapshot(), sweptAt }),
     restore(state) {
       const saved = state as { runs: unknown; findings: unknown; past: unknown; sweptAt: number }

@@ -25,42 +25,46 @@ export const slowData: DetectorKind<Thresholds<'slowData'>> = {
   inputs: ['step', 'run', 'gpu'],
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.slowData,
-  create: (options) =>
-    watchRuns<WaitState>('slow_data', {
-      initial: () => ({ steps: 0, waitSeconds: 0, totalSeconds: 0, open: false }),
-      step(run, step, book) {
-        const { state } = run
-        const wait = waitOf(step)
-        if (wait === null) return NO_FINDINGS
-        // The trainer may or may not count the wait as part of the step.
-        const total = Math.max(step.stepSeconds ?? 0, sumOf(step))
-        if (!(total > 0)) return NO_FINDINGS
-        const weight = 1 / Math.min(++state.steps, options.steps)
-        state.waitSeconds += (wait - state.waitSeconds) * weight
-        state.totalSeconds += (total - state.totalSeconds) * weight
-        if (state.steps < options.steps) return NO_FINDINGS
-        const ratio = state.waitSeconds / state.totalSeconds
-        const subject = subjectOfRun(run.id)
-        if (ratio < options.waitRatio * (state.open ? 0.75 : 1)) {
-          if (!state.open) return NO_FINDINGS
-          state.open = false
-          return book.resolve(book.key(subject), step.at, `Run ${run.id} now waits for data only ${formatPercent(ratio)} of the time.`)
-        }
-        state.open = true
-        if (!book.due(book.key(subject), step.at, 'info')) return NO_FINDINGS
-        return book.raise(subject, step.at, {
-          severity: 'info',
-          message: `Run ${run.id} spends ${formatPercent(ratio)} of each step waiting for data (${formatDuration(state.waitSeconds * 1000)} of ${formatDuration(state.totalSeconds * 1000)}).`,
-          evidence: {
-            wait_ratio: evidenceNumber(ratio),
-            wait_seconds: evidenceNumber(state.waitSeconds),
-            step_seconds: evidenceNumber(state.totalSeconds),
-          },
-          confidence: 0.9,
-          advice: ['Use more data loader workers, pinned memory and prefetching, or decode and shuffle the data in advance.'],
-        })
+  create: (options, maxRuns) =>
+    watchRuns<WaitState>(
+      'slow_data',
+      {
+        initial: (open) => ({ steps: 0, waitSeconds: 0, totalSeconds: 0, open }),
+        step(run, step, book) {
+          const { state } = run
+          const wait = waitOf(step)
+          if (wait === null) return NO_FINDINGS
+          // The trainer may or may not count the wait as part of the step.
+          const total = Math.max(step.stepSeconds ?? 0, sumOf(step))
+          if (!(total > 0)) return NO_FINDINGS
+          const weight = 1 / Math.min(++state.steps, options.steps)
+          state.waitSeconds += (wait - state.waitSeconds) * weight
+          state.totalSeconds += (total - state.totalSeconds) * weight
+          if (state.steps < options.steps) return NO_FINDINGS
+          const ratio = state.waitSeconds / state.totalSeconds
+          const subject = subjectOfRun(run.id)
+          if (ratio < options.waitRatio * (state.open ? 0.75 : 1)) {
+            if (!state.open) return NO_FINDINGS
+            state.open = false
+            return book.resolve(book.key(subject), step.at, `Run ${run.id} now waits for data only ${formatPercent(ratio)} of the time.`)
+          }
+          state.open = true
+          if (!book.due(book.key(subject), step.at, 'info')) return NO_FINDINGS
+          return book.raise(subject, step.at, {
+            severity: 'info',
+            message: `Run ${run.id} spends ${formatPercent(ratio)} of each step waiting for data (${formatDuration(state.waitSeconds * 1000)} of ${formatDuration(state.totalSeconds * 1000)}).`,
+            evidence: {
+              wait_ratio: evidenceNumber(ratio),
+              wait_seconds: evidenceNumber(state.waitSeconds),
+              step_seconds: evidenceNumber(state.totalSeconds),
+            },
+            confidence: 0.9,
+            advice: ['Use more data loader workers, pinned memory and prefetching, or decode and shuffle the data in advance.'],
+          })
+        },
       },
-    }),
+      maxRuns,
+    ),
 }
 
 function waitOf(step: TrainingStep): number | null {

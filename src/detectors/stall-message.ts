@@ -1,6 +1,6 @@
 /** The findings about a run or a GPU that has stalled. */
 import { formatBytes, formatDuration } from '../core/format.ts'
-import type { GpuSample, Severity } from '../core/model.ts'
+import type { Reading, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { median } from './rolling-median.ts'
 import type { GpuPace } from './stall-gpu.ts'
@@ -11,20 +11,27 @@ import { evidenceNumber } from './words.ts'
 const UNSURE_MS = 120_000
 
 /** `excuse`: what the run may be doing instead of hanging, or null. `left`: its processes that are still there. */
-export function runDraft(run: Pace, sample: GpuSample, silentMs: number, left: number, excuse: string | null): FindingDraft {
+export function runDraft(
+  run: Pace,
+  at: number,
+  utilizationRatio: Reading,
+  silentMs: number,
+  left: number,
+  excuse: string | null,
+): FindingDraft {
   const usualMs = median(run.gaps)
   const isFirst = excuse === null && run.pauses.length === 0 && silentMs < UNSURE_MS
   const doubt = isFirst ? ' This is its first pause: slow data or an upload looks the same at first.' : ''
   const silence = `no step for ${formatDuration(silentMs)} after step ${run.lastStep}, usually one every ${formatDuration(usualMs)}`
   return {
     severity: excuse === null ? 'warning' : 'info',
-    since: sample.at - silentMs,
+    since: at - silentMs,
     message: `Run ${run.run} ${excuse ?? 'has stalled'}: ${silence}.${doubt}`,
     evidence: {
       silent_seconds: Math.round(silentMs / 10) / 100,
       usual_step_seconds: evidenceNumber(usualMs / 1000),
       last_step: run.lastStep,
-      utilization_ratio: sample.utilizationRatio,
+      utilization_ratio: utilizationRatio,
       processes_left: run.pids.length === 0 ? null : left,
       processes_before: run.pids.length,
     },

@@ -1,11 +1,12 @@
 /** Training has stalled: no step for ten step times; without reported steps, a GPU that went idle in the middle of its work. */
 import { BoundedMap } from '../core/bounded-map.ts'
-import type { Detector, DetectorInput, DetectorKind } from '../core/detector-contract.ts'
-import type { Finding, GpuSample, ProcessView, Run, TrainingStep } from '../core/model.ts'
+import { type Detector, type DetectorInput, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
+import type { Finding, GpuSample, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART, UTILIZATION_CHART } from './charts.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { advance, observedTime } from './observed-time.ts'
+import { RunTable } from './run-table.ts'
 import { excuseOf } from './stall-excuse.ts'
 import { gpuPace, largest, quietness } from './stall-gpu.ts'
 import { gpuDraft, runDraft } from './stall-message.ts'
@@ -26,37 +27,41 @@ import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 type StallOptions = Thresholds<'stall'>
 
-const RUN_CAP = 32
 const GPU_CAP = 256
 /** A run that is silent for this long is over. */
 const FORGET_MS = 3_600_000
 /** A gap in the samples is not a silence of the run. */
 const HOLE_MS = 10_000
+const SILENT = 'has been silent for an hour'
+
 export const stall: DetectorKind<StallOptions> = {
   name: 'stall',
   about: 'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work.',
   severities: ['info', 'warning'],
-  inputs: ['gpu', 'step', 'run', 'device'],
+  inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.stall,
-  create: (options) => new StallDetector(options),
+  create: (options, maxRuns) => new StallDetector(options, maxRuns),
 }
 
 class StallDetector implements Detector {
   readonly #options: StallOptions
   readonly #book = new FindingBook('stall')
-  readonly #runs = new BoundedMap<string, Pace>(RUN_CAP)
+  readonly #runs: RunTable<Pace>
   /** A run is announced before its first step. */
-  readonly #facts = new BoundedMap<string, RunFacts>(RUN_CAP)
+  readonly #facts: BoundedMap<string, RunFacts>
   readonly #gpus = new BoundedMap<string, WatchedGpu>(GPU_CAP)
-  readonly #past = new EndedRuns()
+  readonly #past: EndedRuns
   readonly #time = observedTime()
   #intervalMs = 0
   /** Counts changes of the processes on the GPUs. */
   #pidsVersion = 0
 
-  constructor(options: StallOptions) {
+  constructor(options: StallOptions, maxRuns = MOST_RUNS) {
     this.#options = options
+    this.#runs = new RunTable<Pace>({ cap: maxRuns, lastAt: ({ lastAt }) => lastAt, isOpen: (id) => this.#book.has(this.#keyOf(id)) })
+    this.#facts = new BoundedMap(maxRuns, { isRenewed: true })
+    this.#past = new EndedRuns(maxRuns)
   }
 
   accept(input: DetectorInput): readonly Finding[] {
@@ -67,6 +72,8 @@ class StallDetector implements Detector {
         return this.#step(input.step)
       case 'run':
         return this.#run(input.run)
+      case 'host':
+        return this.#host(input.sample.at)
       case 'device': {
         const gpu = this.#gpu(input.device.id)
         gpu.label = input.device.label
@@ -76,6 +83,10 @@ class StallDetector implements Detector {
       default:
         return NO_FINDINGS
     }
+  }
+
+  unfollowed(): Iterable<string> {
+    return this.#runs.missed()
   }
 
   snapshot(): unknown {
@@ -120,10 +131,7 @@ class StallDetector implements Detector {
   }
 
   #sample(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
-    const passed = sample.at - this.#time.lastAt
-    const hole = this.#intervalMs === 0 ? 300_000 : Math.max(HOLE_MS, 5 * this.#intervalMs)
-    if (!advance(this.#time, sample.at, hole)) return NO_FINDINGS
-    if (passed > 0 && passed < 300_000) this.#intervalMs += (passed - this.#intervalMs) / (this.#intervalMs === 0 ? 1 : 8)
+    if (!this.#advance(sample.at)) return NO_FINDINGS
     const gpu = this.#gpu(sample.gpu)
     gpu.memoryUsedBytes = sample.memoryUsedBytes
     gpu.seenMs = this.#time.ms
@@ -133,8 +141,25 @@ class StallDetector implements Detector {
       noteCores(gpu.work, processes, this.#time.ms)
     }
     let findings: readonly Finding[] = NO_FINDINGS
-    for (const run of this.#runs.values()) findings = both(findings, this.#judge(run, sample))
+    for (const id of this.#runs.dropSilent(sample.at, FORGET_MS)) findings = both(findings, this.#drop(id, sample.at, SILENT))
+    for (const run of this.#runs.values()) findings = both(findings, this.#judge(run, sample.at, sample.utilizationRatio))
     return both(findings, this.#judgeGpu(gpu, sample, processes))
+  }
+
+  /** Where there is no GPU, the host is the clock. */
+  #host(at: number): readonly Finding[] {
+    if (this.#gpus.size > 0 || this.#runs.size === 0 || !this.#advance(at)) return NO_FINDINGS
+    let findings: readonly Finding[] = NO_FINDINGS
+    for (const run of this.#runs.values()) findings = both(findings, this.#judge(run, at, null))
+    return findings
+  }
+
+  #advance(at: number): boolean {
+    const passed = at - this.#time.lastAt
+    const hole = this.#intervalMs === 0 ? 300_000 : Math.max(HOLE_MS, 5 * this.#intervalMs)
+    if (!advance(this.#time, at, hole)) return false
+    if (passed > 0 && passed < 300_000) this.#intervalMs += (passed - this.#intervalMs) / (this.#intervalMs === 0 ? 1 : 8)
+    return true
   }
 
   #step(step: TrainingStep): readonly Finding[] {
@@ -143,7 +168,10 @@ class StallDetector implements Detector {
     if (!run) {
       // Spooled steps that arrive hours later say nothing about now.
       if (this.#time.lastAt - step.at > FORGET_MS) return NO_FINDINGS
-      run = this.#runs.keep(step.run, pace(step, this.#time, this.#facts.get(step.run)))
+      const said = this.#book.get(this.#keyOf(step.run))?.severity ?? null
+      const made = this.#runs.admit(step.run, step.at, () => ({ ...pace(step, this.#time, this.#facts.get(step.run)), said }))
+      if (made === null) return NO_FINDINGS
+      run = made
     } else if (!moveOn(run, step, this.#time, limitOf(run, this.#options))) return NO_FINDINGS
     if (run.pidsVersion !== this.#pidsVersion) {
       run.pidsVersion = this.#pidsVersion
@@ -151,7 +179,7 @@ class StallDetector implements Detector {
     }
     if (run.said === null) return NO_FINDINGS
     run.said = null
-    return this.#book.resolve(this.#book.key(subjectOf({ run: run.run })), step.at, `Run ${run.run} makes steps again: step ${step.step}.`)
+    return this.#book.resolve(this.#keyOf(run.run), step.at, `Run ${run.run} makes steps again: step ${step.step}.`)
   }
 
   #run(run: Run): readonly Finding[] {
@@ -169,10 +197,14 @@ class StallDetector implements Detector {
 
   #drop(id: string, at: number, why: string): readonly Finding[] {
     this.#runs.delete(id)
-    return this.#book.resolve(this.#book.key(subjectOf({ run: id })), at, `Run ${id} ${why}.`)
+    return this.#book.resolve(this.#keyOf(id), at, `Run ${id} ${why}.`)
   }
 
-  #judge(run: Pace, sample: GpuSample): readonly Finding[] {
+  #keyOf(id: string): string {
+    return this.#book.key(subjectOf({ run: id }))
+  }
+
+  #judge(run: Pace, at: number, utilizationRatio: Reading): readonly Finding[] {
     // A step from the future has a wrong clock.
     run.progressMs = Math.min(run.progressMs, this.#time.ms)
     const silentMs = this.#time.ms - run.progressMs
@@ -180,18 +212,18 @@ class StallDetector implements Detector {
     if (run.said === null && silentMs <= limitMs) return NO_FINDINGS
     if (run.said === null && awaitsSample(run, this.#gpus.values(), run.progressMs + limitMs, this.#time.ms, this.#intervalMs))
       return NO_FINDINGS
-    if (silentMs > FORGET_MS) return this.#drop(run.run, sample.at, 'has been silent for an hour')
+    if (silentMs > FORGET_MS) return this.#drop(run.run, at, SILENT)
     const left = run.pidsVersion === this.#pidsVersion ? run.pids.length : countLeft(run, this.#gpus.values())
-    if (left === 0 && (run.pids.length > 0 || !isAnyMemoryHeld(this.#gpus.values())))
-      return this.#drop(run.run, sample.at, 'has left its GPUs')
-    if (left < run.pids.length && this.#isLeftToOthers(run, limitMs)) return this.#drop(run.run, sample.at, 'has left its GPU to others')
+    if (left === 0 && this.#gpus.size > 0 && (run.pids.length > 0 || !isAnyMemoryHeld(this.#gpus.values())))
+      return this.#drop(run.run, at, 'has left its GPUs')
+    if (left < run.pids.length && this.#isLeftToOthers(run, limitMs)) return this.#drop(run.run, at, 'has left its GPU to others')
     // A stall lasts until a step comes, whatever the GPU does in between.
     const excuse = run.said === 'warning' ? null : this.#excuse(run, silentMs, limitMs)
     const severity = excuse === null ? 'warning' : 'info'
     run.said = severity
     const subject = subjectOf({ run: run.run, user: run.user })
-    if (!this.#book.due(this.#book.key(subject), sample.at, severity)) return NO_FINDINGS
-    return this.#book.raise(subject, sample.at, runDraft(run, sample, silentMs, left, excuse))
+    if (!this.#book.due(this.#book.key(subject), at, severity)) return NO_FINDINGS
+    return this.#book.raise(subject, at, runDraft(run, at, utilizationRatio, silentMs, left, excuse))
   }
 
   #excuse(run: Pace, silentMs: number, limitMs: number): string | null {

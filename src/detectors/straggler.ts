@@ -32,6 +32,8 @@ interface RunRanks {
   ranks: Rank[]
   /** Steps that not every rank has reported yet, oldest first. */
   rounds: Round[]
+  /** Findings of earlier are open; their ranks have to keep up before they end. */
+  isOpen: boolean
 }
 
 const RANK_CAP = 1024
@@ -47,26 +49,29 @@ export const straggler: DetectorKind<Thresholds<'straggler'>> = {
   inputs: ['step', 'run', 'gpu'],
   charts: [STEP_TIME_CHART],
   defaults: THRESHOLDS.straggler,
-  create: (options) =>
-    watchRuns<RunRanks>('straggler', {
-      leaderOnly: false,
-      cap: 16,
-      initial: () => ({ ranks: [], rounds: [] }),
-      rewind(run) {
-        run.state.rounds = []
-        return NO_FINDINGS
+  create: (options, maxRuns) =>
+    watchRuns<RunRanks>(
+      'straggler',
+      {
+        leaderOnly: false,
+        initial: (isOpen) => ({ ranks: [], rounds: [], isOpen }),
+        rewind(run) {
+          run.state.rounds = []
+          return NO_FINDINGS
+        },
+        step(run, step, book) {
+          const seconds = workSeconds(step)
+          if (seconds === null || !enlist(run.state, step)) return NO_FINDINGS
+          const round = roundOf(run.state, step.step)
+          if (round === null || round.times.some((entry) => entry[0] === step.rank)) return NO_FINDINGS
+          round.times.push([step.rank, seconds])
+          if (round.times.length < run.state.ranks.length || run.state.ranks.length < 2) return NO_FINDINGS
+          run.state.rounds = run.state.rounds.filter((one) => one !== round)
+          return compare(run, round, step.at, book, options)
+        },
       },
-      step(run, step, book) {
-        const seconds = workSeconds(step)
-        if (seconds === null || !enlist(run.state, step)) return NO_FINDINGS
-        const round = roundOf(run.state, step.step)
-        if (round === null || round.times.some((entry) => entry[0] === step.rank)) return NO_FINDINGS
-        round.times.push([step.rank, seconds])
-        if (round.times.length < run.state.ranks.length || run.state.ranks.length < 2) return NO_FINDINGS
-        run.state.rounds = run.state.rounds.filter((one) => one !== round)
-        return compare(run, round, step.at, book, options)
-      },
-    }),
+      maxRuns,
+    ),
 }
 
 function workSeconds(step: TrainingStep): number | null {
@@ -84,7 +89,7 @@ function enlist(state: RunRanks, step: TrainingStep): boolean {
   for (const one of state.ranks) if (one.rank === step.rank) return true
   if (state.ranks.length >= RANK_CAP) return false
   const stage = step.custom?.pipeline_stage ?? 0
-  state.ranks.push({ rank: step.rank, stage, steps: 0, mean: 0, variance: 0, cusum: 0, recent: [], open: false, calm: 0 })
+  state.ranks.push({ rank: step.rank, stage, steps: 0, mean: 0, variance: 0, cusum: 0, recent: [], open: state.isOpen, calm: 0 })
   return true
 }
 

@@ -54,10 +54,10 @@ describe('what is shown', () => {
   })
 
   it.each([
-    ['simulated', { simulated: 'true' }],
+    ['simulated', {}],
     ['replay', { replay: 'true' }],
     ['live', {}],
-  ] as const)('marks the figures of a host that is %s', (provenance, labels) => {
+  ] as const)('marks the figures of the host beside %s GPUs', (provenance, labels) => {
     const series = scrape(agentState({ host: FIXED_STATE.host, health: () => [sourceHealth({ provenance })] }), ['native'])
     const host = series.filter(({ name }) => name.startsWith('host_'))
     expect(host.length).toBeGreaterThan(5)

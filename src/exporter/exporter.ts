@@ -39,6 +39,8 @@ export interface ExporterOptions {
   readonly xids?: XidCounts
   /** How the alerts stand; without it there are none. */
   readonly alerts?: () => AlertFigures
+  /** Runs that each detector has no room for; without it there are no detectors. */
+  readonly unfollowedRuns?: () => Readonly<Record<string, number>>
   /** Milliseconds of a clock that never goes back; a test may steer it. */
   readonly monotonicMs?: () => number
 }
@@ -92,7 +94,12 @@ export function createExporter(options: ExporterOptions): Exporter {
     }
     publish(to, TRAINING_METRICS, training)
     if (alerts) publish(to, ALERT_METRICS, alerts())
-    publish(to, SELF_METRICS, { state, trainingEvicted: training.evicted, elapsedMs: () => monotonicMs() - startedMs })
+    publish(to, SELF_METRICS, {
+      state,
+      trainingEvicted: training.evicted,
+      unfollowedRuns: options.unfollowedRuns?.() ?? {},
+      elapsedMs: () => monotonicMs() - startedMs,
+    })
   }
 
   const last = new Map<Format, { readonly text: string; readonly atMs: number }>()

@@ -322,6 +322,7 @@ export function fixedTraining(): TrainingMetrics {
     endedAt: null,
     outcome: null,
     ending: null,
+    provenance: 'live',
   })
   training.accept([
     trainingStep({ step: 999, at: NOW - 2000, stepSeconds: 0.2, loss: 0.5, learningRate: 1e-7 }),

@@ -17,7 +17,7 @@ function exporter(): Exporter {
   const monotonicMs = () => ticks.shift() ?? 0
   const sets = ['native', 'dcgm', 'nvidia_smi'] as const
   const training = fixedTraining()
-  const fed = { training, xids: fixedXids(), alerts: () => FIXED_ALERTS }
+  const fed = { training, xids: fixedXids(), alerts: () => FIXED_ALERTS, unfollowedRuns: () => ({ loss_nan: 0, straggler: 2 }) }
   return createExporter({ hasSet, state: FIXED_STATE, sets, maxProcesses: 3, ...fed, monotonicMs })
 }
 

@@ -11,11 +11,9 @@ function gauge(name: string, unit: string, help: string, of: (sample: HostSample
   })
 }
 
-/** The host is simulated or recorded together with the GPUs. */
+/** The host is real, or recorded together with the GPUs. */
 function provenanceOf(state: AgentState): Provenance {
-  const sources = state.health().map((source) => source.provenance)
-  if (sources.includes('simulated')) return 'simulated'
-  if (!sources.includes('replay')) return 'live'
+  if (state.health().every(({ provenance }) => provenance !== 'replay')) return 'live'
   return state.gpus().some(({ info }) => info.provenance === 'simulated') ? 'simulated' : 'replay'
 }
 

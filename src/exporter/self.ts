@@ -8,6 +8,8 @@ import { seconds } from './units.ts'
 export interface SelfContext {
   readonly state: AgentState
   readonly trainingEvicted: number
+  /** Runs that each detector has no room for. */
+  readonly unfollowedRuns: Readonly<Record<string, number>>
   /** Milliseconds since this page was begun. */
   elapsedMs(): number
 }
@@ -114,6 +116,16 @@ export const SELF_METRICS: readonly Metric<SelfContext>[] = [
     'Training runs and ranks forgotten to stay within bounds.',
     [],
     (context, emit) => emit(NO_LABELS, context.trainingEvicted),
+  ),
+  metric(
+    'gauge',
+    'gpuwarden_detector_runs_not_followed',
+    '',
+    'Training runs that this detector does not follow: there are more than training.max_runs.',
+    ['detector'],
+    ({ unfollowedRuns }, emit) => {
+      for (const [detector, runs] of Object.entries(unfollowedRuns)) emit(Labels.of({ detector }), runs)
+    },
   ),
   metric('gauge', 'gpuwarden_scrape_duration_seconds', 'seconds', 'Time to render this page.', [], (context, emit) =>
     emit(NO_LABELS, Math.round(context.elapsedMs() * 1000) / 1e6),

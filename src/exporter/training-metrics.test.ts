@@ -32,6 +32,19 @@ describe('TrainingMetrics', () => {
     ])
   })
 
+  it('sets simulated runs apart', () => {
+    const training = new TrainingMetrics(() => NOW)
+    training.acceptRun({ ...run('real', NOW), outcome: 'oom' })
+    training.acceptRun({ ...run('pretended', NOW), outcome: 'oom', provenance: 'simulated' })
+    const marks = (name: string) => seriesOf(training, name).map(({ labels, value }) => [labels.simulated, value])
+    expect(marks('gpuwarden_run_ended_total')).toEqual([
+      [undefined, 1],
+      ['true', 1],
+    ])
+    expect(marks('training_run_info').map(([mark]) => mark)).toEqual([undefined, 'true'])
+    expect(marks('training_run_end_timestamp_seconds').map(([mark]) => mark)).toEqual([undefined, 'true'])
+  })
+
   it('keeps the last value that was reported, NaN and infinities too', () => {
     const training = new TrainingMetrics(() => NOW)
     training.accept([

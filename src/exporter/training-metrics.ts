@@ -30,6 +30,8 @@ export interface RankEntry {
 
 interface RunEntry {
   info: Labels | null
+  /** What sets a simulated run apart. */
+  mark: Labels
   readonly ranks: Map<number, RankEntry>
   updatedAt: number
   endedAt: number | null
@@ -49,7 +51,7 @@ export class TrainingMetrics {
   readonly #runs = new Map<string, RunEntry>()
   #evicted = 0
   /** Runs that ended, by outcome, and which of them were counted. */
-  readonly #ended = new Map<string, number>()
+  readonly #ended = new Map<string, { readonly labels: Labels; count: number }>()
   readonly #counted = new Map<string, string>()
 
   constructor(now: () => number = Date.now) {
@@ -76,21 +78,25 @@ export class TrainingMetrics {
 
   acceptRun(run: Run): void {
     const entry = this.#run(run.id)
-    entry.info = Labels.of({ run: run.id, name: run.name, user: run.user, host: run.host })
+    entry.mark = provenanceLabels(run.provenance)
+    entry.info = Labels.of({ run: run.id, name: run.name, user: run.user, host: run.host }).and(entry.mark)
     entry.endedAt = run.endedAt === null ? null : (entry.endedAt ?? this.#now())
     this.#countEnd(run)
   }
 
-  ends(): ReadonlyMap<string, number> {
-    return this.#ended
+  ends(): readonly { readonly labels: Labels; readonly count: number }[] {
+    return [...this.#ended.values()]
   }
 
   /** Once per end, by what its first witness said: a counter never falls. */
-  #countEnd({ id, endedAt, outcome }: Run): void {
+  #countEnd({ id, endedAt, outcome, provenance }: Run): void {
     if (endedAt === null) this.#counted.delete(id)
     else if (outcome !== null && !this.#counted.has(id)) {
       touch(this.#counted, id, outcome, MAX_COUNTED)
-      this.#ended.set(outcome, (this.#ended.get(outcome) ?? 0) + 1)
+      const key = `${provenance} ${outcome}`
+      const ended = this.#ended.get(key) ?? { labels: Labels.of({ outcome }).and(provenanceLabels(provenance)), count: 0 }
+      ended.count++
+      this.#ended.set(key, ended)
     }
   }
 
@@ -107,7 +113,7 @@ export class TrainingMetrics {
   /** Runs that said that they have ended, and when we heard of it. */
   runEnds(): readonly { readonly labels: Labels; readonly at: number }[] {
     this.#forgetOld()
-    return Array.from(this.#runs, ([run, { endedAt }]) => ({ labels: Labels.of({ run }), at: endedAt })).filter(
+    return Array.from(this.#runs, ([run, { endedAt, mark }]) => ({ labels: Labels.of({ run }).and(mark), at: endedAt })).filter(
       (one): one is { labels: Labels; at: number } => one.at !== null,
     )
   }
@@ -115,7 +121,7 @@ export class TrainingMetrics {
   /** Keyed by what the label will say, so that two runs can never be one series twice. */
   #run(id: string): RunEntry {
     const key = labelText(id)
-    const run = this.#runs.get(key) ?? { info: null, ranks: new Map(), updatedAt: 0, endedAt: null }
+    const run = this.#runs.get(key) ?? { info: null, mark: provenanceLabels('live'), ranks: new Map(), updatedAt: 0, endedAt: null }
     run.updatedAt = this.#now()
     if (touch(this.#runs, key, run, MAX_RUNS)) this.#evicted++
     return run

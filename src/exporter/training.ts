@@ -101,7 +101,7 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
     'Runs that ended since the agent started, by outcome: success, oom, nan, killed, failed.',
     ['outcome'],
     (training, emit) => {
-      for (const [outcome, count] of training.ends()) emit(Labels.of({ outcome }), count)
+      for (const { labels, count } of training.ends()) emit(labels, count)
     },
   ),
   metric('gauge', 'training_run_info', '', 'Name and owner of a run; always 1.', ['run', 'name', 'user', 'host'], (training, emit) => {

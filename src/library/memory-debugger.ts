@@ -8,6 +8,7 @@ import { OomAssessment, type OomPrediction } from '../report/oom-assessment.ts'
 import { checkedMegabytes, DEFAULT_LEAK_THRESHOLD_MB } from './leak-detector.ts'
 import { callSafely, deviceSet, MemoryMonitoring, MemoryTool, type MemoryToolOptions } from './memory-tool.ts'
 import { checkedThreshold, DEFAULT_OOM_THRESHOLD } from './oom-detector.ts'
+import type { SnapshotReport } from './snapshot-analysis.ts'
 
 export interface MemoryDebuggerOptions extends MemoryToolOptions {
   /** Percent; 85 by default. */
@@ -16,6 +17,8 @@ export interface MemoryDebuggerOptions extends MemoryToolOptions {
   readonly leakThreshold?: number
   readonly warningCallback?: (prediction: OomPrediction) => void
   readonly leakCallback?: (verdict: LeakVerdict) => void
+  /** A PyTorch memory snapshot: generateReport() has its analysis. */
+  readonly snapshot?: string
   /** Called for every finding of every detector. */
   readonly findingCallback?: (finding: Finding) => void
 }
@@ -24,6 +27,8 @@ export interface MemoryDebuggerReport extends MemoryProfileReport {
   readonly oom: readonly OomPrediction[]
   readonly leaks: readonly LeakVerdict[]
   readonly fragmentation: FragmentationFigures
+  /** Of `snapshot`, where one was given. */
+  readonly snapshot: SnapshotReport | null
 }
 
 const MEBIBYTE = 1024 ** 2
@@ -34,6 +39,8 @@ export class MemoryDebugger extends MemoryMonitoring {
   readonly #leaks: LeakVerdicts
   readonly #fragmentation: FragmentationBook
   readonly #tool: MemoryTool
+  readonly #snapshot: string | undefined
+  #analyzed: SnapshotReport | null = null
 
   constructor(options: MemoryDebuggerOptions = {}) {
     const { oomThreshold = DEFAULT_OOM_THRESHOLD, leakThreshold = DEFAULT_LEAK_THRESHOLD_MB } = options
@@ -58,6 +65,7 @@ export class MemoryDebugger extends MemoryMonitoring {
     this.#leaks = leaks
     this.#fragmentation = fragmentation
     this.#tool = tool
+    this.#snapshot = options.snapshot
   }
 
   getStatusReport(): MemoryDebuggerReport {
@@ -66,11 +74,13 @@ export class MemoryDebugger extends MemoryMonitoring {
       oom: this.#oom.predictions(),
       leaks: this.#leaks.verdicts(),
       fragmentation: this.#fragmentation.figures(),
+      snapshot: this.#analyzed,
     }
   }
 
   /** Writes the report, as JSON or, for a path that ends in .html, as a page with charts; and gives it. */
-  generateReport(path?: string): Promise<MemoryDebuggerReport> {
+  async generateReport(path?: string): Promise<MemoryDebuggerReport> {
+    if (this.#snapshot !== undefined) this.#analyzed ??= await this.analyzeSnapshot(this.#snapshot)
     return this.#tool.write(path, this.getStatusReport(), this.#profile)
   }
 }

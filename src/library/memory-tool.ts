@@ -7,6 +7,7 @@ import type { ProcessView } from '../core/model.ts'
 import type { MemoryProfile, MemoryProfileReport } from '../report/memory-profile.ts'
 import { profileHtml } from '../report/profile-html.ts'
 import { type MemoryObserver, MemoryWatch } from './memory-watch.ts'
+import { analyzeSnapshot, type SnapshotAnalysisOptions, type SnapshotReport } from './snapshot-analysis.ts'
 
 export interface MemoryToolOptions {
   /** GPU indexes; all by default. */
@@ -115,6 +116,11 @@ export class MemoryMonitoring {
 
   constructor(tool: MemoryTool) {
     this.#tool = tool
+  }
+
+  /** What a PyTorch memory snapshot says, as `gpuwarden snapshot FILE` does; the GPUs need not be watched for it. */
+  analyzeSnapshot(path: string, options: SnapshotAnalysisOptions = {}): Promise<SnapshotReport> {
+    return analyzeSnapshot(path, options)
   }
 
   /** Resolves when the GPUs are open; rejects with a Failure that says what to do. */

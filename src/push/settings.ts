@@ -1,8 +1,15 @@
 /** What can be configured about pushing: for machines that nobody can scrape. */
 import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
+import { portFault } from '../core/web-address.ts'
 
-const url = z.url({ protocol: /^https?$/, error: 'expected an address that begins with http:// or https://' }).nullable()
+const url = z
+  .url({ protocol: /^https?$/, error: 'expected an address that begins with http:// or https://' })
+  .superRefine((text, context) => {
+    const fault = URL.canParse(text) ? portFault(new URL(text)) : null
+    if (fault !== null) context.addIssue({ code: 'custom', message: fault })
+  })
+  .nullable()
 
 const text = z.string().min(1).nullable()
 

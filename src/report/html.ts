@@ -12,6 +12,7 @@ import {
   gpuNames,
   gpuTimeFigure,
   lastMessage,
+  leakText,
   oomRunName,
   outcomeText,
   priceText,
@@ -37,6 +38,7 @@ export function htmlReport(report: HtmlReport): string {
     head: `${badge(summary)}<span class="faint">${timeHtml(summary.from, summary.to)}</span>`,
     body: `${message === null ? '' : `<pre>${escapeHtml(message)}</pre>`}
 ${summary.notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join('')}
+${summary.leaks.map((line) => `<p class="note">Leak: ${escapeHtml(leakText(line))}</p>`).join('')}
 ${tiles(summary)}
 ${lastWords(report)}
 ${runTable(summary.runs)}
@@ -108,10 +110,10 @@ function runTable(runs: readonly SummaryRun[]): string {
 function gpuTable(gpus: readonly SummaryGpu[]): string {
   if (gpus.length === 0) return ''
   const head = ['GPU', 'name', 'memory peak', 'mean', 'of', 'utilization', 'tensor cores', 'power', 'temperature', 'energy']
-  const rows = gpus.map(({ label, name, memoryTotalBytes, use }) => [
+  const rows = gpus.map(({ label, name, memoryTotalBytes, use, peakProcessBytes }) => [
     label,
     name ?? 'unknown',
-    formatBytes(use.peakMemoryUsedBytes),
+    formatBytes(peakProcessBytes ?? use.peakMemoryUsedBytes),
     formatBytes(use.meanMemoryUsedBytes),
     formatBytes(memoryTotalBytes),
     formatPercent(use.meanUtilizationRatio),

@@ -9,6 +9,7 @@ import {
   ledgerTotal,
   type OomReport,
   ownPlace,
+  wayOutText,
 } from '../core/memory/oom-report.ts'
 import { escapeHtml, escapePath, tableHtml, timeHtml } from './html-text.ts'
 import { ledgerClass } from './ledger-color.ts'
@@ -39,7 +40,9 @@ function facts(report: OomReport): string {
     allocatorSettings === null ? 'none (PYTORCH_ALLOC_CONF)' : `<code>${escapeHtml(allocatorSettings)}</code>`,
   ])
   if (allocatorRetries !== null) rows.push(['Flushed its cache and retried', formatCount(allocatorRetries, 'time')])
-  if (snapshot?.path != null) rows.push(['Snapshot', `<code>${escapePath(snapshot.path)}</code>, open it at pytorch.org/memory_viz`])
+  const ways = (snapshot?.waysOut ?? []).map((way) => `<li>${escapeHtml(`${wayOutText(way)} ${way.line ?? ''}`.trim())}</li>`)
+  if (ways.length > 0) rows.push(['Ways out', `<ol>${ways.join('')}</ol>`])
+  if (snapshot?.path != null) rows.push(['Snapshot', `<code>${escapePath(snapshot.path)}</code>, <code>gpuwarden snapshot</code> shows it`])
   else if (snapshot?.reason != null) rows.push(['Snapshot', escapeHtml(snapshot.reason)])
   const who = [rank === null ? '' : `rank ${rank}`, pid === null ? '' : `process ${pid}`, at === null ? '' : timeHtml(at)]
   if (who.some((part) => part !== '')) rows.push(['Who and when', who.filter((part) => part !== '').join(', ')])

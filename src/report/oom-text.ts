@@ -10,6 +10,7 @@ import {
   type OomReport,
   ownPlace,
   placeText,
+  wayOutText,
 } from '../core/memory/oom-report.ts'
 
 const MOST_HOLDERS = 3
@@ -32,7 +33,9 @@ export function oomRows(report: OomReport, runName: string | null): [string, str
   rows.push(...holderRows(holders.slice(0, MOST_HOLDERS)))
   // The message of a leak already says how it grew.
   if (growth && (cause?.kind !== 'leak' || cause.message === null)) rows.push(['growth', growthText(growth)])
-  if (snapshot?.path != null) rows.push(['snapshot', `${snapshot.path} (open it at pytorch.org/memory_viz)`])
+  for (const [index, way] of (snapshot?.waysOut ?? []).entries())
+    rows.push([index === 0 ? 'ways out' : '', `${wayOutText(way)}${way.line === null ? '' : ` ${way.line}`}`])
+  if (snapshot?.path != null) rows.push(['snapshot', `${snapshot.path} (gpuwarden snapshot shows it)`])
   return rows
 }
 

@@ -45,6 +45,8 @@ export interface RecordedGpu {
   totalBytes: Reading
   isSimulated: boolean
   readonly use: GpuUse
+  /** The most that the run's own processes held together; null: none was seen here. */
+  ownPeakBytes: Reading
   readonly series: Readonly<Record<GpuSeriesName, BucketSeries>>
   /** Memory by process. */
   readonly pids: Map<number, BucketSeries>
@@ -91,6 +93,7 @@ export class ReportReader {
   readonly #buckets: TimeBuckets
   readonly #from: number
   readonly #to: number
+  readonly #ownPids: ReadonlySet<number>
   readonly #gpus = new Map<string, RecordedGpu>()
   readonly #infos = new Map<string, GpuInfo>()
   readonly #ranks = new Map<string, RecordedRank>()
@@ -101,10 +104,11 @@ export class ReportReader {
   #lines = 0
   skipped = 0
 
-  constructor(buckets: TimeBuckets, from: number, to: number) {
+  constructor(buckets: TimeBuckets, from: number, to: number, ownPids: ReadonlySet<number> = new Set()) {
     this.#buckets = buckets
     this.#from = from
     this.#to = to
+    this.#ownPids = ownPids
   }
 
   take(kind: LineKind, line: string): void {
@@ -182,8 +186,22 @@ export class ReportReader {
       if (value !== null) this.#buckets.add(gpu.series[name], index, value)
     }
     if (typeof record.memory_total_mb === 'number') gpu.totalBytes = record.memory_total_mb * MEBIBYTE
-    if (Array.isArray(record.processes)) for (const process of record.processes as JsonRecord[]) this.#takeProcess(gpu, index, process)
+    if (Array.isArray(record.processes)) {
+      for (const process of record.processes as JsonRecord[]) this.#takeProcess(gpu, index, process)
+      this.#takeOwn(gpu, record.processes as JsonRecord[])
+    }
     return true
+  }
+
+  #takeOwn(gpu: RecordedGpu, processes: readonly JsonRecord[]): void {
+    if (this.#ownPids.size === 0) return
+    let [bytes, isSeen] = [0, false]
+    for (const { pid, memory_used_mb } of processes) {
+      if (typeof pid !== 'number' || !this.#ownPids.has(pid) || typeof memory_used_mb !== 'number') continue
+      bytes += memory_used_mb * MEBIBYTE
+      isSeen = true
+    }
+    if (isSeen) gpu.ownPeakBytes = Math.max(gpu.ownPeakBytes ?? 0, bytes)
   }
 
   #takeProcess(gpu: RecordedGpu, index: number, { pid, memory_used_mb }: JsonRecord): void {
@@ -211,6 +229,7 @@ export class ReportReader {
       totalBytes: null,
       isSimulated: record.provenance === 'simulated',
       use: new GpuUse(),
+      ownPeakBytes: null,
       series: this.#seriesOf(GPU_SERIES),
       pids: new Map(),
     }

@@ -13,6 +13,8 @@ export interface ReadOptions {
   /** Lines before and after are left out. */
   readonly from?: number
   readonly to?: number
+  /** Processes whose memory counts as the run's own. */
+  readonly ownPids?: ReadonlySet<number>
   /** Looks for findings where none were recorded. */
   readonly detect?: (onFindings: (findings: readonly Finding[]) => void) => Promise<unknown>
   /** 0–1 */
@@ -24,7 +26,8 @@ export async function readForReport(path: string, options: ReadOptions = {}): Pr
   const files = await findRecordingFiles(path)
   const starts = files.map(({ firstAt }) => firstAt).filter(Number.isFinite)
   const origin = Math.max(options.from ?? Number.NEGATIVE_INFINITY, starts.length === 0 ? 0 : Math.min(...starts))
-  const reader = new ReportReader(new TimeBuckets(origin), options.from ?? Number.NEGATIVE_INFINITY, options.to ?? Number.POSITIVE_INFINITY)
+  const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, ownPids } = options
+  const reader = new ReportReader(new TimeBuckets(origin), from, to, ownPids)
   const findingFiles = await findingsBeside(path)
   const work = await weigh([...files.filter(isUsed), ...findingFiles.map((file) => ({ path: file, kind: 'findings' as const }))])
   const total = work.reduce((sum, { weight }) => sum + weight, 0)

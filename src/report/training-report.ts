@@ -2,7 +2,7 @@
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
-import type { Finding } from '../core/model.ts'
+import type { Finding, RunLeakLine } from '../core/model.ts'
 import { timeText } from '../core/time-span.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
@@ -21,6 +21,7 @@ export interface ReportRun {
   /** Ids or indices; empty when unknown. */
   readonly gpus: readonly string[]
   readonly report: Readonly<Record<string, unknown>> | null
+  readonly leakLines?: readonly RunLeakLine[]
 }
 
 export interface ReportRequest {
@@ -36,6 +37,8 @@ export interface ReportRequest {
   readonly detect?: (until: number | null, onFindings: (findings: readonly Finding[]) => void) => Promise<unknown>
   readonly ledgerOf: LedgerOf
   readonly pidOf: PidOf
+  /** All processes of a run, where they are known. */
+  readonly pidsOf?: (run: string) => readonly number[]
   readonly onProgress?: (share: number) => void
 }
 
@@ -51,14 +54,16 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
   const { path, run, ledgerOf, pidOf, onProgress } = request
   const range = rangeOf(request)
   const { detect } = request
+  const ownPids = new Set(run ? request.pidsOf?.(run.id) : [])
   const recorded = await readForReport(path, {
     ...range,
+    ownPids,
     ...(detect ? { detect: (onFindings) => detect(Number.isFinite(range.to) ? range.to : null, onFindings) } : {}),
     ...(onProgress ? { onProgress } : {}),
   })
   const own = run ? gpusOf(recorded, run) : []
   const shown = { ...(run ? ofRun(recorded, run, own) : recorded), isDetected: recorded.isDetected }
-  if (shown.gpus.length === 0 && shown.ranks.length === 0)
+  if (recorded.gpus.length === 0 && shown.ranks.length === 0)
     throw new Failure(`${path} has no samples${run ? ` from the time of run ${run.name}` : ''}${limitsInWords(request)}`, {
       exitCode: EXIT.noSource,
       hint:
@@ -70,7 +75,7 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
     ? []
     : (request.runs ?? []).filter(({ startedAt, endedAt }) => startedAt <= shown.to && (endedAt ?? shown.to) >= shown.from)
   const lastReport = (run ?? runs.findLast(({ report }) => readOomReport(report) !== null))?.report ?? null
-  const summary = summaryOf(request, shown, runs, lastReport, run !== null && own.length === 0)
+  const summary = summaryOf(request, shown, runs, lastReport, run !== null && own.length === 0, recorded)
   return {
     summary,
     html: (version, generatedAt) => {
@@ -101,12 +106,13 @@ function limitsInWords({ from = null, to = null }: ReportRequest): string {
 
 function gpusOf({ gpus }: Recorded, run: ReportRun): Recorded['gpus'] {
   const own = new Set(run.gpus)
-  return gpus.filter(({ id, index, label }) => own.has(id) || own.has(String(index)) || own.has(label))
+  // A real run may say "0" beside a simulated GPU 0; only a simulated one knows its id.
+  return gpus.filter(({ id, index, label, isSimulated }) => own.has(id) || (!isSimulated && (own.has(String(index)) || own.has(label))))
 }
 
-/** Leaves out other runs, and other GPUs where the run's own are known. */
+/** Leaves out other runs, other GPUs where the run's own are known, and simulated ones that are not its own. */
 function ofRun(recorded: Recorded, run: ReportRun, gpus: Recorded['gpus']): Recorded {
-  const kept = gpus.length > 0 ? gpus : recorded.gpus
+  const kept = gpus.length > 0 ? gpus : recorded.gpus.filter(({ isSimulated }) => !isSimulated)
   const indices = new Set(kept.map(({ index }) => index))
   return {
     ...recorded,
@@ -124,9 +130,12 @@ function summaryOf(
   runs: readonly ReportRun[],
   lastReport: ReportRun['report'],
   isOfAllGpus: boolean,
+  recorded: Recorded,
 ): Summary {
   const notes: string[] = []
   if (shown.gpus.some(({ isSimulated }) => isSimulated)) notes.push('The GPUs are SIMULATED.')
+  if (shown.gpus.length === 0 && recorded.gpus.length > 0)
+    notes.push('This machine has no GPU: the SIMULATED ones are not part of the run.')
   if (isOfAllGpus && shown.gpus.length > 0)
     notes.push('It is unknown which GPUs the run used: GPU readings, energy and cost cover all GPUs of the recording.')
   if (shown.skipped > 0) notes.push(`${shown.skipped} of ${shown.lines} lines could not be read.`)
@@ -141,16 +150,17 @@ function summaryOf(
       outcome: run?.outcome ?? null,
       message: run?.message ?? null,
       outOfMemory: readOomReport(lastReport),
+      leaks: run?.leakLines ?? [],
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: run && from === null ? Math.min(run.startedAt, shown.from) : shown.from,
       to: to === null ? (run?.endedAt ?? shown.to) : shown.to,
-      gpus: shown.gpus.map(({ id, label, name, totalBytes, use }) => ({
+      gpus: shown.gpus.map(({ id, label, name, totalBytes, use, ownPeakBytes }) => ({
         id,
         label,
         name,
         memoryTotalBytes: totalBytes,
         use: use.summary(),
-        peakProcessBytes: null,
+        peakProcessBytes: ownPeakBytes,
       })),
       training: trainingOf(shown.ranks),
       findings: shown.findings,

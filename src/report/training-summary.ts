@@ -1,6 +1,6 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
 import type { OomReport } from '../core/memory/oom-report.ts'
-import type { Reading, Severity } from '../core/model.ts'
+import type { Reading, RunLeakLine, Severity } from '../core/model.ts'
 import { type Cost, costOf } from './training-cost.ts'
 import type { GpuUseSummary } from './training-gpu-use.ts'
 
@@ -50,6 +50,8 @@ export interface Summary {
   readonly message: string | null
   /** Why memory ran out, where the SDK recorded it. */
   readonly outOfMemory: OomReport | null
+  /** Lines that were recorded to leak GPU memory. */
+  readonly leaks: readonly RunLeakLine[]
   /** Of a whole recording; empty in the summary of one run. */
   readonly runs: readonly SummaryRun[]
   readonly from: number

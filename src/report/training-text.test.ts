@@ -34,6 +34,7 @@ function summaryOf(outOfMemory: OomReport | null, more: Partial<SummaryInput> = 
     outcome: 'oom',
     message: RECORD.message,
     outOfMemory,
+    leaks: [],
     runs: [],
     from: 0,
     to: 56_200,
@@ -62,6 +63,17 @@ describe('the summary of a run that ran out of memory', () => {
     )
   })
 
+  it('names the line that was recorded to leak while the run went on', () => {
+    const line = { file: 'train.py', line: 77, function: 'remember', bytes: 1e9, blocks: 20, bytesPerStep: 161 * 2 ** 20, share: 0.98 }
+    const leaks = [
+      { ...line, rank: 0, at: 0 },
+      { ...line, rank: 3, at: 0, share: null },
+    ]
+    const text = summaryText(summaryOf(null, { leaks }))
+    expect(text).toContain('\n  leak      161 MiB per step from train.py:77 in remember (98% of the growth)\n')
+    expect(text).toContain('\n  leak      161 MiB per step from train.py:77 in remember, rank 3\n')
+  })
+
   it('names the three lines that held most, how it grew, and the snapshot', () => {
     const text = summaryText(summaryOf(readOomReport({ ...RECORD.report, ...HELD })))
     expect(text.split('\n').slice(1, 9)).toEqual([
@@ -72,7 +84,18 @@ describe('the summary of a run that ran out of memory', () => {
       '              2.8 GiB  /home/user/model.py:8 in forward (1 block)',
       '              4.8 MiB  /home/user/·[31mred.py:4 in load',
       '  growth    by 131.3 GiB in 260 steps (520 MiB per step) and 52 s',
-      '  snapshot  /home/user/oom.pickle (open it at pytorch.org/memory_viz)',
+      '  snapshot  /home/user/oom.pickle (gpuwarden snapshot shows it)',
+    ])
+    const ways_out = [
+      { what: 'free what is kept at', line: 'train.py:33 in leak', bytes: 2 ** 37, is_bound: false, is_enough: true },
+      { what: 'expandable segments', line: null, bytes: 2 ** 20, is_bound: true, is_enough: false },
+      { what: 4, bytes: 'much' },
+    ]
+    const analyzed = summaryText(summaryOf(readOomReport({ ...RECORD.report, ...HELD, snapshot: { ...HELD.snapshot, ways_out } })))
+    expect(analyzed.split('\n').slice(8, 11)).toEqual([
+      '  ways out  128.0 GiB: free what is kept at train.py:33 in leak',
+      '            up to 1.0 MiB, not enough alone: expandable segments',
+      '  snapshot  /home/user/oom.pickle (gpuwarden snapshot shows it)',
     ])
     const leak = { ...RECORD.report, ...HELD, cause: { kind: 'leak', message: 'tensors grew by 520.0 MiB a step' } }
     expect(summaryText(summaryOf(readOomReport(leak)))).not.toContain('  growth')

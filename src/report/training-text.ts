@@ -1,6 +1,8 @@
 /** A summary as text for the terminal; the HTML page shares its formats. */
 import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, printable } from '../core/format.ts'
+import { leakLineText } from '../core/memory/line-recording.ts'
 import { isCauseKnown } from '../core/memory/oom-report.ts'
+import type { RunLeakLine } from '../core/model.ts'
 import { oomRows } from './oom-text.ts'
 import type { Cost } from './training-cost.ts'
 import type { Summary, SummaryGpu, SummaryRun, SummaryTraining } from './training-summary.ts'
@@ -9,9 +11,10 @@ const MOST_FINDINGS = 10
 const MOST_RUNS = 10
 
 export function summaryText(summary: Summary): string {
-  const { training, cost, findings, gpus, runs, outOfMemory } = summary
+  const { training, cost, findings, gpus, runs, outOfMemory, leaks } = summary
   const rows: (readonly [string, string])[] = []
   if (outOfMemory) rows.push(...oomRows(outOfMemory, oomRunName(summary)))
+  for (const line of leaks) rows.push(['leak', leakText(line)])
   rows.push(['duration', formatDuration(summary.to - summary.from)])
   if (runs.length > 0) rows.push(...runRows(runs))
   if (training && training.steps > 0) rows.push(['training', trainingText(training)])
@@ -26,6 +29,11 @@ export function summaryText(summary: Summary): string {
   if (findings.length > MOST_FINDINGS) rows.push(['', `… and ${findings.length - MOST_FINDINGS} more`])
   for (const note of summary.notes) rows.push(['note', note])
   return [headText(summary), ...rows.map(([name, text]) => `  ${printable(name).padEnd(9)} ${printable(text)}`)].join('\n')
+}
+
+/** `161 MiB per step from train.py:77 in remember (98% of the growth), rank 3` */
+export function leakText(line: RunLeakLine): string {
+  return `${leakLineText(line)}${line.rank > 0 ? `, rank ${line.rank}` : ''}`
 }
 
 /** In a summary of many runs: the one that ran out of memory. */
@@ -84,9 +92,9 @@ export function betterLoss(loss: number | null, best: number | null): string | n
 }
 
 function gpuText({ memoryTotalBytes, use, peakProcessBytes }: SummaryGpu): string {
-  const parts = [`memory peak ${formatBytes(use.peakMemoryUsedBytes)} of ${formatBytes(memoryTotalBytes)}`]
+  const parts = [`memory peak ${formatBytes(peakProcessBytes ?? use.peakMemoryUsedBytes)} of ${formatBytes(memoryTotalBytes)}`]
+  if (peakProcessBytes !== null) parts.push(`with other processes ${formatBytes(use.peakMemoryUsedBytes)}`)
   parts.push(`mean ${formatBytes(use.meanMemoryUsedBytes)}`)
-  if (peakProcessBytes !== null) parts.push(`own processes up to ${formatBytes(peakProcessBytes)}`)
   parts.push(`utilization ${formatPercent(use.meanUtilizationRatio)}`)
   if (use.meanTensorActiveRatio !== null) parts.push(`tensor cores ${formatPercent(use.meanTensorActiveRatio)}`)
   if (use.meanPowerWatts !== null) parts.push(formatWhole(use.meanPowerWatts, 'W'))

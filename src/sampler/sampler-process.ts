@@ -42,7 +42,6 @@ export class SamplerProcess {
   #opening = new Set<string>()
   #begun: string | null = null
   #heardMs = performance.now()
-  #heardAt = Date.now()
   #over = false
 
   constructor(options: SamplerProcessOptions) {
@@ -122,7 +121,6 @@ export class SamplerProcess {
   #hear(message: FromSampler): void {
     if (this.#over) return
     this.#heardMs = performance.now()
-    this.#heardAt = Date.now()
     if (message.type === 'begin') {
       this.#begun = message.source
       return
@@ -171,7 +169,10 @@ export class SamplerProcess {
     if (this.#over) return
     const culprit = this.#begun ?? [...this.#opening][0] ?? this.sources[0] ?? 'sampler'
     this.kill()
-    this.#options.onFailure({ kind, culprit, since: kind === 'crashed' ? Date.now() : this.#heardAt, detail }, this)
+    this.#options.onFailure(
+      { kind, culprit, since: Date.now() - (kind === 'crashed' ? 0 : Math.round(performance.now() - this.#heardMs)), detail },
+      this,
+    )
   }
 }
 

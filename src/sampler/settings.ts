@@ -45,13 +45,18 @@ export const samplerSettings = {
   nvml: setting(z.string().min(1).nullable(), null, 'path of another NVML library'),
   wake: setting(z.boolean(), false, 'also read GPUs that are asleep, which wakes them', { flag: '--wake' }),
   root: setting(z.string().min(1), '/', 'prefix of /sys, /proc and /dev, for containers that mount them elsewhere'),
-  'demo.gpus': setting(z.number().int().min(1).max(64).nullable(), null, 'simulated GPUs, 1 to 64 (2 if not set)', {
-    flag: '--demo-gpus <count>',
-  }),
+  'demo.gpus': setting(
+    z.number().int().min(1).max(64).nullable(),
+    null,
+    'simulated GPUs, 1 to 64 (by default as many as the scenario needs)',
+    {
+      flag: '--demo-gpus <count>',
+    },
+  ),
   'demo.scenario': setting(
-    z.enum(['healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'lost', 'all']),
-    'healthy',
-    'what happens to the simulated GPUs: healthy, leak, oom, intruder, overheat, stall, lost or all',
+    z.enum(['story', 'idle', 'healthy', 'leak', 'oom', 'intruder', 'overheat', 'stall', 'straggler', 'lost', 'all']),
+    'story',
+    'what happens to the simulated GPUs: story (a bit of everything), idle, healthy, leak, oom, intruder, overheat, stall, straggler, lost or all',
     { flag: '--demo-scenario <name>' },
   ),
   'demo.seed': setting(z.number().int(), 1, 'the same seed gives the same simulation', { flag: '--seed <number>' }),

@@ -27,11 +27,11 @@ export interface SourceRecord {
   answer: ((opening: Opening) => void) | null
 }
 
-export function newRecord(source: string, intervalMs: number, backoffMs: number): SourceRecord {
+export function newRecord(source: string, intervalMs: number, backoffMs: number, since: number): SourceRecord {
   return {
     source,
     state: 'starting',
-    since: Date.now(),
+    since,
     message: null,
     provenance: 'live',
     lastSampleAt: null,
@@ -55,6 +55,14 @@ export function takeOut(record: SourceRecord): void {
   record.sampler = null
   record.skippedBefore += record.skippedTicks
   record.skippedTicks = 0
+}
+
+/** The clock was set: times are moved with it, so that what is counted from them stays true. */
+export function moveTimes(record: SourceRecord, byMs: number): void {
+  record.since += byMs
+  record.okSince += byMs
+  if (record.lastSampleAt !== null) record.lastSampleAt += byMs
+  if (record.nextStartAt !== null) record.nextStartAt += byMs
 }
 
 export function healthOf(record: SourceRecord, deadlineMs: number, usage: ProcessUsage | undefined): SourceHealth {

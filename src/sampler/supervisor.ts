@@ -5,7 +5,7 @@ import type { PlaybackCommand, PlaybackState } from '../core/playback.ts'
 import type { SourceOptions } from '../core/source-contract.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
 import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
-import { healthOf, newRecord, type Opening, type SourceRecord, takeOut } from './source-record.ts'
+import { healthOf, moveTimes, newRecord, type Opening, type SourceRecord, takeOut } from './source-record.ts'
 
 export interface SourceTickReport {
   readonly source: string
@@ -23,13 +23,14 @@ export interface SupervisorOptions {
   readonly openDeadlineMs: number
   readonly options: SourceOptions
   readonly backoffMs: { readonly first: number; readonly most: number }
+  readonly now: () => number
   readonly onDevices: (source: string, devices: readonly GpuInfo[]) => void
   readonly onTick: (report: SourceTickReport) => void
   readonly onHealth: (health: readonly SourceHealth[]) => void
   readonly onEnded: (source: string) => void
   readonly onPlayback?: (playback: PlaybackState) => void
   /** A recording is read from its beginning again. */
-  readonly onRestart?: () => void
+  readonly onRestart?: (why: 'moved' | 'replaced') => void
   readonly onLog: (level: 'debug' | 'info' | 'warn' | 'error', message: string, detail: object) => void
 }
 
@@ -102,7 +103,7 @@ export class Supervisor {
   #record(source: string): SourceRecord {
     const known = this.#records.get(source)
     if (known) return known
-    const record = newRecord(source, this.#options.intervalMs, this.#options.backoffMs.first)
+    const record = newRecord(source, this.#options.intervalMs, this.#options.backoffMs.first, this.#options.now())
     this.#records.set(source, record)
     return record
   }
@@ -131,6 +132,11 @@ export class Supervisor {
     this.#publishHealth()
   }
 
+  clockSet(byMs: number): void {
+    for (const record of this.#records.values()) moveTimes(record, byMs)
+    this.#publishHealth()
+  }
+
   #hear(message: FromSampler, sampler: SamplerProcess): void {
     if (message.type === 'beat') {
       this.#usage.set(sampler, message.usage)
@@ -144,6 +150,8 @@ export class Supervisor {
     if (!record || record.sampler !== sampler) return
     switch (message.type) {
       case 'tick':
+        // A jump of the clock moves the times that are known, not this one.
+        this.#options.now()
         record.samples++
         record.lastSampleAt = message.at
         record.skippedTicks = message.skippedTicks
@@ -163,6 +171,8 @@ export class Supervisor {
       case 'opened':
         record.provenance = message.provenance
         record.intervalMs = message.intervalMs
+        // Its process was replaced: it is read from the beginning again.
+        if (record.restarts > 0 && record.provenance === 'replay') this.#options.onRestart?.('replaced')
         this.#options.onDevices(record.source, message.devices)
         this.#answer(record, 'opened', null)
         break
@@ -187,7 +197,7 @@ export class Supervisor {
         this.#options.onPlayback?.(message.playback)
         break
       case 'restarted':
-        this.#options.onRestart?.()
+        this.#options.onRestart?.('moved')
         break
       case 'begin':
         break
@@ -201,14 +211,14 @@ export class Supervisor {
 
   #recovered(record: SourceRecord): void {
     if (record.state !== 'ok') {
-      record.okSince = Date.now()
+      record.okSince = this.#options.now()
       this.#setState(record, 'ok', null)
-    } else if (record.backoffMs > this.#options.backoffMs.first && Date.now() - record.okSince > TRUSTED_AFTER_MS) {
+    } else if (record.backoffMs > this.#options.backoffMs.first && this.#options.now() - record.okSince > TRUSTED_AFTER_MS) {
       record.backoffMs = this.#options.backoffMs.first
     }
   }
 
-  #setState(record: SourceRecord, state: SourceState, message: string | null, since = Date.now()): void {
+  #setState(record: SourceRecord, state: SourceState, message: string | null, since = this.#options.now()): void {
     if (record.state !== state) {
       record.state = state
       record.since = since
@@ -269,7 +279,7 @@ export class Supervisor {
     }
   }
 
-  #retry(record: SourceRecord, state: SourceState, message: string, since = Date.now()): void {
+  #retry(record: SourceRecord, state: SourceState, message: string, since = this.#options.now()): void {
     record.restarts++
     this.#startLater(record)
     record.backoffMs = Math.min(record.backoffMs * 2, this.#options.backoffMs.most)
@@ -277,7 +287,7 @@ export class Supervisor {
   }
 
   #startLater(record: SourceRecord): void {
-    record.nextStartAt = Date.now() + record.backoffMs
+    record.nextStartAt = this.#options.now() + record.backoffMs
     record.timer = setTimeout(() => this.#startAgain(record), record.backoffMs).unref()
   }
 

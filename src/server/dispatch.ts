@@ -114,7 +114,10 @@ async function run(target: Target, context: Omit<RouteContext, 'query' | 'body'>
 export function refuseEntry(refusal: Refusal): Reply {
   if (refusal.code === 'too_many_attempts') {
     const retryAfter = String(Math.ceil(refusal.waitMs / 1000))
-    return refuse(refusal.code, 'Too many wrong tokens came from this address.', `Wait ${retryAfter} s.`, { 'retry-after': retryAfter })
+    return refuse(refusal.code, 'Too many wrong tokens came from this address.', `Wait ${retryAfter} s.`, {
+      'retry-after': retryAfter,
+      connection: 'close',
+    })
   }
   const message = refusal.code === 'missing_token' ? 'This server needs a token.' : 'The token is wrong.'
   const hint = 'Send the header "Authorization: Bearer <token>", or sign in at /; a token in the URL is not accepted.'

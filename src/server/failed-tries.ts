@@ -21,9 +21,9 @@ export interface FailedTries {
 export function createFailedTries({ now, burst = 10, refillMs = 6000, maxAddresses = 1024 }: FailedTriesOptions): FailedTries {
   const left = new BoundedMap<string, TokenBucket>(maxAddresses, { isRenewed: true })
   return {
-    waitMs: (address) => left.get(network(address))?.waitMs(now()) ?? 0,
+    waitMs: (address) => left.get(networkOf(address))?.waitMs(now()) ?? 0,
     count(address) {
-      const key = network(address)
+      const key = networkOf(address)
       left.keep(key, left.get(key) ?? new TokenBucket(burst, 1 / refillMs)).spend(now())
     },
     get size() {
@@ -33,7 +33,7 @@ export function createFailedTries({ now, burst = 10, refillMs = 6000, maxAddress
 }
 
 /** One IPv6 subscriber has a whole /64, so that counts as one address. */
-function network(address: string): string {
+export function networkOf(address: string): string {
   const plain = address.startsWith('::ffff:') ? address.slice(7) : address
   if (isIP(plain) !== 6) return plain
   const [head = '', tail] = plain.split('::')

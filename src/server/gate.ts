@@ -34,10 +34,10 @@ export function createGate(token: string | null, { monotonic = () => performance
   const sessions = createSessions(token, now)
 
   function judge(address: string, given: string): Verdict {
+    // First, so that nobody's wrong tokens keep the right one out. Equal lengths whatever was sent, and a comparison in constant time.
+    if (timingSafeEqual(digest(given), expected)) return OPEN
     const waitMs = tries.waitMs(address)
     if (waitMs > 0) return { ok: false, code: 'too_many_attempts', waitMs }
-    // Equal lengths whatever was sent, and a comparison in constant time.
-    if (timingSafeEqual(digest(given), expected)) return OPEN
     tries.count(address)
     return { ok: false, code: 'wrong_token' }
   }

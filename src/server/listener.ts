@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Log } from '../core/kinds.ts'
+import { boundConnections } from './connections.ts'
 
 export interface Address {
   readonly url: string
@@ -23,10 +24,11 @@ export interface Listener {
   close(): Promise<void>
 }
 
-const HEADERS_TIMEOUT_MS = 10_000
+const HEADERS_TIMEOUT_MS = 5000
 const REQUEST_TIMEOUT_MS = 30_000
 const CHECK_INTERVAL_MS = 5000
-const MOST_CONNECTIONS = 1024
+/** Connections that the system keeps until they are accepted: where they do not fit, a client tries again only after a second. */
+const BACKLOG = 4096
 const CLOSE_TIMEOUT_MS = 1500
 /** A client that still sends after the answer may finish within this time, so that it can read the answer. */
 const LINGER_MS = 500
@@ -37,11 +39,11 @@ export async function openListener({ host, port, flag, onRequest, log }: Listene
     outgoing.once('finish', () => cutOffLater(incoming))
     onRequest(incoming, outgoing)
   })
-  server.maxConnections = MOST_CONNECTIONS
+  boundConnections(server)
   const bindTo = host.replace(/^\[|\]$/g, '')
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, host, port, flag)))
-    server.listen(port, bindTo, () => {
+    server.listen({ port, host: bindTo, backlog: BACKLOG }, () => {
       server.removeAllListeners('error')
       server.on('error', (error) => log.error({ err: error, host, port }, 'the HTTP server failed'))
       resolve()

@@ -41,6 +41,18 @@ async function clientsOf({ url }: Running): Promise<number> {
 }
 
 describe('the stream', () => {
+  it('greets with how a recording is played, so that its next jump is noticed, and never says that it starts over', async () => {
+    const { server, url } = await start()
+    const playback = { state: 'paused', at: 5, speed: 1, jumps: 2 } as const
+    server.sink.accept({ type: 'playback', playback })
+    const client = await openStream(`${url}/api/v1/stream`)
+    server.sink.accept({ type: 'restart' })
+    server.sink.accept({ type: 'playback', playback: { ...playback, jumps: 3 } })
+    await client.until(() => client.events.length === 5)
+    expect(names(client)).toEqual(['hello', 'devices', 'health', 'playback', 'playback'])
+    expect(client.events.at(-2)?.data).toEqual({ type: 'playback', playback })
+  })
+
   it('greets with who it is and what is there, then sends what happens', async () => {
     const { server, url } = await start()
     const client = await openStream(`${url}/api/v1/stream`)

@@ -1,6 +1,6 @@
 /** Where the token comes from: the configuration, or a file that only its owner can read. */
 import { randomBytes } from 'node:crypto'
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Log } from '../core/kinds.ts'
@@ -54,6 +54,9 @@ async function makeFile(file: string): Promise<string | null> {
 }
 
 async function readFile(file: string, log: Log): Promise<string> {
+  const found = await stat(file).catch(() => null)
+  if (found && !found.isFile())
+    throw refusal(`server.token_file ${file} must be a regular file of at most ${LARGEST_FILE_BYTES} bytes that holds one token.`)
   const handle = await open(file, 'r').catch((error: unknown) => {
     throw refusal(`server.token_file ${file} cannot be read: make it readable for the user that runs gpuwarden.`, { cause: error })
   })

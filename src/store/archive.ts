@@ -3,12 +3,15 @@ import { join } from 'node:path'
 import { readdir, rm, stat } from '../core/disk.ts'
 import type { Log } from '../core/kinds.ts'
 import { isPidTaken } from '../core/process-identity.ts'
+import { MISTRUST_MS } from '../core/wall-clock.ts'
 import { compressFile } from './compress.ts'
 import { LEFTOVER_SUFFIX, type OwnName, parseFileName } from './file-name.ts'
 
 /** A file that we did not close may still have a writer (such as an SDK): it is left alone until it was quiet this long. */
 const QUIET_MS = 3600_000
 const DAY_MS = 86_400_000
+/** However much is too old: a mistake is noticed before all is gone. */
+const DELETE_EVERY_MS = 60_000
 
 export interface ArchiveRules {
   readonly dir: string
@@ -17,6 +20,9 @@ export interface ArchiveRules {
   readonly keepTotalBytes: number
   readonly log: Log
   readonly now: () => number
+  readonly monotonicMs: () => number
+  /** Since the clock was set; Infinity: never. */
+  readonly sinceJumpMs: () => number
   readonly active: () => readonly string[]
   /** Whether this process compresses and deletes in the folder. */
   readonly inCharge: () => boolean
@@ -36,6 +42,10 @@ export class Archive {
   #running: Promise<void> | null = null
   #again = false
   #lastFault: string | null = null
+  #deletedMs = Number.NEGATIVE_INFINITY
+  /** After a long pause between the last record and the start, the clock may be wrong. */
+  #trustedMs: number | null = null
+  #next: NodeJS.Timeout | null = null
 
   constructor(rules: ArchiveRules) {
     this.#rules = rules
@@ -65,6 +75,7 @@ export class Archive {
 
   async close(): Promise<void> {
     this.#stop.abort()
+    if (this.#next) clearTimeout(this.#next)
     await this.#running
   }
 
@@ -116,25 +127,46 @@ export class Archive {
   }
 
   async #deleteOld(files: readonly Found[]): Promise<void> {
-    const { dir, keepDays, keepTotalBytes, now, log } = this.#rules
-    let total = files.reduce((sum, file) => sum + file.bytes, 0)
-    for (const file of files) {
-      const tooOld = keepDays > 0 && now() - file.changedAt > keepDays * DAY_MS
-      const tooMany = keepTotalBytes > 0 && total > keepTotalBytes
-      if (!(tooOld || tooMany) || !this.#isClosed(file)) continue
-      await rm(join(dir, file.name), { force: true })
-      this.#closed.delete(file.name)
-      total -= file.bytes
-      log.info(
-        { file: file.name, bytes: file.bytes },
-        tooOld ? 'log file deleted: older than log.keep_days' : 'log file deleted: the logs exceeded log.keep_total_mb',
-      )
+    const { dir, keepDays, keepTotalBytes, monotonicMs, log } = this.#rules
+    if (!this.#isTimeTrusted(files)) return
+    const newestAt = Math.min(this.#rules.now(), files.at(-1)?.changedAt ?? 0)
+    const total = files.reduce((sum, file) => sum + file.bytes, 0)
+    const isTooOld = (file: Found) => keepDays > 0 && newestAt - file.changedAt > keepDays * DAY_MS
+    const isTooMuch = keepTotalBytes > 0 && total > keepTotalBytes
+    const [file, another] = files.filter((one) => (isTooOld(one) || isTooMuch) && this.#isClosed(one))
+    if (!file) return
+    const waitMs = this.#deletedMs + DELETE_EVERY_MS - monotonicMs()
+    if (waitMs > 0) return this.#sweepIn(waitMs)
+    await rm(join(dir, file.name), { force: true })
+    this.#deletedMs = monotonicMs()
+    this.#closed.delete(file.name)
+    log.info(
+      { file: file.name, bytes: file.bytes },
+      isTooOld(file) ? 'log file deleted: older than log.keep_days' : 'log file deleted: the logs exceeded log.keep_total_mb',
+    )
+    if (another) this.#sweepIn(DELETE_EVERY_MS)
+  }
+
+  #sweepIn(ms: number): void {
+    if (this.#next) clearTimeout(this.#next)
+    this.#next = setTimeout(() => void this.sweep(), ms).unref()
+  }
+
+  /** Not for an hour after the clock was set, nor after a start a day or more later than the last record: it may be set back. */
+  #isTimeTrusted(files: readonly Found[]): boolean {
+    const { active, monotonicMs, now, sinceJumpMs } = this.#rules
+    if (this.#trustedMs === null) {
+      const own = active()
+      const before = files.findLast(({ name }) => !own.includes(name) && !this.#closed.has(name))
+      this.#trustedMs = before && now() - before.changedAt > DAY_MS ? monotonicMs() + MISTRUST_MS : 0
     }
+    return sinceJumpMs() >= MISTRUST_MS && monotonicMs() >= this.#trustedMs
   }
 
   #isClosed({ name, own, changedAt }: Found): boolean {
     if (this.#rules.active().includes(name)) return false
     if (own.compressed || this.#closed.has(name)) return true
+    if (this.#rules.sinceJumpMs() < MISTRUST_MS) return false
     return this.#rules.now() - changedAt >= QUIET_MS && (own.pid === null || own.pid === process.pid || !isPidTaken(own.pid))
   }
 

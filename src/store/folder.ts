@@ -83,7 +83,7 @@ export class Folder {
 
   /** From time to time: files of others that have become quiet, and retention. */
   sweepWhenDue(): void {
-    if (!this.#lock.held || this.#now() - this.#lastSweepAt < SWEEP_MS) return
+    if (!this.#lock.held || Math.abs(this.#now() - this.#lastSweepAt) < SWEEP_MS) return
     this.#lastSweepAt = this.#now()
     void this.#archive.sweep()
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type DiskFile, open, rm, stat } from '../core/disk.ts'
+import { absent, type DiskFile, open, rm, stat } from '../core/disk.ts'
 import { makeFolder } from '../core/make-folder.ts'
 import { fileName, type StreamName } from './file-name.ts'
 import type { Line } from './line-queue.ts'
@@ -18,21 +18,17 @@ export class LogFile {
   readonly openedAt: number
   readonly #path: string
   readonly #handle: DiskFile
-  readonly #inode: number
-  readonly #device: number
   #bytes = 0
   #lines = 0
   #firstAt: number | null = null
   #lastAt: number | null = null
   #torn = false
 
-  private constructor(dir: string, name: string, openedAt: number, handle: DiskFile, inode: number, device: number) {
+  private constructor(dir: string, name: string, openedAt: number, handle: DiskFile) {
     this.name = name
     this.openedAt = openedAt
     this.#path = join(dir, name)
     this.#handle = handle
-    this.#inode = inode
-    this.#device = device
   }
 
   static async create(dir: string, stream: StreamName, at: number, pid: number | null): Promise<LogFile> {
@@ -49,8 +45,7 @@ export class LogFile {
         await rm(join(dir, name))
         continue
       }
-      const { ino, dev } = await handle.stat()
-      return new LogFile(dir, name, at, handle, ino, dev)
+      return new LogFile(dir, name, at, handle)
     }
     throw new Error(`${NAMES_TO_TRY} files named ${fileName(stream, at, pid, 1)} and so on already exist in ${dir}: remove some of them`)
   }
@@ -64,10 +59,9 @@ export class LogFile {
     return { lines: this.#lines, from: this.#firstAt, to: this.#lastAt }
   }
 
-  /** False when somebody removed, moved or replaced the file: nobody would find what is written to it. */
-  async inPlace(): Promise<boolean> {
-    const found = await stat(this.#path).catch(absent)
-    return found !== null && found.ino === this.#inode && found.dev === this.#device
+  /** False when somebody removed, moved or replaced the file. */
+  inPlace(): Promise<boolean> {
+    return this.#handle.isInPlace()
   }
 
   /** One write, continued where the system took less; a line torn by an earlier error is ended first. */
@@ -112,9 +106,4 @@ export class LogFile {
 /** The name of a compressed file is free again, but compressing a second file of that name would replace the first. */
 async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(absent)) !== null
-}
-
-function absent(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
-  throw error
 }

@@ -39,7 +39,7 @@ export async function choosePastFiles(dir: string, stream: StreamName, since: nu
     const path = join(dir, name)
     // Compressed and removed since the folder was listed: its time is then a gap.
     const stats = await stat(path).catch(() => null)
-    if (!stats || stats.mtimeMs < since) continue
+    if (!stats?.isFile() || stats.mtimeMs < since) continue
     if (stats.size > room && own.compressed) break
     const size = Math.min(stats.size, room)
     chosen.push({ path, name, bytes: size, start: stats.size - size })

@@ -7,8 +7,16 @@ export const storeSettings = {
   'log.rotate_mb': setting(z.number().positive(), 64, 'A file is closed and a new one started at this size (1 MB = 1024×1024 bytes).'),
   'log.rotate_hours': setting(z.number().positive(), 24, 'A file is closed and a new one started at this age.'),
   'log.compress': setting(z.boolean(), true, 'Compress closed files with gzip.'),
-  'log.keep_days': setting(z.number().min(0), 30, 'Closed files older than this are deleted; 0: never.'),
-  'log.keep_total_mb': setting(z.number().min(0), 2048, 'The oldest closed files are deleted while the total is above this; 0: no limit.'),
+  'log.keep_days': setting(
+    z.number().min(0),
+    30,
+    'Closed files older than this, counted from the newest one, are deleted, at most one a minute; 0: never.',
+  ),
+  'log.keep_total_mb': setting(
+    z.number().min(0),
+    2048,
+    'The oldest closed files are deleted, at most one a minute, while the total is above this; 0: no limit.',
+  ),
   'log.batch_samples': setting(z.number().int().min(1), 60, 'Write to disk after this many samples …'),
   'log.batch_seconds': setting(z.number().positive(), 5, '… or after this many seconds, whichever comes first.'),
   'log.buffer_mb': setting(

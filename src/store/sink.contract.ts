@@ -85,7 +85,7 @@ function everyEvent(): HubEvent[] {
     tickEvent(NOON, [gpuSample(NOON, { utilizationRatio: 0.5 })], hostSample(NOON)),
     { type: 'health', health: [] },
     { type: 'finding', finding: finding(NOON) },
-    { type: 'run', run: { ...run, startedAt: NOON, endedAt: null, outcome: null, ending: null } },
+    { type: 'run', run: { ...run, startedAt: NOON, endedAt: null, outcome: null, ending: null, provenance: 'live' } },
     { type: 'steps', steps: [trainingStep(NOON, 1, Number.NaN)], provenance: 'live' },
   ]
 }

@@ -159,10 +159,18 @@ describe('rotation', () => {
     for (const name of names.slice(0, 3)) await utimes(join(dir, name), day(200), day(200))
     await utimes(join(dir, 'host_metrics_20250729_000000.jsonl.gz'), day(1), day(1))
     await utimes(join(dir, 'host_metrics_20250730_000000.jsonl.gz'), day(0), day(0))
-    const store = open(dir, { 'log.keep_total_mb': 1 })
+    let [now, monotonicMs] = [NOON, 0]
+    const store = open(dir, { 'log.keep_total_mb': 1 }, { now: () => now, monotonicMs: () => monotonicMs })
     store.accept(tickEvent(NOON, [gpuSample(NOON)]))
     await store.flush()
-    await eventually(async () => !(await filesOf(dir, 'host_metrics')).includes('host_metrics_20250729_000000.jsonl.gz'))
+    for (let minute = 0; minute < 3; minute++) {
+      monotonicMs += 60_000
+      now += 600_000
+      store.accept(tickEvent(now, [gpuSample(now)]))
+      await store.flush()
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    expect((await filesOf(dir, 'host_metrics')).includes('host_metrics_20250729_000000.jsonl.gz')).toBe(false)
     await store.close()
     expect(await filesOf(dir, 'gpu_metrics')).toEqual(['gpu_metrics_20250730_120000.jsonl', 'gpu_metrics_final.jsonl'])
     expect(await filesOf(dir, 'host_metrics')).toEqual(['host_metrics_20250730_000000.jsonl.gz'])

@@ -18,6 +18,10 @@ export interface StoreOptions {
   readonly settings: Omit<StoreValues, 'log.enabled' | 'log.dir' | 'history.samples' | 'history.hours'>
   readonly log: Log
   readonly now: () => number
+  /** Milliseconds of a clock that only goes forward. */
+  readonly monotonicMs?: () => number
+  /** Since the clock of `now` was set; never, where it is not given. */
+  readonly sinceJumpMs?: () => number
   readonly runId: string
   readonly timing?: Partial<StoreTiming>
 }
@@ -84,6 +88,8 @@ class JsonlStore implements Store {
         keepTotalBytes: settings['log.keep_total_mb'] * MEBIBYTE,
         log,
         now,
+        monotonicMs: options.monotonicMs ?? (() => performance.now()),
+        sinceJumpMs: options.sinceJumpMs ?? (() => Number.POSITIVE_INFINITY),
         active: () => this.#outbox.currentFiles(),
       },
       options.runId,

@@ -62,7 +62,8 @@ export class LogStream {
   /** Writes all that waits. What could not be written is in the queue again; the error says why. */
   async drain(): Promise<Error | null> {
     try {
-      if (this.#file && this.#rules.now() - this.#file.openedAt >= this.#rules.rotateMs) await this.rotate()
+      // Set back by more than that, too: the file would stay open until the old time comes again.
+      if (this.#file && Math.abs(this.#rules.now() - this.#file.openedAt) >= this.#rules.rotateMs) await this.rotate()
       if (this.queue.length === 0) return null
       await this.#leaveRemovedFile()
       while (this.queue.length > 0) {

@@ -1,7 +1,8 @@
 /** A batch of lines, applied to a run: what is new, what is a duplicate, what cannot be used. */
 import type { TrainingStep } from '../core/model.ts'
 import type { Progress } from './progress.ts'
-import { parseReceivedStep } from './step-line.ts'
+import type { RecordOrder } from './recording-requests.ts'
+import { parseReceivedStep, type ReceivedStep } from './step-line.ts'
 
 export interface BatchOutcome {
   /** Id of the run: only an agent knows what was sent to it. */
@@ -14,6 +15,8 @@ export interface BatchOutcome {
   readonly rejected_count: number
   /** Custom metrics above the run's limit; the rest of their steps was accepted. */
   readonly ignored_metrics: readonly string[]
+  /** Asks the SDK for a recording. */
+  readonly record?: RecordOrder
 }
 
 const MOST_NAMED = 10
@@ -21,10 +24,19 @@ const MOST_NAMED = 10
 export interface Applied {
   readonly outcome: BatchOutcome
   readonly steps: readonly TrainingStep[]
+  /** Those of them that `isJudged` picked. */
+  readonly judged: readonly TrainingStep[]
 }
 
-export function applyBatch(progress: Progress, run: string, body: Buffer, receivedAt: number): Applied {
+export function applyBatch(
+  progress: Progress,
+  run: string,
+  body: Buffer,
+  receivedAt: number,
+  isJudged: (received: ReceivedStep) => boolean = () => false,
+): Applied {
   const steps: TrainingStep[] = []
+  const judged: TrainingStep[] = []
   const rejected: { line: number; reason: string }[] = []
   const ignored = new Set<string>()
   let duplicates = 0
@@ -35,8 +47,10 @@ export function applyBatch(progress: Progress, run: string, body: Buffer, receiv
     if (text === '' || text.trim() === '') continue
     const received = parseReceivedStep(text, run, receivedAt)
     const verdict = typeof received === 'string' ? received : progress.accept(received, ignored)
-    if (typeof verdict !== 'string') steps.push(verdict)
-    else if (verdict === 'duplicate') duplicates++
+    if (typeof verdict !== 'string') {
+      steps.push(verdict)
+      if (typeof received !== 'string' && isJudged(received)) judged.push(verdict)
+    } else if (verdict === 'duplicate') duplicates++
     else {
       rejectedCount++
       if (rejected.length < MOST_NAMED)
@@ -45,6 +59,7 @@ export function applyBatch(progress: Progress, run: string, body: Buffer, receiv
   }
   return {
     steps,
+    judged,
     outcome: {
       run,
       accepted: steps.length,

@@ -3,8 +3,9 @@
  * a kill and a power cut. Batches that arrive while the disk works share its next write; they are applied one by one, in file order.
  */
 import { join } from 'node:path'
-import { type DiskFile, open, readdir, readFile, rm } from '../core/disk.ts'
+import { type DiskFile, IN_PLACE_MS, open, readdir, readFile, rm } from '../core/disk.ts'
 import { isStillRunning, startTicksOf } from '../core/process-identity.ts'
+import { NotAFile } from '../core/system-file.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
 
 export interface JournalEntry {
@@ -33,11 +34,21 @@ export class Journal {
   #number = 0
   #closed: string[] = []
   #rotation: (() => void) | null = null
+  #lookedMs = Number.NEGATIVE_INFINITY
+  readonly #onRemoved: (path: string) => void
+  readonly #lookEveryMs: number
 
   /** `dir` null: nothing is kept, entries are only applied. */
-  constructor(dir: string | null, apply: (entry: JournalEntry) => Promise<void>) {
+  constructor(
+    dir: string | null,
+    apply: (entry: JournalEntry) => Promise<void>,
+    onRemoved: (path: string) => void = () => undefined,
+    lookEveryMs = IN_PLACE_MS,
+  ) {
     this.#dir = dir
     this.#apply = apply
+    this.#onRemoved = onRemoved
+    this.#lookEveryMs = lookEveryMs
   }
 
   /** Of the current file. */
@@ -116,6 +127,7 @@ export class Journal {
   }
 
   async #write(dir: string, bytes: Buffer): Promise<void> {
+    await this.#leaveRemovedFile()
     const file = this.#file ?? (await this.#begin(dir))
     let written = 0
     try {
@@ -136,6 +148,18 @@ export class Journal {
       throw error
     }
     this.#bytes += written
+  }
+
+  /** What it held is applied; whoever is told makes that durable in another way. */
+  async #leaveRemovedFile(): Promise<void> {
+    const file = this.#file
+    if (file === null || performance.now() - this.#lookedMs < this.#lookEveryMs) return
+    this.#lookedMs = performance.now()
+    if (await file.isInPlace()) return
+    this.#file = null
+    this.#bytes = 0
+    await file.close()
+    this.#onRemoved(this.#path)
   }
 
   async #begin(dir: string): Promise<DiskFile> {
@@ -190,7 +214,11 @@ export async function leftJournals(dir: string): Promise<string[]> {
 }
 
 export async function readJournal(path: string): Promise<LeftJournal> {
-  return { path, entries: entriesIn(await readFile(path)) }
+  const bytes = await readFile(path).catch((error: unknown) => {
+    if (error instanceof NotAFile) return Buffer.alloc(0)
+    throw error
+  })
+  return { path, entries: entriesIn(bytes) }
 }
 
 export function entriesIn(bytes: Buffer): JournalEntry[] {

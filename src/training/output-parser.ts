@@ -90,7 +90,7 @@ function readValues(line: string, isBar: boolean): Found | null {
   if (loss === null) return null
   const found: Found = { loss, lr: numberAfter(RATE, text), grad_norm: numberAfter(NORM, text), epoch: numberAfter(EPOCH, text) }
   const step = STEP.exec(text)?.[1] ?? (isBar ? undefined : PAIR.exec(text)?.[1])
-  if (step !== undefined) found.step = Number(step)
+  if (step !== undefined && Number.isSafeInteger(Number(step))) found.step = Number(step)
   return found
 }
 

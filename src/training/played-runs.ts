@@ -28,7 +28,9 @@ export class PlayedRuns implements Sink {
 
   /** Before the first moment. */
   load(records: readonly RunRecord[]): void {
-    this.#timeline = new RunTimeline(records)
+    this.#timeline = new RunTimeline(
+      records.map((run) => ({ ...run, provenance: run.provenance === 'simulated' ? 'simulated' : 'replay' })),
+    )
   }
 
   accept(event: HubEvent): void {
@@ -63,7 +65,7 @@ export class PlayedRuns implements Sink {
     const played = this.#played.get(step.run)
     if (!played) return
     played.heardAt = step.at
-    played.progress.accept({ seq: ++played.seq, step, pid: null, localRank: null, worldSize: null }, new Set())
+    played.progress.accept({ seq: ++played.seq, step, sender: 0, pid: null, localRank: null, worldSize: null }, new Set())
   }
 
   #show(runs: readonly RunRecord[]): void {
@@ -89,5 +91,16 @@ function unannounced({ run, at }: TrainingStep): RunRecord {
     correlationId: null,
     worldSize: null,
   }
-  return { ...UNKNOWN_PARTS, ...unknown, ...OPEN, id: run, name: run, gpus: [], startedAt: at, updatedAt: at, report: null }
+  return {
+    ...UNKNOWN_PARTS,
+    ...unknown,
+    ...OPEN,
+    provenance: 'replay',
+    id: run,
+    name: run,
+    gpus: [],
+    startedAt: at,
+    updatedAt: at,
+    report: null,
+  }
 }

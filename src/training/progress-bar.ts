@@ -18,7 +18,7 @@ export class ProgressBar {
   /** null: the line has no bar. */
   read(line: string, at = Date.now()): Drawn | null {
     const found = BAR.exec(line)
-    if (!found) return null
+    if (!found || !Number.isSafeInteger(Number(found[1]))) return null
     const rate = Number(found[3])
     const secondsPerStep = found[3] === undefined || !(rate > 0) ? null : found[4] === 's/it' ? rate : 1 / rate
     this.#drawn = { step: Number(found[1]), total: Number(found[2]), secondsPerStep, at }

@@ -3,7 +3,7 @@ import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { MOST_CUSTOM } from './curve.ts'
 import { RankCurves } from './rank-curves.ts'
-import { countOfRank, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
+import { countOfRank, hasReceived, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
 import type { ReceivedStep } from './step-line.ts'
 
 const MOST_RANKS = 16_384
@@ -71,18 +71,23 @@ export class Progress {
   #nonFinite = 0
 
   /** The step without custom metrics above the run's limit (their names go to `ignored`), or why it does not count. */
-  accept({ seq, step, pid, localRank }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
+  accept({ seq, step, sender, pid, localRank }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
     let rank = this.ranks.get(step.rank)
     if (!rank) {
       if (this.ranks.size >= MOST_RANKS) return 'too_many_ranks'
       rank = newRank(step)
       this.ranks.set(step.rank, rank)
     }
-    if (!receive(rank, pid, seq)) return 'duplicate'
+    if (!receive(rank, sender, seq)) return 'duplicate'
     countOfRank(rank, step, pid, localRank)
     const counted = this.#withinBounds(step, ignored)
     this.#count(counted)
     return counted
+  }
+
+  has({ seq, step, sender }: ReceivedStep): boolean {
+    const rank = this.ranks.get(step.rank)
+    return rank !== undefined && hasReceived(rank, sender, seq)
   }
 
   lastSeqs(): Record<string, number> {

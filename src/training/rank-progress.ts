@@ -2,16 +2,15 @@
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { type SeqRange, SeqRanges } from './seq-ranges.ts'
+import type { Sender } from './step-line.ts'
 
-const MOST_PROCESSES = 64
-/** For a sender that does not say which process it is. */
-const NO_PID = 0
+const MOST_SENDERS = 64
 /** Weight of the newest step in a rank's recent step time: about the last twenty count. */
 const RECENT = 0.1
 
 export interface RankProgress {
-  /** By process: one that restarts under the same run counts from 1 again. */
-  readonly received: BoundedMap<number, SeqRanges>
+  /** By sender: one that restarts under the same run counts from 1 again. */
+  readonly received: BoundedMap<Sender, SeqRanges>
   lastSeq: number
   steps: number
   lastStep: number
@@ -25,7 +24,7 @@ export interface RankProgress {
   memoryAllocatedBytes: Reading
 }
 
-type Received = readonly (readonly [number, readonly SeqRange[]])[]
+type Received = readonly (readonly [Sender, readonly SeqRange[]])[]
 export type SavedRank = Omit<RankProgress, 'received'> & { readonly received: Received }
 
 /** One rank as it is shown next to the others. */
@@ -47,7 +46,7 @@ export interface RankRow {
 }
 
 export function newRank({ step, at }: TrainingStep): RankProgress {
-  return { ...NOTHING, received: new BoundedMap(MOST_PROCESSES), lastStep: step, lastAt: at }
+  return { ...NOTHING, received: new BoundedMap(MOST_SENDERS), lastStep: step, lastAt: at }
 }
 
 const NOTHING: Omit<RankProgress, 'received'> = {
@@ -65,21 +64,25 @@ const NOTHING: Omit<RankProgress, 'received'> = {
 }
 
 export function savedRank({ received, ...rest }: RankProgress): SavedRank {
-  return { ...rest, received: Array.from(received, ([pid, ranges]) => [pid, ranges.toJSON()]) }
+  return { ...rest, received: Array.from(received, ([sender, ranges]) => [sender, ranges.toJSON()]) }
 }
 
 export function restoredRank(saved: SavedRank): RankProgress {
-  const received = new BoundedMap<number, SeqRanges>(MOST_PROCESSES)
-  for (const [pid, ranges] of saved.received) received.set(pid, new SeqRanges(ranges))
+  const received = new BoundedMap<Sender, SeqRanges>(MOST_SENDERS)
+  for (const [sender, ranges] of saved.received) received.set(sender, new SeqRanges(ranges))
   return { ...NOTHING, ...saved, received }
 }
 
-/** False: this number of this process was received before. */
-export function receive(rank: RankProgress, pid: Reading, seq: number): boolean {
-  const ranges = rangesOf(rank, pid ?? NO_PID)
+/** False: this number of this sender was received before. */
+export function receive(rank: RankProgress, sender: Sender, seq: number): boolean {
+  const ranges = rangesOf(rank, sender)
   const isNew = ranges.add(seq)
   rank.lastSeq = ranges.last
   return isNew
+}
+
+export function hasReceived({ received }: RankProgress, sender: Sender, seq: number): boolean {
+  return received.get(sender)?.has(seq) ?? false
 }
 
 export function countOfRank(rank: RankProgress, step: TrainingStep, pid: Reading, localRank: Reading): void {
@@ -144,6 +147,6 @@ function placeOf(ascending: readonly number[], value: number): number {
   return low
 }
 
-function rangesOf({ received }: RankProgress, pid: number): SeqRanges {
-  return received.get(pid) ?? received.keep(pid, new SeqRanges())
+function rangesOf({ received }: RankProgress, sender: Sender): SeqRanges {
+  return received.get(sender) ?? received.keep(sender, new SeqRanges())
 }

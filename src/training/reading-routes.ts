@@ -6,7 +6,7 @@ import { etaSeconds } from './listed-figures.ts'
 import type { Progress } from './progress.ts'
 import { rankRows } from './rank-progress.ts'
 import type { ListedRun } from './registry.ts'
-import type { RunRecord } from './run-record.ts'
+import { leakLinesOf, type RunRecord } from './run-record.ts'
 import { ranksAnswer, runAnswer, runsAnswer, stepsAnswer, stepsQuery } from './schemas.ts'
 import type { Training } from './training-contract.ts'
 
@@ -104,14 +104,14 @@ function course({ refuse }: Pick<RouteContext, 'refuse'>, id: string, { curves }
 
 /** Without what only the page of one run shows. */
 function listed({ run, figures, heardAt }: ListedRun): object {
-  const { report, command, processes, ...rest } = run
+  const { report, command, processes, recordings, ...rest } = run
   const training = figures === null ? null : { ...figures, etaSeconds: etaSeconds(run, figures) }
-  return { ...rest, heardAt, hasReport: report !== null, ranks: figures?.ranks ?? 0, training }
+  return { ...rest, leakLines: leakLinesOf(run), heardAt, hasReport: report !== null, ranks: figures?.ranks ?? 0, training }
 }
 
 function summary(run: RunRecord, progress: Progress): object {
   const { processes, ...rest } = run
   const ranks = rankRows(progress.ranks).map((row) => ({ ...row, lastSeq: progress.ranks.get(row.rank)?.lastSeq ?? 0 }))
   const figures = progress.figures()
-  return { ...rest, ranks, training: { ...figures, etaSeconds: etaSeconds(run, figures) } }
+  return { ...rest, leakLines: leakLinesOf(run), ranks, training: { ...figures, etaSeconds: etaSeconds(run, figures) } }
 }

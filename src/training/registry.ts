@@ -133,6 +133,14 @@ export class Registry {
     return taken
   }
 
+  /** The files were removed: all that is in memory is written again, the runs at once, their progress at the next checkpoint. */
+  async writeAgain(): Promise<void> {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.progress) entry.dirty = true
+      await this.#files?.saveRun(entry.run)
+    }
+  }
+
   markDirty(ids: readonly string[]): void {
     for (const id of ids) {
       const entry = this.#entries.get(id)

@@ -30,7 +30,7 @@ async function answer(context: RouteContext, training: Training, kind: ReportKin
   const { params, refuse, log } = context
   const found = await training.find(params.id ?? '')
   if (!found) return unknownRun(context)
-  const { id } = found.run
+  const { id, correlationId } = found.run
   await training.flush()
   const made = await training.report(id, kind)
   if (made === null)
@@ -39,7 +39,8 @@ async function answer(context: RouteContext, training: Training, kind: ReportKin
   if (made.why === 'nothing')
     return refuse('no_log', `The log holds nothing of this run: ${made.message}`, 'It may have been rotated away.')
   if (made.why === 'busy') return refuse('too_many_requests', made.message, 'Try again in a few seconds.', { 'retry-after': '5' })
-  log.warn({ run: id, why: made.why, reason: made.message }, 'the report of a run could not be made')
+  const correlated = correlationId === null ? {} : { correlation_id: correlationId }
+  log.warn({ run: id, ...correlated, why: made.why, reason: made.message }, 'the report of a run could not be made')
   const hint = `On the machine itself: gpuwarden report ${id} --log-dir ${training.logDir} --${kind}.`
   return refuse('unavailable', `The report could not be made: ${made.message}`, hint)
 }

@@ -120,5 +120,6 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     gpus: (body.gpus ?? []).map(String),
     startedAt: body.started_at ?? null,
     correlationId: body.correlation_id ?? null,
+    canRecord: body.can_record ?? null,
   }
 }

@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { open, readdir, readFile, rename, rm } from '../core/disk.ts'
 import { toJson } from '../core/json-text.ts'
+import { NotAFile } from '../core/system-file.ts'
 import { ensureFolder, syncFolder } from './durable.ts'
 import { type RunRecord, UNKNOWN_PARTS } from './run-record.ts'
 
@@ -76,7 +77,7 @@ export class RunFiles {
     try {
       return JSON.parse(await readFile(join(this.dir, name), 'utf8')) as unknown
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return null
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError || error instanceof NotAFile) return null
       throw error
     }
   }

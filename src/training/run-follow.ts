@@ -40,6 +40,8 @@ export class RunFollower {
   #isStopped = false
   /** False: the driver's PIDs cannot be matched with ours (another PID namespace), so "not seen" means nothing. */
   processesAreKnown = false
+  /** The machine has no GPU, so its agent shows simulated ones: none of them is the command's. */
+  sawSimulated = false
 
   constructor(options: FollowOptions) {
     this.#options = options
@@ -82,6 +84,10 @@ export class RunFollower {
   }
 
   #takeGpu({ info, sample, live }: GpuRow): void {
+    if (info.provenance === 'simulated') {
+      this.sawSimulated = true
+      return
+    }
     const known = this.gpus.get(info.id)
     if (known) known.info = info
     else this.gpus.set(info.id, { info, isOwn: false, peakProcessBytes: null })
@@ -108,6 +114,7 @@ export class RunFollower {
   }
 
   takeFinding(finding: Finding): void {
+    if (finding.provenance === 'simulated') return
     if (this.findings.has(finding.fingerprint) || this.findings.size < MOST_FINDINGS) this.findings.set(finding.fingerprint, finding)
   }
 }

@@ -1,10 +1,12 @@
 /** What is known of a run apart from its steps, and how reports of several ranks are merged. */
+
+import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, Reading, Run, RunEnding } from '../core/model.ts'
+import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
-export interface RunRecord extends Omit<Run, 'ending'> {
+export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
@@ -19,12 +21,18 @@ export interface RunRecord extends Omit<Run, 'ending'> {
   readonly processes: readonly RunProcess[]
   /** Nobody reported the end: it was concluded from silence, and is undone when the run reports again. */
   readonly endIsPresumed: boolean
+  /** Whether its SDK can record which lines keep memory; null: it did not say. */
+  readonly canRecord: boolean | null
+  /** Newest first. */
+  readonly recordings: readonly LineRecording[]
 }
 
 export interface RunProcess {
   readonly pid: number
   /** In the kernel's ticks since boot. */
   readonly start: number
+  /** Id of that boot; null: unknown. */
+  readonly boot?: string | null
 }
 
 /** What POST /api/v1/runs takes, in base form. */
@@ -42,6 +50,7 @@ export interface RunPost {
   readonly gpus: readonly string[]
   readonly startedAt: Reading
   readonly correlationId: string | null
+  readonly canRecord: boolean | null
 }
 
 export interface RunEnd {
@@ -54,17 +63,22 @@ export interface RunEnd {
 
 const MOST_GPUS = 1024
 const MOST_PROCESSES = 64
+const MOST_LEAK_LINES = 8
 
 /** What an earlier version did not store. */
-export const UNKNOWN_PARTS: Pick<RunRecord, 'totalSteps' | 'processes' | 'endIsPresumed'> = {
+export const UNKNOWN_PARTS: Pick<RunRecord, 'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings'> = {
+  provenance: 'live',
   totalSteps: null,
   processes: [],
   endIsPresumed: false,
+  canRecord: null,
+  recordings: [],
 }
 
 /** `process`: the one that reports, when it runs on this host. */
 export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
-  return { ...post, ...OPEN, startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [] }
+  const known = { startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [], recordings: [] }
+  return { ...post, ...OPEN, provenance: 'live', ...known }
 }
 
 export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
@@ -97,6 +111,8 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     totalSteps: post.totalSteps ?? known.totalSteps,
     gpus: [...new Set([...known.gpus, ...post.gpus])].slice(0, MOST_GPUS),
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
+    canRecord: post.canRecord ?? known.canRecord,
+    recordings: resumes ? [] : known.recordings,
     processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
     ...(resumes ? OPEN : {}),
     updatedAt: now,
@@ -127,10 +143,11 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
   return {
     id,
     name,
+    provenance,
     host,
     user,
     pid,
@@ -141,15 +158,27 @@ export function publicRun(run: RunRecord): Run {
     endedAt,
     outcome,
     ending: endedAt === null ? null : endingOf(run),
+    leakLines: leakLinesOf(run),
   }
+}
+
+/** The line that keeps most, of each rank that was recorded. */
+export function leakLinesOf({ recordings }: RunRecord): readonly RunLeakLine[] {
+  const named = recordings.filter(({ kind, lines }) => kind === 'gpu' && lines.length > 0)
+  return named
+    .filter(({ rank }, index) => named.findIndex((one) => one.rank === rank) === index)
+    .flatMap(({ rank, at, lines }) => lines.slice(0, 1).map((line) => ({ ...line, rank, at })))
+    .slice(0, MOST_LEAK_LINES)
 }
 
 /** Ctrl-C, `kill`, `scancel`, a closed terminal: a person or a scheduler wanted it to end. */
 const ASKED = /\bSIG(INT|TERM|HUP|QUIT)\b|KeyboardInterrupt/
 
-function endingOf({ outcome, message, report, endIsPresumed }: RunRecord): RunEnding {
+function endingOf(run: RunRecord): RunEnding {
+  const { outcome, message, report, endIsPresumed } = run
   const memory = outcome === 'oom' ? readOomReport(report) : null
-  const place = memory === null ? null : memory.cause?.kind === 'leak' ? (memory.holders[0] ?? ownPlace(memory)) : ownPlace(memory)
+  const [leak] = leakLinesOf(run)
+  const place = memory === null ? null : memory.cause?.kind === 'leak' ? (leak ?? memory.holders[0] ?? ownPlace(memory)) : ownPlace(memory)
   return {
     message,
     cause: memory?.cause && isCauseKnown(memory) ? causeWords(memory.cause.kind) : null,

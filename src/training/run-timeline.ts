@@ -20,7 +20,11 @@ export class RunTimeline {
     this.#endedAt = new Map(records.flatMap(({ id, endedAt }) => (endedAt === null ? [] : [[id, endedAt] as const])))
     this.#changes = records
       .flatMap((run): Change[] => [
-        { at: run.startedAt, run: { ...run, ...OPEN, report: null } },
+        { at: run.startedAt, run: { ...run, ...OPEN, report: null, recordings: [] } },
+        ...run.recordings.map(({ at }) => ({
+          at,
+          run: { ...run, ...OPEN, report: null, recordings: run.recordings.filter((one) => one.at <= at) },
+        })),
         ...(run.endedAt === null ? [] : [{ at: run.endedAt, run }]),
       ])
       .sort((a, b) => a.at - b.at)

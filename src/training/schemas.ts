@@ -1,5 +1,7 @@
 /** The shapes of what the training routes take and answer. */
 import { z } from 'zod'
+import { PROVENANCES } from '../core/fields/gpu.ts'
+import { RECORDING_KINDS, RECORDING_TRIGGERS } from '../core/memory/line-recording.ts'
 import { parseJson } from '../core/recording/json.ts'
 import { CURVE_FIELDS } from './curve.ts'
 
@@ -36,6 +38,7 @@ export const runPost = z.object({
     .nullish(),
   started_at: at.nullish(),
   correlation_id: shortText,
+  can_record: z.boolean().nullish().describe('Whether the SDK can record which lines keep memory'),
 })
 
 export const runEnd = z.object({
@@ -77,6 +80,10 @@ export const stepsPosted = z.object({
   rejected: z.array(z.object({ line: z.number(), reason: z.string() })),
   rejected_count: z.number(),
   ignored_metrics: z.array(z.string()),
+  record: z
+    .object({ id: z.string(), kind: z.enum(RECORDING_KINDS), steps: z.number(), trigger: z.enum(RECORDING_TRIGGERS) })
+    .optional()
+    .describe('Asks the SDK to record which lines keep memory, and to post that to /api/v1/runs/:id/recordings/ID; repeated until it does'),
 })
 
 const number = z.number()
@@ -85,6 +92,7 @@ const known = z.number().nullable()
 const runParts = {
   id: z.string(),
   name: z.string(),
+  provenance: z.enum(PROVENANCES).describe('simulated: nobody trains this'),
   host: z.string().nullable(),
   user: z.string().nullable(),
   pid: known,

@@ -43,6 +43,10 @@ export class SeqRanges {
     return true
   }
 
+  has(seq: number): boolean {
+    return this.#ranges.some(([from, to]) => seq >= from && seq <= to)
+  }
+
   toJSON(): readonly SeqRange[] {
     return this.#ranges
   }

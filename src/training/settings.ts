@@ -5,7 +5,7 @@ export const trainingSettings = {
   'training.max_runs': setting(
     z.number().int().min(1).max(10_000),
     256,
-    'How many training runs are remembered; beyond it, the one silent for longest is forgotten.',
+    'How many training runs are remembered and watched; beyond it, the one silent for longest is forgotten.',
   ),
   'training.checkpoint_seconds': setting(
     z.number().min(0.1).max(3600),
@@ -20,6 +20,11 @@ export const trainingSettings = {
     24,
     'A training run without news for this long is closed as failed; 0: never. A run whose process is gone is closed after a minute.',
   ),
+  'training.record_leaks': setting<boolean>(
+    z.boolean(),
+    true,
+    'Ask a run that leaks to record for some steps which line of its code keeps the memory (Python SDK with PyTorch).',
+  ),
 } satisfies Settings
 
 export type TrainingValues = ValuesOf<typeof trainingSettings>
@@ -28,4 +33,5 @@ export const TRAINING_DEFAULTS: TrainingValues = {
   'training.max_runs': trainingSettings['training.max_runs'].default,
   'training.checkpoint_seconds': trainingSettings['training.checkpoint_seconds'].default,
   'training.stale_hours': trainingSettings['training.stale_hours'].default,
+  'training.record_leaks': trainingSettings['training.record_leaks'].default,
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -89,6 +89,32 @@ describe('a run that ends without a word', () => {
     expect(await runIn(training)).toMatchObject({ outcome: 'success' })
   })
 
+  it('is open again before its late steps arrive, so that detectors do not pass over them', async () => {
+    let aheadMs = 0
+    const heard: string[] = []
+    const training = createTraining({
+      hub: {
+        receiveRun: ({ endedAt }) => void heard.push(endedAt === null ? 'open' : 'over'),
+        receiveSteps: (steps) => void heard.push(...steps.map((one) => `step ${one.step}`)),
+      },
+      ...{ dir: null, log: SILENT, now: () => Date.now() + aheadMs, settings: TRAINING_DEFAULTS },
+    })
+    rooms.push(training)
+    const victim = child()
+    await announce(training, { pid: victim.pid })
+    await training.postSteps('r1', step(1))
+    await killed(victim)
+    aheadMs = 70_000
+    expect(await training.closeSilentRuns()).toBe(1)
+    await training.postSteps('r1', step(2))
+    expect(heard).toEqual(['open', 'step 1', 'over', 'open', 'step 2'])
+    training.tellEnds(['r1', 'unknown'])
+    expect(heard).toHaveLength(5)
+    await training.endRun('r1', { outcome: 'success', message: null, endedAt: Date.now(), rank: 0 })
+    training.tellEnds(['r1', 'r1'])
+    expect(heard.slice(5)).toEqual(['over', 'over'])
+  })
+
   it('lives as long as one of its ranks does, and is not taken for a later user of its number', async () => {
     const { training, clock } = world()
     const [first, second] = [child(), child()]
@@ -114,6 +140,22 @@ describe('a run that ends without a word', () => {
     process.kill(pid, 'SIGKILL')
     await expect.poll(() => isStillRunning(pid, start), PATIENT).toBe(false)
     expect(startTicksOf(pid)).toBe(start)
+  })
+
+  it('with its machine is closed as such after the next boot, even when its PID is in use again', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-silent-'))
+    const first = world(dir)
+    await announce(first.training, { pid: process.pid })
+    await first.training.close()
+    const file = join(dir, 'runs', 'r1.run.json')
+    const kept = JSON.parse(readFileSync(file, 'utf8')) as { processes: { boot: string }[] }
+    expect(kept.processes[0]?.boot).toMatch(/^[0-9a-f-]{36}$/)
+    writeFileSync(file, JSON.stringify({ ...kept, processes: [{ ...kept.processes[0], boot: '00000000-0000-4000-8000-000000000000' }] }))
+    const { training, clock, runs } = world(dir)
+    await training.open()
+    clock.aheadMs = 70_000
+    expect(await training.closeSilentRuns()).toBe(1)
+    expect(runs.at(-1)).toMatchObject({ outcome: 'killed', ending: { message: 'its machine was shut down or restarted', isAsked: false } })
   })
 
   it('elsewhere is closed as failed when nothing was heard for a day', async () => {

@@ -6,10 +6,14 @@ import type { Reading, TrainingStep } from '../core/model.ts'
 import { NO_STEP, STEP_COLUMNS } from '../core/record.ts'
 import { parseJson } from '../core/recording/json.ts'
 
+export type Sender = number | string
+
 export interface ReceivedStep {
-  /** Per rank, from 1, increasing: makes a retry harmless. */
+  /** Per rank and sender, from 1, increasing: makes a retry harmless. */
   readonly seq: number
   readonly step: TrainingStep
+  /** Who counts `seq`: the process, and its session where it names one. A resumed run may have the same PID, and count from 1 again. */
+  readonly sender: Sender
   readonly pid: Reading
   readonly localRank: Reading
   readonly worldSize: Reading
@@ -19,6 +23,8 @@ type Json = Readonly<Record<string, unknown>>
 
 const HIGHEST_RANK = 1_000_000
 const LONGEST_NAME = 100
+/** For a sender that does not say which process it is. */
+const NO_PID = 0
 const MOST_PHASES = 32
 const EARLIEST_AT = Date.UTC(2000, 0, 1)
 const LATEST_AT = Date.UTC(2200, 0, 1)
@@ -62,13 +68,22 @@ function readStep(line: Json, run: string, receivedAt: number): ReceivedStep {
   }
   step.phaseSeconds = numbers(line.phases, 'phases', MOST_PHASES)
   step.custom = numbers(line.custom, 'custom', Number.POSITIVE_INFINITY)
+  const pid = count(line.pid, 'pid')
   return {
     seq,
     step,
-    pid: count(line.pid, 'pid'),
+    sender: senderOf(pid ?? NO_PID, line.session),
+    pid,
     localRank: count(line.local_rank, 'local_rank'),
     worldSize: count(line.world_size, 'world_size'),
   }
+}
+
+function senderOf(pid: number, session: unknown): Sender {
+  if (session === undefined || session === null) return pid
+  const isText = typeof session === 'string' && session.length <= LONGEST_NAME
+  if (!isText && !Number.isFinite(session)) throw new LineFault(`session: expected up to ${LONGEST_NAME} characters or a number`)
+  return `${pid}/${String(session)}`
 }
 
 function isObject(value: unknown): value is Json {

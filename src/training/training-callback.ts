@@ -64,6 +64,8 @@ export class TrainingMonitorCallback {
   #spoolIsFull = false
   #leftSpoolsAt = 0
   #seq = 0
+  /** In a container every process is PID 1: a resumed run is told apart by this. */
+  readonly #session = newRunId()
   #stepBegan: number | null = null
   #timer: NodeJS.Timeout | null = null
   #sending: Promise<void> | null = null
@@ -137,6 +139,7 @@ export class TrainingMonitorCallback {
       custom: Object.keys(custom).length === 0 ? undefined : custom,
       world_size: this.#worldSize ?? undefined,
       pid: process.pid,
+      session: this.#session,
     }
     this.#stepBegan = null
     this.#queue.push(toJson(line))

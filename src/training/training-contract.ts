@@ -1,9 +1,10 @@
 /** What the training room needs and what it gives. */
-import type { Log, Sink } from '../core/kinds.ts'
+import type { HubEvent, Log, Sink } from '../core/kinds.ts'
 import type { Provenance, Run, TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { BatchOutcome } from './batch.ts'
 import type { Progress } from './progress.ts'
+import type { Recordings } from './recordings.ts'
 import type { ListedRun } from './registry.ts'
 import type { ReportKind, ReportOutcome, ReportProgram } from './report-process.ts'
 import type { RunEnd, RunPost, RunRecord } from './run-record.ts'
@@ -15,13 +16,27 @@ export interface StepReceiver {
   receiveSteps(steps: readonly TrainingStep[], provenance?: Provenance): void
 }
 
+/** The detectors. */
+export interface StepJudge {
+  /** Shows steps to them alone: they are not stored. */
+  judge(steps: readonly TrainingStep[]): void
+  /** These were judged, and are about to be published: they are not shown again. */
+  skip(steps: readonly TrainingStep[]): void
+}
+
 export interface TrainingOptions {
   readonly hub: StepReceiver
   /** The log folder; runs are kept in `runs/` below it. null: in memory only. */
   readonly dir: string | null
   readonly log: Log
   readonly now?: () => number
+  /** Since the clock of `now` was set; never, where it is not given. */
+  readonly sinceJumpMs?: () => number
   readonly settings?: TrainingValues
+  /** How often the open journal is compared with its path. */
+  readonly lookEveryMs?: number
+  /** Who judges steps that cannot be stored; without it nobody does. */
+  readonly judge?: StepJudge
   /** Has what the hub was given been written to the log? Resolves with false while it cannot be. Without it nothing is waited for. */
   readonly flush?: () => Promise<boolean>
   /** The recording that is played, if one is: its runs are shown as they were at each moment. */
@@ -47,6 +62,7 @@ export interface Training {
   /** Follows the recording that is played. */
   readonly played: Sink | null
   readonly routes: readonly Route[]
+  readonly recordings: Recordings
   /**
    * Reads what an earlier process left; to be called when the hub's sinks are in place. Routes wait for it, though not for a disk that does
    * not answer: this rejects with DiskStuck then, as do the others, and goes on by itself when the disk does.
@@ -58,8 +74,13 @@ export interface Training {
   postSteps(id: string, body: Buffer): Promise<BatchOutcome | null>
   endRun(id: string, end: RunEnd): Promise<RunRecord | null>
   keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean>
+  /** Keeps the runs and steps of a simulation, which come through the hub. */
+  accept(event: HubEvent): void
   /** Most recently heard of first. */
   runs(): readonly ListedRun[]
+  recordOf(id: string): RunRecord | null
+  /** Tells the hub again of those of these runs that are over: detectors that were saved before the end still follow them. */
+  tellEnds(ids: Iterable<string>): void
   find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
   /** Its report; null: nothing is logged. */
   report(id: string, kind: ReportKind): Promise<ReportOutcome | null>

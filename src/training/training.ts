@@ -1,14 +1,18 @@
 /** The training room: takes runs and steps from SDKs, stores them safely, and passes them to the hub. */
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
-import type { Log } from '../core/kinds.ts'
+import type { HubEvent, Log } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
+import { MISTRUST_MS } from '../core/wall-clock.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { Journal, type JournalEntry } from './journal.ts'
 import { PlayedRuns } from './played-runs.ts'
 import type { Progress } from './progress.ts'
+import { recordingRoutes } from './recording-routes.ts'
+import { Recordings } from './recordings.ts'
 import { recoverSteps } from './recovery.ts'
 import { type ListedRun, Registry } from './registry.ts'
 import { type ReportKind, ReportMaker, type ReportOutcome } from './report-process.ts'
@@ -17,8 +21,11 @@ import { trainingRoutes } from './routes.ts'
 import { RunFiles, recordedRuns } from './run-files.ts'
 import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord, reopened } from './run-record.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
-import { presumedEnd, seenProcess } from './silent-runs.ts'
+import { closeRuns, presumedEnd, seenProcess } from './silent-runs.ts'
+import { SimulatedRuns } from './simulated-runs.ts'
+import type { ReceivedStep } from './step-line.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
+import { UnstoredSteps } from './unstored-steps.ts'
 
 /** What may wait for the log: well below its buffer, so that it never drops a step. */
 const FLUSH_STEPS = 4096
@@ -35,14 +42,18 @@ export function createTraining(options: TrainingOptions): Training {
 class TrainingRoom implements Training {
   readonly routes: readonly Route[]
   readonly logDir: string | null
+  readonly recordings: Recordings
+  readonly recordOf = (id: string): RunRecord | null => this.#registry.get(id) ?? null
   /** null: nothing is kept. */
   readonly #dir: string | null
   readonly #options: TrainingOptions
   readonly #now: () => number
   readonly #log: Log
   readonly #registry: Registry
+  readonly #simulated: SimulatedRuns
   readonly #journal: Journal
   readonly #checkpoints: Checkpoints
+  readonly #unstored = new UnstoredSteps()
   readonly #outcomes = new WeakMap<JournalEntry, BatchOutcome>()
   readonly #reports: ReportMaker | null
   readonly played: PlayedRuns | null
@@ -53,10 +64,7 @@ class TrainingRoom implements Training {
   #lastChange: Promise<unknown> = Promise.resolve()
   #isClosingSilent = false
   #unflushed = 0
-  #steps = 0
-  #duplicates = 0
-  #rejected = 0
-  #recovered = 0
+  readonly #counts = { steps: 0, duplicates: 0, rejected: 0, recoveredSteps: 0 }
   #reason: string | null = null
 
   constructor(options: TrainingOptions) {
@@ -69,21 +77,32 @@ class TrainingRoom implements Training {
     this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
     this.#log = options.log.child({ room: 'training' })
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
-    this.#journal = new Journal(runsDir, (entry) => this.#apply(entry))
+    this.#simulated = new SimulatedRuns(this.#registry, this.#now)
+    this.#journal = new Journal(
+      runsDir,
+      (entry) => this.#apply(entry),
+      (path) => this.#journalRemoved(path),
+      options.lookEveryMs,
+    )
     this.#checkpoints = new Checkpoints({
       ...{ logDir: this.#dir, log: this.#log, journal: this.#journal, registry: this.#registry },
       opened: () => this.#opened,
       flush: () => this.flush(),
+    })
+    this.recordings = new Recordings({
+      ...{ asksByItself: settings['training.record_leaks'], now: this.#now, log: this.#log },
+      run: (id) => this.#registry.get(id),
+      change: (id, make) => this.#change(id, make),
     })
     const { report, recording, hub } = options
     const reported = recording ?? this.#dir
     this.logDir = reported
     this.#reports = report && reported !== null ? new ReportMaker(report, reported) : null
     this.played = recording === undefined ? null : new PlayedRuns((run) => hub.receiveRun(run))
-    this.routes = [...trainingRoutes(this, this.#now), ...reportRoutes(this)]
+    this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...reportRoutes(this)]
     this.#timers = [
       setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
-      setInterval(() => void this.closeSilentRuns().catch((error: unknown) => this.#couldNotKeep(error)), LOOK_FOR_SILENT_MS).unref(),
+      setInterval(() => void this.closeSilentRuns().catch(this.#couldNotKeep), LOOK_FOR_SILENT_MS).unref(),
     ]
   }
 
@@ -106,11 +125,8 @@ class TrainingRoom implements Training {
       runs: runs.length,
       activeRuns: runs.filter((run) => run.endedAt === null).length,
       forgottenRuns: this.#registry.forgotten,
-      steps: this.#steps,
-      duplicates: this.#duplicates,
-      rejected: this.#rejected,
+      ...this.#counts,
       journalBytes: this.#journal.bytes,
-      recoveredSteps: this.#recovered,
       reason: this.#reason ?? (this.#dir === null ? null : (logLane.stuck()?.message ?? null)),
     }
   }
@@ -118,10 +134,18 @@ class TrainingRoom implements Training {
   async postRun(post: RunPost): Promise<{ run: RunRecord; created: boolean }> {
     await this.open()
     let created = false
-    const run = await this.#change(post.id, (known) => {
-      created = known === undefined
+    let known: RunRecord | undefined
+    let merged: RunRecord | undefined
+    const run = await this.#change(post.id, (before) => {
+      known = before
+      created = before === undefined
       const process = seenProcess(post)
-      return known ? mergeRun(known, post, this.#now(), process) : newRun(post, this.#now(), process)
+      merged = before ? mergeRun(before, post, this.#now(), process) : newRun(post, this.#now(), process)
+      return merged
+    }).catch((error: unknown) => {
+      // Announced again with nothing new: all of it is stored, whatever the disk says now.
+      if (known && merged && isDeepStrictEqual({ ...merged, updatedAt: known.updatedAt }, known)) return known
+      throw error
     })
     if (!run) throw new Error(`run ${post.id} was not made`)
     return { run, created }
@@ -135,6 +159,7 @@ class TrainingRoom implements Training {
       await this.#patiently(() => this.#journal.append(entry))
     } catch (error) {
       this.#journal.withdraw(entry)
+      await this.#judgeUnstored(entry)
       if (this.#reason === null) this.#log.error({ err: error }, 'steps cannot be written and are refused; the senders will try again')
       this.#reason = (error as Error).message
       throw error
@@ -144,6 +169,15 @@ class TrainingRoom implements Training {
     return this.#outcomes.get(entry) ?? null
   }
 
+  /** A disk that is full must not hide a NaN: the alert need not wait until the step can be stored. */
+  async #judgeUnstored({ run, body, receivedAt }: JournalEntry): Promise<void> {
+    const { judge } = this.#options
+    if (!judge) return
+    const progress = await this.#registry.progressOf(run).catch(() => null)
+    const steps = this.#unstored.take(run, body, receivedAt, (received) => progress?.has(received) ?? false)
+    if (steps.length > 0) judge.judge(steps)
+  }
+
   async endRun(id: string, told: RunEnd): Promise<RunRecord | null> {
     await this.open()
     const isOfAll = told.outcome === 'success' && (told.rank === null || told.rank === 0)
@@ -151,14 +185,24 @@ class TrainingRoom implements Training {
     // A program that trained with NaN to its last step ended without an error, but did not succeed.
     const end: RunEnd = progress && endsInNan(progress.figures()) ? { ...told, outcome: 'nan' } : told
     const run = await this.#change(id, (known) => (known ? endRun(known, end, this.#now()) : null))
+    if (run && run.endedAt !== null) this.recordings.drop(id)
     // Whoever ends a run looks at its log next.
-    if (run && run.endedAt !== null) await this.#options.flush?.()
+    if (run && run.endedAt !== null) {
+      this.#unstored.forget(id)
+      await this.#options.flush?.()
+    }
     return run
   }
 
   async keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean> {
     await this.open()
     return (await this.#change(id, (known) => (known ? { ...known, report, updatedAt: this.#now() } : null))) !== null
+  }
+
+  accept(event: HubEvent): void {
+    // A recording has its own runs.
+    const work = this.played ? null : this.#simulated.take(event)
+    if (work) this.#lastChange = Promise.all([this.#lastChange, this.#openOnce()]).then(work).catch(this.#couldNotKeep)
   }
 
   runs(): readonly ListedRun[] {
@@ -171,27 +215,16 @@ class TrainingRoom implements Training {
     this.#isClosingSilent = true
     try {
       await this.#opened
-      return await this.#closeSilent()
+      // After a jump of the clock, the age of a silence is not known.
+      const staleMs = (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
+      return await closeRuns({
+        runs: this.#registry.list(),
+        endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), staleMs),
+        change: (id, make) => this.#change(id, make),
+      })
     } finally {
       this.#isClosingSilent = false
     }
-  }
-
-  async #closeSilent(): Promise<number> {
-    let closed = 0
-    const endOf = (run: RunRecord) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#staleMs)
-    for (const run of this.#registry.list()) {
-      if (run.endedAt !== null || !endOf(run)) continue
-      await this.#change(run.id, (known) => {
-        // It may have reported while it waited for its turn.
-        const end = known ? endOf(known) : null
-        if (!known || !end) return null
-        closed++
-        this.#log.info({ run: run.id, ...end }, 'a run that ended without a report was closed')
-        return { ...known, ...end, endIsPresumed: true }
-      })
-    }
-    return closed
   }
 
   async flush(): Promise<boolean> {
@@ -205,6 +238,13 @@ class TrainingRoom implements Training {
     const run = this.#registry.get(id)
     const progress = await this.#patiently(() => this.#registry.progressOf(id))
     return run && progress ? { run, progress } : null
+  }
+
+  tellEnds(ids: Iterable<string>): void {
+    for (const id of new Set(ids)) {
+      const run = this.#registry.get(id)
+      if (run && run.endedAt !== null) this.#options.hub.receiveRun(publicRun(run))
+    }
   }
 
   async report(id: string, kind: ReportKind): Promise<ReportOutcome | null> {
@@ -261,28 +301,41 @@ class TrainingRoom implements Training {
     const progress = await this.#registry.progressOf(entry.run)
     // Forgotten between its request and now: the answer is that there is no such run.
     if (!progress) return
-    const { steps, outcome } = applyBatch(progress, entry.run, entry.body, entry.receivedAt)
-    this.#outcomes.set(entry, outcome)
-    this.#steps += outcome.accepted
-    this.#duplicates += outcome.duplicates
-    this.#rejected += outcome.rejected_count
+    const isJudged = this.#unstored.isEmpty ? undefined : (received: ReceivedStep) => this.#unstored.has(entry.run, received)
+    const { steps, judged, outcome } = applyBatch(progress, entry.run, entry.body, entry.receivedAt, isJudged)
+    if (judged.length > 0) this.#options.judge?.skip(judged)
+    const [step] = steps
+    const record = step ? this.recordings.orderFor(entry.run, step.rank, progress) : null
+    this.#outcomes.set(entry, record ? { ...outcome, record } : outcome)
+    this.#counts.steps += outcome.accepted
+    this.#counts.duplicates += outcome.duplicates
+    this.#counts.rejected += outcome.rejected_count
     if (outcome.accepted > 0) {
       this.#registry.touch(entry.run, progress, entry.receivedAt)
-      if (this.#registry.get(entry.run)?.endIsPresumed) this.#reopen(entry.run)
+      // First: detectors pass over the steps of a run that is over.
+      if (this.#registry.get(entry.run)?.endIsPresumed) await this.#reopen(entry.run)
     }
     await this.#publish(steps)
   }
 
-  /** Not waited for: the steps are safe whether or not this can be written. */
-  #reopen(id: string): void {
-    this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch((error: unknown) =>
-      this.#couldNotKeep(error),
-    )
+  /** The steps are safe whether or not this can be written. */
+  async #reopen(id: string): Promise<void> {
+    await this.#change(id, (known) => (known?.endIsPresumed ? reopened(known, this.#now()) : null)).catch(this.#couldNotKeep)
   }
 
-  #couldNotKeep(error: unknown): void {
-    this.#log.warn({ err: error }, 'the state of a run could not be written; it will be tried again')
+  #journalRemoved(path: string): void {
+    this.#log.warn(
+      { path },
+      'the journal of steps was removed while it was being written: a new one was started, and the runs are saved again',
+    )
+    this.#registry
+      .writeAgain()
+      .then(() => this.checkpoint())
+      .catch(this.#couldNotKeep)
   }
+
+  readonly #couldNotKeep = (error: unknown) =>
+    this.#log.warn({ err: error }, 'the state of a run could not be written; it will be tried again')
 
   async #publish(steps: readonly TrainingStep[]): Promise<void> {
     for (let from = 0; from < steps.length; from += CHUNK_STEPS) {
@@ -305,10 +358,10 @@ class TrainingRoom implements Training {
     // A recording of something else has no runs beside it.
     if (recording !== undefined) this.played?.load(await recordedRuns(recording))
     if (dir === null) return
-    for (const run of this.#registry.list()) if (run.endedAt === null) hub.receiveRun(publicRun(run))
+    for (const run of await this.#simulated.leftOpen()) hub.receiveRun(publicRun(run))
     const left = await recoverSteps(dir, this.#registry)
     if (left === null) return
-    this.#recovered = left.missing.length
+    this.#counts.recoveredSteps = left.missing.length
     await this.#publish(left.missing)
     // They are deleted at the next checkpoint, when the log is known to hold these steps.
     this.#journal.adopt(left.paths)

@@ -66,3 +66,22 @@ it('says so when the agent refuses at the beginning, and closes its stream', asy
   await expect(feed.start()).rejects.toThrow('500')
   await expect.poll(() => agent.stream?.destroyed, { timeout: 5000 }).toBe(true)
 })
+
+it('begins anew when the recording that the agent plays goes to another moment', async () => {
+  const { agent, say, address } = await slowAgent()
+  agent.answerMs = 1
+  const state = emptyState(Date.now)
+  const feed = new AgentFeed({ address, state, isLocal: true, onChange: () => undefined })
+  onTestFinished(() => feed.stop())
+  const prints = () => state.data({ columns: 10, gpu: null }).findings.map(({ fingerprint }) => fingerprint)
+  await feed.start()
+  const playback = { state: 'paused', at: 5, speed: 1, jumps: 3 }
+  agent.findings = [idle]
+  // How it is played is no news of another moment.
+  say('playback', { type: 'playback', playback })
+  say('playback', { type: 'playback', playback: { ...playback, state: 'seeking' } })
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(prints().length).toBe(2)
+  say('playback', { type: 'playback', playback: { ...playback, jumps: 4 } })
+  await expect.poll(prints, { timeout: 5000 }).toEqual([idle.fingerprint])
+})

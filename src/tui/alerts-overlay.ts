@@ -1,3 +1,4 @@
+import { messageAt } from '../core/forecast-words.ts'
 import { printable } from '../core/format.ts'
 import { openAlertsInWords } from '../core/known/alerts.ts'
 import { findingsInWords } from '../core/known/findings.ts'
@@ -55,7 +56,7 @@ function drawRow(painter: Painter, { finding, words, tone }: AlertRow, { x, y, w
     column += grid.put(column, y, padEnd(finding.detector.replaceAll('_', ' '), 16), severity, end - column)
   }
   if (room > 0) column += grid.put(column, y, ` ${padEnd(words, room)}`, tone | BOLD, Math.min(room + 1, end - column))
-  grid.put(column + 1, y, printable(finding.message), isOver ? TONE.muted : TONE.text, end - column - 1)
+  grid.put(column + 1, y, printable(messageAt(finding, at)), isOver ? TONE.muted : TONE.text, end - column - 1)
 }
 
 export function drawSilence(painter: Painter, finding: Finding, selected: number): void {

@@ -1,3 +1,4 @@
+import { messageAt } from '../core/forecast-words.ts'
 import { printable } from '../core/format.ts'
 import { openAlertsInWords } from '../core/known/alerts.ts'
 import type { Finding } from '../core/model.ts'
@@ -44,5 +45,5 @@ export function drawFindingLine(painter: Painter, finding: Finding, x: number, y
     column += grid.put(column, y, ` ${padStart(shortDuration(at - finding.since), 6)} `, TONE.muted, x + width - column)
     column += grid.put(column, y, padEnd(finding.detector.replaceAll('_', ' '), 16), tone, x + width - column)
   }
-  grid.put(column + 1, y, printable(finding.message), isOver ? TONE.muted : TONE.text, x + width - column - 1)
+  grid.put(column + 1, y, printable(messageAt(finding, at)), isOver ? TONE.muted : TONE.text, x + width - column - 1)
 }

@@ -14,7 +14,7 @@ import { clockReasons, powerCap, powerTone, temperatureTone } from '../core/gpu-
 import { ledgerLabel } from '../core/memory/oom-report.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
-import { graphRows } from './graph.ts'
+import { columnOf, graphRows } from './graph.ts'
 import { BOLD, type Rect, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { GpuData } from './screen-data.ts'
@@ -196,8 +196,18 @@ function drawGraphs(painter: Painter, gpu: GpuData, { x, y, width, height }: Rec
       painter.grid.put(left, y + index, row, gpu.view.live ? style : TONE.faint, each)
     })
   }
+  const newest = gpu.view.sample?.at ?? 0
+  const mark = (left: number): void => {
+    for (const at of gpu.deaths) {
+      const column = columnOf(at, newest, gpu.stepMs, each, gpu.phase)
+      if (column !== null) painter.grid.put(left + column, y, painter.ascii ? 'x' : '✗', TONE.critical | BOLD, 1)
+    }
+  }
   draw(gpu.utilization, x, TONE.busy)
-  if (isTwo) draw(gpu.memory, x + each + 2, TONE.memory)
+  mark(x)
+  if (!isTwo) return
+  draw(gpu.memory, x + each + 2, TONE.memory)
+  mark(x + each + 2)
 }
 
 function whole(value: Reading): string {

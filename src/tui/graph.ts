@@ -28,6 +28,14 @@ export function graphRows(values: ArrayLike<number>, width: number, height: numb
   return rows
 }
 
+/** The column of a moment in a graph whose newest value is of `newest`; null: it is not shown. */
+export function columnOf(at: number, newest: number, stepMs: number, width: number, phase: number): number | null {
+  const back = Math.floor(newest / stepMs) - Math.floor(at / stepMs)
+  // What happened after the newest value is at its place.
+  const column = Math.floor((width * 2 - phase - 1 - Math.max(0, back)) / 2)
+  return column < 0 ? null : column
+}
+
 /** How many dots a value reaches; a real zero shows one, to differ from a gap. */
 function dots(value: number, height: number): number {
   if (Number.isNaN(value)) return -1e6

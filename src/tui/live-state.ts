@@ -1,6 +1,6 @@
 /** What is known, from whichever side it comes, as data to draw. */
 import type { StreamEvent } from '../core/kinds.ts'
-import { forecastOf } from '../core/known/about-gpu.ts'
+import { forecastOf, isAboutGpu } from '../core/known/about-gpu.ts'
 import { AgentClock } from '../core/known/agent-clock.ts'
 import type { AlertsAnswer } from '../core/known/alerts.ts'
 import { Known } from '../core/known/known.ts'
@@ -102,6 +102,7 @@ export class LiveState {
     const shown = known.gpus(now).filter(({ info }) => devices === null || devices.has(info.index))
     const ages = shown.flatMap(({ ageMs }) => ageMs ?? [])
     const findings = known.findings.list
+    const deaths = [...findings, ...known.findings.resolved].filter(({ detector }) => detector === 'run_died')
     const host = known.host(now)
     // A recording that this program plays itself is as it was: nothing of it grows old.
     const isLive = (live: boolean) => live || this.replay !== null
@@ -124,6 +125,7 @@ export class LiveState {
           memory: memory.tail(want.columns),
           phase: utilization.phase,
           stepMs: this.past.stepMs,
+          deaths: deaths.flatMap(({ subject, since }) => (isAboutGpu(subject, info, known.runs.announced) ? [since] : [])),
           forecast: forecastOf(info, findings, known.runs.announced),
           ledger: sample && (want.gpu === info.id || isOnlyGpu) ? this.#ledger(info, sample, isOnlyGpu) : null,
         }

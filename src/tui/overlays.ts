@@ -1,5 +1,6 @@
 /** What lies over the screen for a moment: help, menus, questions, details. */
 import { evidenceRows } from '../core/evidence.ts'
+import { messageAt } from '../core/forecast-words.ts'
 import { formatAge, formatBytes, formatClock, formatPercent, printable } from '../core/format.ts'
 import { alertRows } from './alert-rows.ts'
 import { drawAlerts, drawSilence } from './alerts-overlay.ts'
@@ -104,7 +105,7 @@ function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, of
       { text: finding.detector.replaceAll('_', ' ') },
       { text: `for ${formatAge(data.at - finding.since)}, confidence ${formatPercent(finding.confidence)}`, style: TONE.muted },
     ],
-    ...wrap(finding.message, wide).map((text) => [{ text }]),
+    ...wrap(messageAt(finding, data.at), wide).map((text) => [{ text }]),
     [],
     ...finding.advice.flatMap((advice) => wrap(`- ${advice}`, wide).map((text) => [{ text, style: TONE.accent }])),
     [],

@@ -10,6 +10,8 @@ export interface GpuData {
   readonly memory: ArrayLike<number>
   readonly phase: number
   readonly stepMs: number
+  /** When runs on it died: marks on its graphs. */
+  readonly deaths: readonly number[]
   /** The finding that says when its memory is full; null when none does. */
   readonly forecast: Finding | null
   /** Where memory is; null when nobody looks. */

@@ -1,5 +1,5 @@
 import { formatAge, formatFigure, printable } from '../core/format.ts'
-import type { Reading } from '../core/model.ts'
+import type { Finding, Reading } from '../core/model.ts'
 import { sparkline } from './graph.ts'
 import { BOLD, type Rect, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
@@ -78,7 +78,7 @@ function memory(run: RunData, at: number): Span[] {
           style: run.outcome === 'success' ? TONE.good : TONE.critical,
         },
     { text: isQuiet ? `no step for ${formatAge(run.quietMs)}` : '', style: TONE.warning },
-    run.leak ? { text: 'LEAK', style: severityTone(run.leak.severity) | BOLD } : { text: '' },
+    run.leak ? { text: leakText(run.leak), style: severityTone(run.leak.severity) | BOLD } : { text: '' },
     oomSpan(run, at),
     { text: allocator(step.memoryAllocatedBytes, step.memoryReservedBytes), style: TONE.muted },
     { text: step.memoryPeakAllocatedBytes === null ? '' : `peak ${shortBytes(step.memoryPeakAllocatedBytes)}`, style: TONE.muted },
@@ -89,6 +89,11 @@ function memory(run: RunData, at: number): Span[] {
     { text: step.oomCount === null || step.oomCount === 0 ? '' : `${step.oomCount} OOMs`, style: TONE.critical },
     { text: step.allocRetries === null || step.allocRetries === 0 ? '' : `${step.allocRetries} alloc retries`, style: TONE.warning },
   ]
+}
+
+/** With the line where it was recorded; the finding says the rest. */
+function leakText({ evidence: { line } }: Finding): string {
+  return typeof line === 'string' ? `LEAK ${printable(line)}` : 'LEAK'
 }
 
 function allocator(allocated: Reading, reserved: Reading): string {

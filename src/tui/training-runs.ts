@@ -1,6 +1,6 @@
 /** The course of training runs while this screen looks: the loss over time, and how long it will take. */
-import { namesGpu } from '../core/known/about-gpu.ts'
-import { compareRuns, isRunning, type KnownRun, type KnownRuns, runName } from '../core/known/runs.ts'
+import { isGpuOfRun } from '../core/known/about-gpu.ts'
+import { compareRuns, isRunning, type KnownRun, type KnownRuns, namesIn } from '../core/known/runs.ts'
 import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'
 import type { RunData } from './screen-data.ts'
 
@@ -48,6 +48,7 @@ export class RunCourses {
   views(runs: Iterable<KnownRun>, present: number, findings: readonly Finding[]): RunData[] {
     const shown = withSteps(runs)
     shown.sort((a, b) => Number(isRunning(b, present)) - Number(isRunning(a, present)) || compareRuns(a, b))
+    const nameOf = namesIn(shown)
     return shown.map((known): RunData => {
       const { id, run, step, steps } = known
       const course = this.#courses.get(id)
@@ -55,7 +56,7 @@ export class RunCourses {
       const about = (detector: string) => findings.find((finding) => finding.detector === detector && finding.subject.run === id) ?? null
       return {
         id,
-        name: runName(known),
+        name: nameOf(known),
         step,
         ranks: steps.size,
         losses: course?.losses.slice(-MOST_LOSSES) ?? [],
@@ -88,7 +89,7 @@ export function runsOn(runs: KnownRuns, gpu: GpuInfo, isOnlyGpu: boolean): reado
   const all = withSteps(runs.values())
   return all.filter(({ run }) => {
     if (run !== null && run.endedAt !== null) return false
-    return run && run.gpus.length > 0 ? run.gpus.some((name) => namesGpu(gpu, name)) : isOnlyGpu && all.length === 1
+    return run && run.gpus.length > 0 ? run.gpus.some((name) => isGpuOfRun(gpu, name)) : isOnlyGpu && all.length === 1
   })
 }
 

@@ -70,6 +70,12 @@ export class AgentLives {
     })
   }
 
+  /** Without a word: the campaign itself is ended. */
+  abandon(): void {
+    this.#isOver = true
+    this.#child?.kill('SIGKILL')
+  }
+
   #inTurn(work: () => Promise<void>): Promise<void> {
     this.#changing = this.#changing.then(work, work)
     return this.#changing

@@ -19,10 +19,14 @@ function receipt(
 ): Receipt {
   const detector = fingerprint.replace(/\|.*/, '')
   return {
-    ...{ channel, id, at, isAcknowledged: true, detectors: [detector], statuses: [status], gpus: ['0'], text: RUN },
+    ...{ channel, id, at, isAcknowledged: true, isHeard: true, detectors: [detector], statuses: [status], gpus: ['0'], text: RUN },
     alerts: channel === 'mail' ? [] : [{ fingerprint, status, severity: 'critical', firedAt: '2026-01-01T00:00:00Z' }],
     ...more,
   }
+}
+
+function alertOf(fingerprint: string) {
+  return { fingerprint, status: 'firing', severity: 'critical', firedAt: '2026-01-01T00:00:00Z' }
 }
 
 function both(id: string, at: number, fingerprint: string, status: string): Receipt[] {
@@ -147,6 +151,13 @@ describe('the auditor', () => {
     const dead = rightWorld()
     dead.receipts.push(receipt('webhook', 'w8', T + 30_000, `run_died|run=${RUN}`, 'resolved'))
     expect(kinds(dead)).toEqual(['falsely resolved'])
+    // Known better: it is over, and dead for another reason.
+    dead.receipts.push(
+      receipt('webhook', 'w10', T + 31_000, `run_died|run=${RUN}`, 'firing', {
+        alerts: [{ ...alertOf(`run_died|run=${RUN}`), firedAt: '2026-01-01T00:01:00Z' }],
+      }),
+    )
+    expect(kinds(dead)).toEqual([])
   })
 
   it('allows one message again after a kill, not two, and none from the same process', () => {
@@ -171,10 +182,24 @@ describe('the auditor', () => {
     expect(audit(ledger).faults).toMatchObject([{ kind: 'alert doubled', isExcused: true }])
   })
 
+  it('excuses a loss only where the agent was killed while it could not write', () => {
+    const ledger = without(rightWorld(), 'w1')
+    expect(audit(ledger).faults).toMatchObject([{ kind: 'alert lost', isExcused: false }])
+    ledger.fullDisks.push({ from: T + 2000, to: T + 3000 })
+    expect(audit(ledger).faults).toMatchObject([{ isExcused: false }])
+    ledger.fullDisks.push({ from: T + 4000, to: T + 5500 })
+    expect(audit(ledger).faults).toMatchObject([{ isExcused: true }])
+  })
+
   it('finds an alert about a run that went well, and an agent that ended by itself', () => {
     const ledger = rightWorld('success')
     ledger.receipts.push(...both('6', T + 9000, `run_died|run=${RUN}`, 'firing'))
+    expect(kinds(ledger)).toEqual([])
+    ledger.firing.set(`run_died|run=${RUN}`, false)
     expect(kinds(ledger)).toEqual(['false alarm'])
+    const hot = rightWorld('success')
+    hot.receipts.push(...both('7', T + 9000, 'thermal|gpu=GPU-5', 'firing'))
+    expect(kinds(hot)).toEqual(['false alarm'])
     const crashed = rightWorld()
     crashed.lives.push({ startedAt: T + 90_000, endedAt: T + 91_000, end: 'crashed' })
     expect(kinds(crashed)).toEqual(['agent ended'])

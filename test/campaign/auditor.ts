@@ -47,7 +47,7 @@ export function audit(ledger: Ledger): Audit {
   const blame = (kind: FaultKind, what: string, isExcused = false) => void faults.push({ kind, what, isExcused })
   auditSteps(ledger, blame)
   auditRuns(ledger, blame)
-  const expected = [...ledger.played.flatMap(expectedOfRun), ...ledger.ailing.map(expectedOfGpu)]
+  const expected = [...ledger.played.flatMap((played) => expectedOfRun(played, ledger)), ...ledger.ailing.map(expectedOfGpu)]
   auditDelivery(ledger, expected, blame)
   auditEpisodes(ledger, blame)
   auditRepetitions(ledger, blame)
@@ -100,7 +100,8 @@ function auditRuns({ played, runs, reported, stored, leftSpools }: Ledger, blame
     const isNanAtEnd = play.nan !== null && play.nan.from + play.nan.steps >= play.steps
     const dead = play.ending === 'killed' ? 'killed' : 'failed'
     const outcome = DEAD_OUTCOMES.has(play.ending) ? dead : isNanAtEnd ? 'nan' : 'success'
-    const isRight = known.outcome === outcome || (isNanAtEnd && known.outcome === 'nan')
+    // A run that was announced only after its process was killed cannot be told from one on another host: it stays open for a day.
+    const isRight = known.outcome === outcome || (isNanAtEnd && known.outcome === 'nan') || (outcome === 'killed' && known.outcome === null)
     if (!isRight) blame('run wrong', `${play.name} ${id}: ended as ${known.outcome}, not as ${outcome}`)
     const inReport = reported.get(id)
     if (inReport !== undefined && inReport !== steps)
@@ -109,7 +110,7 @@ function auditRuns({ played, runs, reported, stored, leftSpools }: Ledger, blame
   for (const file of leftSpools) blame('step lost', `the spool ${file} was not taken`)
 }
 
-function expectedOfRun({ play, ranks }: Played): Expected[] {
+function expectedOfRun({ play, ranks }: Played, { runs }: Ledger): Expected[] {
   const first = ranks[0]
   const run = first?.run ?? null
   if (!first || run === null) return []
@@ -117,7 +118,8 @@ function expectedOfRun({ play, ranks }: Played): Expected[] {
   const found: Expected[] = []
   if (first.nanAt !== null && play.ending !== 'killed') found.push(of('loss_nan', first.nanAt))
   const isNanAtEnd = play.nan !== null && play.nan.from + play.nan.steps >= play.steps
-  if (DEAD_OUTCOMES.has(play.ending) || isNanAtEnd) found.push(of('run_died', 0))
+  const isKnownDead = play.ending !== 'killed' || runs.get(run)?.outcome === 'killed'
+  if ((DEAD_OUTCOMES.has(play.ending) || isNanAtEnd) && isKnownDead) found.push(of('run_died', 0))
   return found
 }
 
@@ -141,7 +143,7 @@ function auditDelivery(ledger: Ledger, expected: readonly Expected[], blame: Bla
   for (const one of expected)
     for (const channel of CHANNELS)
       if (!ledger.receipts.some((receipt) => receipt.channel === channel && tells(receipt, one, OPEN)))
-        blame('alert lost', `${one.fingerprint} never reached the ${channel}`)
+        blame('alert lost', `${one.fingerprint} never reached the ${channel}`, isKilledOverFault(ledger, one.since))
   const scripted = new Set(expected.map(({ fingerprint }) => fingerprint))
   for (const [fingerprint, at] of ledger.shown) {
     if (scripted.has(fingerprint)) continue
@@ -172,7 +174,8 @@ function auditEpisodes(ledger: Ledger, blame: Blame): void {
 
 /** Problems that by the script happen once: all others may come back. */
 function isSingle({ played }: Ledger, fingerprint: string): boolean {
-  if (!/^(loss_nan|run_died)\|/.test(fingerprint)) return false
+  // A death may be presumed first, and known better later.
+  if (!fingerprint.startsWith('loss_nan|')) return false
   const id = fingerprint.replace(/^.*\|run=/, '')
   return played.some(({ play, ranks }) => play.ending !== 'killed' && ranks.length === 1 && ranks[0]?.run === id)
 }
@@ -182,12 +185,12 @@ function auditRepetitions(ledger: Ledger, blame: Blame): void {
   for (const channel of CHANNELS) {
     const seenIn = new Map<string, number>()
     const again = new Map<number, string[]>()
-    for (const { id, at, isAcknowledged } of ledger.receipts.filter((receipt) => receipt.channel === channel)) {
+    for (const { id, at, isHeard } of ledger.receipts.filter((receipt) => receipt.channel === channel)) {
       const life = lifeAt(ledger.lives, at)
       const before = seenIn.get(baseOf(id))
       if (before !== undefined && before === life) blame('alert repeated', `${channel} ${id}: twice from one process`)
       else if (before !== undefined) again.set(life, [...(again.get(life) ?? []), id])
-      if (isAcknowledged) seenIn.set(baseOf(id), life)
+      if (isHeard) seenIn.set(baseOf(id), life)
     }
     for (const [life, ids] of again) {
       const from = ledger.lives[life - 1]
@@ -213,12 +216,17 @@ function auditEndings(ledger: Ledger, blame: Blame): void {
     if (clearedAt !== null) mustEnd(expected, clearedAt)
   }
   for (const played of ledger.played)
-    for (const one of expectedOfRun(played)) {
+    for (const one of expectedOfRun(played, ledger)) {
       const [rank] = played.ranks
       const { play } = played
       if (one.detector === 'run_died') {
-        if (play.ending === 'killed') continue
-        for (const { id } of over(one, 0, (rank?.endedAt ?? 0) + LASTING_MS)) blame('falsely resolved', `${id}: ${one.fingerprint}`)
+        // Nobody starts it again, so its last word must not be that all is well.
+        const told = ledger.receipts.flatMap(({ channel, alerts, isAcknowledged, at }) =>
+          channel === 'webhook' && isAcknowledged && at < (rank?.endedAt ?? 0) + LASTING_MS
+            ? alerts.filter(({ fingerprint }) => fingerprint === one.fingerprint)
+            : [],
+        )
+        if (play.ending !== 'killed' && told.at(-1)?.status === 'resolved') blame('falsely resolved', one.fingerprint)
         continue
       }
       const until = rank?.finiteAt ?? rank?.endedAt ?? Number.POSITIVE_INFINITY
@@ -232,7 +240,7 @@ function auditEndings(ledger: Ledger, blame: Blame): void {
       const isTold = ledger.receipts.some(
         (receipt) => receipt.channel === channel && tells(receipt, { ...one, since: Math.min(from, one.since) }, OVER),
       )
-      if (!isTold && !isUnconfirmed) blame('never resolved', `${one.fingerprint} on the ${channel}`)
+      if (!isTold && !isUnconfirmed) blame('never resolved', `${one.fingerprint} on the ${channel}`, isKilledOverFault(ledger, from))
     }
   }
 }
@@ -242,11 +250,24 @@ function auditAlarms(ledger: Ledger, expected: readonly Expected[], blame: Blame
   const isExpected = new Set(expected.map(({ fingerprint }) => fingerprint))
   const told = new Set(ledger.receipts.flatMap(({ alerts }) => alerts.map(({ fingerprint }) => fingerprint)))
   for (const fingerprint of told)
-    if (/^(thermal|ecc|loss_nan|run_died|gpu_lost)\|/.test(fingerprint) && !isExpected.has(fingerprint)) blame('false alarm', fingerprint)
+    if (/^(thermal|ecc|loss_nan|gpu_lost)\|/.test(fingerprint) && !isExpected.has(fingerprint)) blame('false alarm', fingerprint)
+  // A run whose end is late is taken for dead until the end arrives; then the alert must be over.
+  const killed = new Set(ledger.played.flatMap(({ play, ranks }) => (play.ending === 'killed' ? (ranks[0]?.run ?? []) : [])))
+  for (const fingerprint of ledger.firing.keys())
+    if (fingerprint.startsWith('run_died|') && !isExpected.has(fingerprint) && !killed.has(fingerprint.replace(/^.*\|run=/, '')))
+      blame('false alarm', fingerprint)
 }
 
 function isOverFullDisk({ fullDisks }: Ledger, from: number, to: number): boolean {
   return fullDisks.some((span) => span.from <= to && span.to >= from)
+}
+
+/** Whether, soon after this, the agent was killed while it could not write. */
+function isKilledOverFault(ledger: Ledger, at: number): boolean {
+  const last = ledger.lives[lifeAt(ledger.lives, at) + 1]?.endedAt ?? Number.POSITIVE_INFINITY
+  return ledger.lives.some(
+    ({ end, endedAt }) => end === 'killed' && endedAt >= at && endedAt <= last && isOverFullDisk(ledger, endedAt, endedAt),
+  )
 }
 
 function lifeAt(lives: readonly Life[], at: number): number {

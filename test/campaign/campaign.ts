@@ -15,7 +15,7 @@ import { Players } from './players.ts'
 import { openMailReceiver, openWebhook } from './receivers.ts'
 import { FAULTY_GPUS, HOT_GPUS, type Schedule } from './schedule.ts'
 
-const DISK_MB = 512
+const DISK_MB = 192
 const FAKETIME = ['/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1', '/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1']
 /** How long everything may take to arrive after the last fault: pauses between attempts grow, and a killed run is noticed after a minute. */
 const DRAIN_LIMIT_MS = 240_000
@@ -61,6 +61,12 @@ export async function runCampaign(schedule: Schedule, say: (line: string) => voi
   const ailments = new Ailments(ledger, nvml)
   const faults = new Faults({ agent, gate, webhook, mail, smallDisk, clockFile, ledger })
   const watch = setInterval(() => void look(agent, ledger), 400)
+  const abandon = () => {
+    agent.abandon()
+    players.kill()
+    if (smallDisk !== null) unmountSmallDisk(smallDisk)
+  }
+  process.once('exit', abandon)
   let isRight = false
   try {
     await agent.start()
@@ -78,6 +84,7 @@ export async function runCampaign(schedule: Schedule, say: (line: string) => voi
     const more = { 'sampler kills': agent.samplerKills }
     return { faults: found, figures: { ...more, ...figures }, counts: faults.counts, skipped, lastWords: agent.lastWords, folder }
   } finally {
+    process.off('exit', abandon)
     clearInterval(watch)
     players.kill()
     await agent.stop()

@@ -20,6 +20,8 @@ export interface Receipt {
   readonly at: number
   /** Whether the receiver said that it has it. */
   isAcknowledged: boolean
+  /** Whether the sender was certainly there to hear it: only then it may not send the message again. */
+  isHeard: boolean
   readonly detectors: readonly string[]
   readonly statuses: readonly string[]
   /** Of a webhook; a mail is read by its headers and its text. */

@@ -6,6 +6,7 @@ import type { Receipt, ReceivedAlert } from './ledger.ts'
 import type { ReceiverFault } from './schedule.ts'
 
 const SLOW_MS = 4000
+const HEARD_MS = 100
 
 export interface Receiver {
   readonly port: number
@@ -32,6 +33,10 @@ export async function openWebhook(receipts: Receipt[], onMessage: () => void): P
       const accept = () => {
         receipt.isAcknowledged = !response.destroyed
         response.end('ok')
+        // A sender that gave up in the meantime has closed the connection; one that heard it keeps it.
+        setTimeout(() => {
+          receipt.isHeard = receipt.isAcknowledged && !request.socket.destroyed
+        }, HEARD_MS)
       }
       if (fault === 'slow') setTimeout(accept, SLOW_MS)
       else accept()
@@ -68,6 +73,7 @@ export async function openMailReceiver(receipts: Receipt[], onMessage: () => voi
     if (fault === 'refused') return Object.assign(new Error('5.7.1 not today'), { responseCode: 550 })
     if (fault === 'slow') await new Promise((resolve) => setTimeout(resolve, SLOW_MS))
     receipt.isAcknowledged = true
+    receipt.isHeard = Date.now() - receipt.at < SLOW_MS * 2
     return null
   }
   const greet = () => (fault === 'reset' ? false : fault === 'hang' ? new Promise<void>(() => undefined) : true)
@@ -93,7 +99,7 @@ interface Payload {
 
 function ofWebhook({ id, alerts }: Payload): Receipt {
   return {
-    ...{ channel: 'webhook', id, at: Date.now(), isAcknowledged: false, text: '' },
+    ...{ channel: 'webhook', id, at: Date.now(), isAcknowledged: false, isHeard: false, text: '' },
     detectors: alerts.map(({ detector }) => detector),
     statuses: alerts.map(({ status }) => status),
     gpus: alerts.flatMap(({ gpu }) => gpu?.label ?? []),
@@ -105,7 +111,7 @@ function ofMail({ text }: Mail): Receipt {
   const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'mi').exec(text)?.[1]?.trim() ?? ''
   const list = (name: string) => header(name).split(', ')
   return {
-    ...{ channel: 'mail', at: Date.now(), isAcknowledged: false, alerts: [] },
+    ...{ channel: 'mail', at: Date.now(), isAcknowledged: false, isHeard: false, alerts: [] },
     id: header('Message-ID').replace(/^<gpuwarden\.|@.*$/g, ''),
     detectors: list('X-Gpuwarden-Detector'),
     statuses: list('X-Gpuwarden-Status'),

@@ -3,10 +3,10 @@ import { type CampaignResult, runCampaign } from './campaign.ts'
 import { scheduleOf } from './schedule.ts'
 
 /** True: everything that was promised is there. */
-export async function campaign(seed: number, minutes: number): Promise<boolean> {
+export async function campaign(seed: number, minutes: number, without: readonly string[]): Promise<boolean> {
   const say = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`)
-  say(`campaign with seed ${seed}, ${minutes} min`)
-  const result = await runCampaign(scheduleOf(seed, minutes * 60_000), say)
+  say(`campaign with seed ${seed}, ${minutes} min${without.length === 0 ? '' : `, without ${without}`}`)
+  const result = await runCampaign(scheduleOf(seed, minutes * 60_000, without), say)
   console.log(textOf(result, seed, minutes))
   return result.faults.every(({ isExcused }) => isExcused)
 }

@@ -1,6 +1,7 @@
 /** As test/demo-findings.test.ts, with many seeds and rates. */
 import { describe, expect, it } from 'vitest'
 import { findings, named, TROUBLES, words } from '../demo-play.ts'
+import { checkStory } from '../demo-story.ts'
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
 
@@ -33,4 +34,9 @@ describe('where all is well nothing is said', () => {
       }
     })
   })
+})
+
+describe('the story', () => {
+  it.each(SEEDS)('goes on for an hour without a false word, and without noise (seed %i)', (seed) => checkStory(seed, 3600), 300_000)
+  it('and for six', () => checkStory(4, 6 * 3600), 600_000)
 })

@@ -7,7 +7,7 @@ import { BIN, temporaryFolder, until } from '../program.ts'
 
 export const hasTmux = spawnSync('tmux', ['-V']).status === 0
 const SOCKET = `gpuwarden-test-${process.pid}`
-export const DEMO = '--source demo'
+export const DEMO = '--source demo --demo-scenario healthy'
 /** Behind what is selected, in the dark theme. */
 const SELECTED = '48;5;237'
 

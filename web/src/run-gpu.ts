@@ -1,5 +1,5 @@
 /** Which GPU a rank of a training run is on. */
-import { namesGpu } from '../../src/core/known/about-gpu.ts'
+import { isGpuOfRun } from '../../src/core/known/about-gpu.ts'
 import type { Reading } from '../../src/core/model.ts'
 import type { GpuCell } from './live/gpu-cell.ts'
 
@@ -34,7 +34,7 @@ export function placeOfRank(
   reservedBytes: Reading,
   gpus: readonly GpuFacts[],
 ): RankPlace | null {
-  const said = run?.gpus.flatMap((name) => gpus.find((gpu) => namesGpu(gpu, name)) ?? []) ?? []
+  const said = run?.gpus.flatMap((name) => gpus.find((gpu) => isGpuOfRun(gpu, name)) ?? []) ?? []
   const pid = run?.pid ?? null
   const candidates = said.length > 0 ? said : pid === null ? [] : gpus.filter(({ pids }) => pids.includes(pid))
   const sure = candidates[rank % Math.max(1, candidates.length)] ?? (gpus.length === 1 ? gpus[0] : undefined)

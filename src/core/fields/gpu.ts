@@ -15,6 +15,8 @@ export const GPU_EVENTS = [
   'recovered',
   'log_gap',
   'oom_kill',
+  'clock_jump',
+  'shutdown',
 ] as const
 
 export const MIG_INSTANCE = {

@@ -23,6 +23,8 @@ export const STEP_FIGURES = {
   memoryPeakReservedBytes: { column: 'memory_peak_reserved_mb', scale: 'mebibytes', sent: 'peak_reserved', allocator: true },
   allocRetries: { column: 'num_alloc_retries', scale: 'same', sent: 'retries', allocator: true },
   oomCount: { column: 'num_ooms', scale: 'same', sent: 'ooms', allocator: true },
+  /** Set by the program (`set_per_process_memory_fraction`); null: none, or PyTorch does not say. */
+  memoryLimitBytes: { column: 'memory_limit_mb', scale: 'mebibytes', sent: 'limit', allocator: true },
 } as const satisfies Readonly<Record<string, FigureRow>>
 
 export type StepFigure = keyof typeof STEP_FIGURES

@@ -1,11 +1,16 @@
 /** Which GPU a name or a finding means. */
 import type { Finding, FindingSubject, GpuInfo, Run } from '../model.ts'
 
-export type GpuNames = Pick<GpuInfo, 'id' | 'label' | 'index'>
+export type GpuNames = Pick<GpuInfo, 'id' | 'label' | 'index'> & Partial<Pick<GpuInfo, 'provenance'>>
 
 /** A GPU is named by its label, its index or its id. */
 export function namesGpu({ id, label, index }: GpuNames, name: string): boolean {
   return id === name || label === name || String(index) === name
+}
+
+/** Whether a run that names its GPU so means this one. A real run may say `0` where GPU 0 is simulated; a simulated run says the id. */
+export function isGpuOfRun(gpu: GpuNames, name: string): boolean {
+  return gpu.provenance === 'simulated' ? gpu.id === name : namesGpu(gpu, name)
 }
 
 type Runs = ReadonlyMap<string, Pick<Run, 'gpus'>>
@@ -15,7 +20,7 @@ export function isAboutGpu(subject: FindingSubject, gpu: GpuNames & Pick<GpuInfo
   if (subject.gpu !== null) return subject.gpu === gpu.id
   if (subject.gpuIndex !== null) return subject.gpuIndex === gpu.index && gpu.mig === null
   const named = subject.run === null ? undefined : runs.get(subject.run)?.gpus
-  return named?.some((name) => namesGpu(gpu, name)) ?? false
+  return named?.some((name) => isGpuOfRun(gpu, name)) ?? false
 }
 
 const RISK_ORDER = { critical: 0, high: 1, medium: 2, low: 3 } as const

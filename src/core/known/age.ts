@@ -9,7 +9,7 @@ export function healthOfGpu(source: string | null, info: GpuInfo, health: Health
 }
 
 export function healthOfHost(source: string | null, health: Healths): SourceHealth | undefined {
-  return healthOf(source, ['host', 'demo'], health)
+  return healthOf(source, ['host'], health)
 }
 
 function healthOf(source: string | null, usual: readonly string[], health: Healths): SourceHealth | undefined {

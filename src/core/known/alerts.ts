@@ -20,6 +20,11 @@ export function isOpenAlert({ state }: AlertView): boolean {
   return state !== 'resolved'
 }
 
+/** Those that fire and that this channel has not named in a message, such as where there were too many for one. */
+export function untoldBy(channel: string, alerts: readonly AlertView[]): readonly AlertView[] {
+  return alerts.filter(({ state, told, mutedBy }) => state === 'firing' && mutedBy === null && !told.includes(channel))
+}
+
 /** `22 alerts open` */
 export function openAlertsInWords(alerts: readonly AlertView[]): string {
   const open = alerts.filter(isOpenAlert).length

@@ -78,6 +78,23 @@ describe('GPUs', () => {
     expect([known.present(NOW + 500), known.provenance, known.isPlayback]).toEqual([5000, 'simulated', true])
   })
 
+  it('and all else of a recording that starts over are forgotten', () => {
+    const known = new Known()
+    known.accept({ type: 'health', health: [health({ source: 'replay', provenance: 'replay' })] }, NOW)
+    known.accept({ type: 'devices', devices: [gpu('a', 0, { provenance: 'replay' })] }, NOW)
+    known.accept(tick(5000, ['a'], [xid(5000, 79)], 'replay'), NOW)
+    known.accept({ type: 'finding', finding: finding('hot') }, NOW)
+    known.accept({ type: 'run', run: { id: 'r', name: 'r', endedAt: null } as Run }, NOW)
+    known.accept({ type: 'steps', steps: [{ run: 'r', rank: 0, at: 5000, step: 3 } as TrainingStep], provenance: 'replay' }, NOW)
+    known.accept({ type: 'restart' }, NOW)
+    expect([known.gpus(NOW), known.events, known.findings.list, [...known.runs.values()]]).toEqual([[], [], [], []])
+    expect([known.playedAt, known.runs.announced.size, known.runs.latest.size]).toEqual([null, 0, 0])
+    // It goes on as if it had just begun.
+    known.accept({ type: 'devices', devices: [gpu('a', 0, { provenance: 'replay' })] }, NOW)
+    known.accept(tick(1000, ['a'], [], 'replay'), NOW)
+    expect(known.playedAt).toBe(1000)
+  })
+
   it('have each event once, also when a picture holds what waited in the stream', () => {
     const known = new Known()
     known.begin(picture({ gpus: [{ info: gpu('a', 0), sample: null, ageMs: null, live: false }], events: [xid(1, 79), xid(2, 48)] }), NOW)

@@ -14,6 +14,8 @@ interface KnownGpu {
   /** null: unknown yet. */
   source: string | null
   arrivedAt: number
+  /** How far the clock was set since then. */
+  movedMs: number
   /** Of the whole tick: split on demand. */
   processes: readonly ProcessView[]
 }
@@ -35,10 +37,8 @@ export class Known {
   playback: PlaybackState | null = null
   /** False: the agent is not reachable, so nothing is current. */
   isLinked = true
-  /** For screens: a recording is shown as it was at its moment, so its readings stay current. */
-  isTimeless = false
   #gpus: ReadonlyMap<string, KnownGpu> = new Map()
-  #host: { readonly sample: HostSample; readonly source: string | null; readonly arrivedAt: number } | null = null
+  #host: { readonly sample: HostSample; readonly source: string | null; readonly arrivedAt: number; readonly movedMs: number } | null = null
   #events: readonly GpuEvent[] = []
   /** Time of the latest event. */
   #toldAt: number | null = null
@@ -83,15 +83,25 @@ export class Known {
     this.#devices(gpus.map(({ info }) => info))
     for (const { info, sample, ageMs } of gpus) {
       const gpu = this.#gpus.get(info.id)
-      if (gpu) Object.assign(gpu, { sample, processes, arrivedAt: now - (ageMs ?? 0) })
+      if (gpu) Object.assign(gpu, { sample, processes, arrivedAt: now - (ageMs ?? 0), movedMs: 0 })
     }
-    this.#host = host && { sample: host.sample, source: null, arrivedAt: now - host.ageMs }
+    this.#host = host && { sample: host.sample, source: null, arrivedAt: now - host.ageMs, movedMs: 0 }
     this.#events = events
     this.findings.begin(findings)
     this.runs.begin(runs)
     this.alerts.answer(alerts)
     const told = [...gpus.map(({ sample }) => sample?.at ?? 0), host?.sample.at ?? 0]
     this.#toldAt = Math.max(...told) || this.#toldAt
+  }
+
+  /** The agent's clock was set: what is known is as old as before. */
+  clockSet(byMs: number): void {
+    for (const gpu of this.#gpus.values()) {
+      gpu.arrivedAt += byMs
+      gpu.movedMs += byMs
+    }
+    const host = this.#host
+    if (host) this.#host = { ...host, arrivedAt: host.arrivedAt + byMs, movedMs: host.movedMs + byMs }
   }
 
   gpus(now: number): readonly GpuView[] {
@@ -120,11 +130,10 @@ export class Known {
 
   host(now: number): HostView | null {
     if (!this.#host) return null
-    const { source, sample, arrivedAt } = this.#host
+    const { source, sample, arrivedAt, movedMs } = this.#host
     const health = healthOfHost(source, this.health)
-    const isPlayedBack = health?.provenance === 'replay'
-    const ageMs = ageOf(sample.at, arrivedAt, isPlayedBack, now)
-    return { sample, ageMs, live: this.isLinked && ((isPlayedBack && this.isTimeless) || isLive(health, ageMs)) }
+    const ageMs = ageOf(sample.at + movedMs, arrivedAt, health?.provenance === 'replay', now)
+    return { sample, ageMs, live: this.isLinked && isLive(health, ageMs) }
   }
 
   /** Oldest first; bounded. The same array until there is another. */
@@ -161,9 +170,10 @@ export class Known {
       gpu.sample = sample
       gpu.source = source
       gpu.arrivedAt = now
+      gpu.movedMs = 0
       gpu.processes = processes
     }
-    if (host) this.#host = { sample: host, source, arrivedAt: now }
+    if (host) this.#host = { sample: host, source, arrivedAt: now, movedMs: 0 }
     if (events.length > 0) {
       const news = events.filter((event) => !this.#events.some((known) => isSame(known, event)))
       this.#events = [...this.#events, ...news].slice(-MOST_EVENTS)
@@ -185,19 +195,18 @@ export class Known {
   #devices(devices: readonly GpuInfo[]): void {
     const gpus = new Map<string, KnownGpu>()
     for (const info of devices.toSorted(compareGpus)) {
-      const gpu = this.#gpus.get(info.id) ?? { info, sample: null, source: null, arrivedAt: 0, processes: NO_PROCESSES }
+      const gpu = this.#gpus.get(info.id) ?? { info, sample: null, source: null, arrivedAt: 0, movedMs: 0, processes: NO_PROCESSES }
       gpu.info = info
       gpus.set(info.id, gpu)
     }
     this.#gpus = gpus
   }
 
-  #view({ info, sample, source, arrivedAt }: KnownGpu, now: number): GpuView {
+  #view({ info, sample, source, arrivedAt, movedMs }: KnownGpu, now: number): GpuView {
     const health = healthOfGpu(source, info, this.health)
     const isPlayedBack = info.provenance === 'replay' || health?.provenance === 'replay'
-    const isOfMoment = isPlayedBack && this.isTimeless && sample !== null
-    const ageMs = sample === null ? null : ageOf(sample.at, arrivedAt, isPlayedBack, now)
-    return { info, sample, ageMs, live: this.isLinked && (isOfMoment || isLive(health, ageMs)) }
+    const ageMs = sample === null ? null : ageOf(sample.at + movedMs, arrivedAt, isPlayedBack, now)
+    return { info, sample, ageMs, live: this.isLinked && isLive(health, ageMs) }
   }
 }
 

@@ -1,9 +1,10 @@
 /** Training runs with the latest step of each of their ranks. */
 import type { Run, TrainingStep } from '../model.ts'
+import { nameWithId } from '../run-names.ts'
 
 export interface KnownRun {
   readonly id: string
-  /** null: only its steps are known (simulation, recording). */
+  /** null: only its steps are known (recording). */
   readonly run: Run | null
   /** By rank. */
   readonly steps: ReadonlyMap<number, TrainingStep>
@@ -22,6 +23,13 @@ export function runName({ id, run }: Pick<KnownRun, 'id' | 'run'>): string {
 
 export function isRunning({ run, step }: KnownRun, present: number): boolean {
   return run ? run.endedAt === null : step !== null && present - step.at <= FORGET_MS
+}
+
+/** Names for a list: with the id where two of them share a name. */
+export function namesIn(runs: readonly KnownRun[]): (run: KnownRun) => string {
+  const counts = new Map<string, number>()
+  for (const run of runs) counts.set(runName(run), (counts.get(runName(run)) ?? 0) + 1)
+  return (run) => ((counts.get(runName(run)) ?? 0) > 1 ? nameWithId(runName(run), run.id) : runName(run))
 }
 
 /** By name, so that rows keep their place. */

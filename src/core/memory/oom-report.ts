@@ -67,7 +67,21 @@ export interface OomReport {
     readonly reason: string | null
     readonly bytes: Reading
     readonly isComplete: boolean | null
+    /** Cheapest first; empty where it was not analyzed. */
+    readonly waysOut: readonly WayOut[]
   } | null
+}
+
+/** What would have made room, as the analysis of a snapshot says. */
+export interface WayOut {
+  readonly what: string
+  /** Where; null: nowhere in particular. */
+  readonly line: string | null
+  /** What it gives; a bound where `isBound`. */
+  readonly bytes: number
+  readonly isBound: boolean
+  /** It is enough for the request by itself. */
+  readonly isEnough: boolean
 }
 
 const LONGEST_TEXT = 4000
@@ -75,6 +89,7 @@ const LONGEST_NAME = 500
 const MOST_ENTRIES = 32
 const MOST_FRAMES = 64
 const MOST_HOLDERS = 10
+const MOST_WAYS = 3
 /** Of a Date. */
 const LAST_MOMENT = 8.64e15
 
@@ -160,6 +175,11 @@ export function placeText({ file, line, function: name }: CodePlace): string {
   return `${file}${line === null ? '' : `:${line}`}${name === null ? '' : ` in ${name}`}`
 }
 
+/** `up to 284 MiB, not enough alone: use expandable segments`; its line follows where there is one. */
+export function wayOutText({ what, bytes, isBound, isEnough }: WayOut): string {
+  return `${isBound ? 'up to ' : ''}${formatBytes(bytes)}${isEnough ? '' : ', not enough alone'}: ${what}`
+}
+
 /** `by 48.8 GiB in 96 steps (520 MiB per step) and 18 s` */
 export function growthText({ bytes, steps, bytesPerStep, seconds }: OomGrowth): string {
   const perStep = bytesPerStep === null ? '' : ` (${formatBytes(bytesPerStep)} per step)`
@@ -210,7 +230,16 @@ function snapshotOf(value: unknown): OomReport['snapshot'] {
   if (said === null) return null
   const [path, reason] = [textOf(said.path, LONGEST_TEXT), textOf(said.reason, LONGEST_NAME)]
   if (path === null && reason === null) return null
-  return { path, reason, bytes: amountOf(said.bytes), isComplete: typeof said.complete === 'boolean' ? said.complete : null }
+  const isComplete = typeof said.complete === 'boolean' ? said.complete : null
+  return { path, reason, bytes: amountOf(said.bytes), isComplete, waysOut: listOf(said.ways_out, wayOutOf).slice(0, MOST_WAYS) }
+}
+
+function wayOutOf(value: unknown): WayOut | null {
+  const said = objectOf(value)
+  const what = textOf(said?.what, LONGEST_NAME)
+  const bytes = amountOf(said?.bytes)
+  if (said === null || what === null || bytes === null) return null
+  return { what, bytes, line: textOf(said.line, LONGEST_NAME), isBound: said.is_bound === true, isEnough: said.is_enough === true }
 }
 
 function objectOf(value: unknown): Readonly<Record<string, unknown>> | null {

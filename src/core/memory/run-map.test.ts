@@ -96,10 +96,10 @@ describe('run map', () => {
   })
 
   it('keeps a bounded number of runs and survives a snapshot', () => {
-    const map = new RunMap()
+    const map = new RunMap(4)
     map.noteSample(sample('a', 31))
     for (let i = 0; i < 1000; i++) map.noteStep({ ...step(30), run: `run-${i}` })
-    const copy = new RunMap()
+    const copy = new RunMap(4)
     copy.restore(JSON.parse(JSON.stringify(map.snapshot())))
     expect(copy.snapshot()).toEqual(map.snapshot())
     expect(map.ranksOn('a').length).toBeLessThanOrEqual(32)

@@ -1,5 +1,6 @@
 /** Which GPU the allocator of a run is on, and how much of that GPU the run can have. */
 import { BoundedMap } from '../bounded-map.ts'
+import { MOST_RUNS, RANKS_PER_RUN } from '../detector-contract.ts'
 import type { GpuInfo, GpuSample, Reading, Run, TrainingStep } from '../model.ts'
 import { median } from './statistics.ts'
 
@@ -15,6 +16,9 @@ interface Gpu {
 interface Rank {
   gpu: string | null
   lastAt: number
+  /** What its process may have of the GPU, and what its allocator has; null: no limit was set, or not known. */
+  limit: Reading
+  reserved: Reading
   /** ms between its steps. */
   every: number
   /** GPU memory outside this allocator, newest last. */
@@ -38,7 +42,6 @@ export interface RunMapState {
 }
 
 const GPU_CAP = 256
-const RANK_CAP = 32
 const OUTSIDE_KEPT = 15
 /** Allocator readings are current for this long, or for twenty steps. */
 const FRESH_MS = 30_000
@@ -55,8 +58,13 @@ export function rankKey(run: string, rank: number): string {
 
 export class RunMap {
   private readonly gpus = new BoundedMap<string, Gpu>(GPU_CAP)
-  private readonly ranks = new BoundedMap<string, Rank>(RANK_CAP)
-  private readonly runs = new BoundedMap<string, RunFacts>(RANK_CAP)
+  private readonly ranks: BoundedMap<string, Rank>
+  private readonly runs: BoundedMap<string, RunFacts>
+
+  constructor(maxRuns = MOST_RUNS) {
+    this.ranks = new BoundedMap(RANKS_PER_RUN * maxRuns, { isRenewed: true })
+    this.runs = new BoundedMap(maxRuns, { isRenewed: true })
+  }
 
   noteDevice(device: GpuInfo): void {
     const gpu = this.gpu(device.id)
@@ -88,6 +96,8 @@ export class RunMap {
     const rank = this.ranks.get(key) ?? newRank(step.at)
     if (step.at > rank.lastAt) rank.every = rank.every === 0 ? step.at - rank.lastAt : 0.9 * rank.every + 0.1 * (step.at - rank.lastAt)
     rank.lastAt = step.at
+    rank.limit = step.memoryLimitBytes
+    rank.reserved = step.memoryReservedBytes
     rank.gpu = this.find(step)
     const used = rank.gpu === null ? null : (this.gpus.get(rank.gpu)?.used ?? null)
     if (used !== null && step.memoryReservedBytes !== null && used >= step.memoryReservedBytes) {
@@ -99,11 +109,23 @@ export class RunMap {
     return rank.gpu
   }
 
-  /** GPU memory that the run can have: all but what others hold. null when the GPU is unknown. */
+  /** GPU memory that the run can have: all but what others hold, within the limit that it set. null when neither is known. */
   capacity(run: string, rank: number): number | null {
     const entry = this.ranks.get(rankKey(run, rank))
     const gpu = entry?.gpu == null ? undefined : this.gpus.get(entry.gpu)
-    return entry === undefined || gpu === undefined || gpu.total === null ? null : gpu.total - median(entry.outside)
+    if (entry === undefined || gpu === undefined || gpu.total === null) return entry?.limit ?? null
+    return Math.min(gpu.total - median(entry.outside), entry.limit ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** The limit that a run on this GPU set for itself, of the one closest to it; null: none has one. */
+  limited(gpu: string, at: number): { readonly limit: number; readonly ratio: number } | null {
+    let closest: { readonly limit: number; readonly ratio: number } | null = null
+    for (const rank of this.ranks.values()) {
+      const { gpu: own, limit, reserved } = rank
+      if (own !== gpu || limit === null || limit <= 0 || reserved === null || !isFresh(rank, at)) continue
+      if (closest === null || reserved / limit > closest.ratio) closest = { limit, ratio: reserved / limit }
+    }
+    return closest
   }
 
   /** Whether a run currently reports its allocator on this GPU: then the device says less. */
@@ -205,7 +227,18 @@ export class RunMap {
 }
 
 function newRank(at: number): Rank {
-  return { gpu: null, lastAt: at, every: 0, outside: [], others: [], leastOthers: -1, othersGrew: false, sample: -1 }
+  return {
+    gpu: null,
+    lastAt: at,
+    limit: null,
+    reserved: null,
+    every: 0,
+    outside: [],
+    others: [],
+    leastOthers: -1,
+    othersGrew: false,
+    sample: -1,
+  }
 }
 
 function isFresh(rank: Rank, at: number): boolean {

@@ -1,7 +1,9 @@
 /** The files of a recording and their lines, read in bounded memory whatever is wrong with them. */
+import type { Stats } from 'node:fs'
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { constants, createGunzip, gunzipSync } from 'node:zlib'
+import { refuseOtherThanFile } from '../system-file.ts'
 import { parseObject, parseTimestamp } from './json.ts'
 import { headerFault } from './nvidia-smi-csv.ts'
 import { asUtf8, textOf } from './text.ts'
@@ -31,7 +33,7 @@ export async function findRecordingFiles(path: string): Promise<readonly Recordi
   const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
     throw new Error(`cannot read the recording ${path} (${cause.code ?? cause.message}); ${EXPECTED}`, { cause })
   })
-  if (!found.isDirectory()) return [await describeFile(path, kindOfName(basename(path)), found.size)]
+  if (!found.isDirectory()) return [await describeFile(path, kindOfName(basename(path)), found)]
   const names = (await readdir(path)).filter((name) => /\.jsonl(\.gz)?$/.test(name)).sort()
   const files: RecordingFile[] = []
   let bytes = 0
@@ -55,8 +57,9 @@ export async function recordingName(path: string): Promise<string> {
   return (await stat(path)).isDirectory() ? basename(resolve(path)) || 'recording' : 'recording'
 }
 
-async function describeFile(path: string, named: RecordingKind | null, size: number): Promise<RecordingFile> {
-  if (size === 0) throw new Error(`the recording ${path} is empty; ${EXPECTED}`)
+async function describeFile(path: string, named: RecordingKind | null, stats: Stats): Promise<RecordingFile> {
+  refuseOtherThanFile(path, stats)
+  if (stats.size === 0) throw new Error(`the recording ${path} is empty; ${EXPECTED}`)
   const head = await readHead(path)
   const isCsv = /\.csv(\.gz)?$/i.test(path)
   if (isCsv || (head.kind === null && headerFault(head.firstLine) === null)) {
@@ -88,8 +91,14 @@ interface Head {
   readonly firstLine: string
 }
 
+/** A pipe or a device would be waited for, for ever. */
+async function openFile(path: string): Promise<FileHandle> {
+  refuseOtherThanFile(path, await stat(path))
+  return open(path)
+}
+
 async function readHead(path: string): Promise<Head> {
-  const handle = await open(path)
+  const handle = await openFile(path)
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
     const lines = headText(path, buffer.subarray(0, bytesRead)).split('\n')
@@ -126,7 +135,7 @@ export interface LineBlock {
 }
 
 export async function* readLines(path: string, onFault: (fault: FileFault) => void): AsyncGenerator<LineBlock> {
-  const handle = await open(path)
+  const handle = await openFile(path)
   try {
     let rest: Buffer = Buffer.alloc(0)
     let dropping = false

@@ -21,6 +21,12 @@ describe('parseTimestamp', () => {
   it.each([
     '',
     'now',
+    1e300,
+    -1e300,
+    1e16,
+    Number.POSITIVE_INFINITY,
+    Number.NaN,
+    '+275760-01-01T00:00:00.000Z',
     '5',
     '2026-13-45T00:00:00.000Z',
     '2026-11-15T25:00:00.000Z',

@@ -66,14 +66,18 @@ function quoteBareNumbers(text: string): string {
 }
 
 const MS_PER_DAY = 86_400_000
+/** The end of the year 9999: later times have no ISO form of four digits. */
+const LATEST_AT = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 let dayText = ''
 let dayAt = 0
 
 /** Epoch ms of an ISO 8601 text, or of a number in seconds or ms; null: neither. */
 export function parseTimestamp(value: unknown): number | null {
   if (typeof value === 'string') return parseUtc(value) ?? parseAnyIso(value)
-  if (typeof value !== 'number' || !Number.isFinite(value)) return null
-  return Math.round(Math.abs(value) < 1e11 ? value * 1000 : value)
+  if (typeof value !== 'number') return null
+  const at = Math.round(Math.abs(value) < 1e11 ? value * 1000 : value)
+  // A Date holds no other time; NaN fails, too.
+  return Math.abs(at) <= LATEST_AT ? at : null
 }
 
 /** `YYYY-MM-DDTHH:MM:SS.mmmZ`, our own format: four times as fast as Date.parse, which counts at 100,000 lines per second. */
@@ -102,7 +106,7 @@ function digit(text: string, index: number): number {
 function parseAnyIso(text: string): number | null {
   if (!/^[+-]?\d{4,6}-\d\d/.test(text)) return null
   const at = Date.parse(text)
-  return Number.isNaN(at) ? null : at
+  return Math.abs(at) <= LATEST_AT ? at : null
 }
 
 /** NaN or ±Infinity written as text, or undefined. */

@@ -1,6 +1,6 @@
 /** The story of an out-of-memory, in words. */
 import { formatBytes } from '../../core/format.ts'
-import { causeWords, ledgerLabel } from '../../core/memory/oom-report.ts'
+import { causeWords, ledgerLabel, type WayOut, wayOutText } from '../../core/memory/oom-report.ts'
 import type { OutOfMemory } from '../verdict/out-of-memory.ts'
 import { fitted, LABEL_WIDTH, momentText, percent, shareRows, WIDTH } from './words.ts'
 
@@ -44,7 +44,8 @@ export function oomDetails(found: OutOfMemory, firstUs: number | null): string[]
   ]
 }
 
-function wayText({ what, line, bytes, isBound, isEnough }: OutOfMemory['waysOut'][number], width: number): string {
-  const text = `${isBound ? 'up to ' : ''}${formatBytes(bytes)}${isEnough ? '' : ', not enough alone'}: ${what}`
+function wayText(way: WayOut, width: number): string {
+  const text = wayOutText(way)
+  const { line } = way
   return line === null ? text : `${text} ${fitted(line, Math.max(30, width - text.length))}`
 }

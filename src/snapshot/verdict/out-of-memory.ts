@@ -1,5 +1,5 @@
 /** What happened at an oom event: what was asked for, who held what, why it did not fit, and what would help soonest. */
-import type { CodePlace, OomCauseKind } from '../../core/memory/oom-report.ts'
+import type { CodePlace, OomCauseKind, WayOut } from '../../core/memory/oom-report.ts'
 import { segmentBytesFor } from './block-map.ts'
 import type { Level } from './curve.ts'
 import type { Fragmentation } from './fragmentation.ts'
@@ -17,17 +17,6 @@ export interface LedgerPart {
     | 'outside_torch'
     | 'free'
   readonly bytes: number
-}
-
-export interface WayOut {
-  readonly what: string
-  /** Where; null: nowhere in particular. */
-  readonly line: string | null
-  /** What it gives; a bound where `isBound`. */
-  readonly bytes: number
-  readonly isBound: boolean
-  /** It is enough for the request by itself. */
-  readonly isEnough: boolean
 }
 
 export interface OutOfMemory {

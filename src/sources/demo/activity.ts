@@ -1,8 +1,7 @@
 import { cardOf } from './cards.ts'
 import { CONTEXT_BYTES, jobMemory } from './job-memory.ts'
-import { type GpuPlan, intruderPid, type Job, jobAt, type Phase, phaseAt, speedAt, trainedSeconds } from './jobs.ts'
+import { type GpuPlan, intruderOf, isStraggler, isWrong, type Job, jobAt, type Phase, phaseAt, speedAt, trainedSeconds } from './jobs.ts'
 import { clamp, drift, hash } from './noise.ts'
-import { TROUBLE_AT } from './scenarios.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -43,7 +42,7 @@ export function activityAt(plan: GpuPlan, seconds: number): Activity {
   const tenants: Tenant[] = []
   if (job !== null)
     tenants.push({ pid: job.pid, memoryBytes: CONTEXT_BYTES + jobMemory(job, seconds).reservedBytes, smRatio: own.utilization * 0.98 })
-  const intruder = intruderAt(plan, seconds)
+  const intruder = intruderAt(plan, job, seconds)
   if (intruder !== null) tenants.push(intruder)
   const foreign = intruder?.smRatio ?? 0
   return {
@@ -74,12 +73,13 @@ function loadOf(job: Job, phase: Phase | 'idle', seconds: number): Load {
       // The last part of a step is the optimizer's and the next batch's: the tensor cores rest.
       const position = (trainedSeconds(job, seconds) / workload.stepSeconds) % 1
       const tail = position > 0.86
+      const waits = plan.trouble === 'straggler' && !isStraggler(plan) && isWrong(job, seconds) ? 0.75 : 1
       return {
         utilization: workload.utilization * slow - (tail ? 0.12 : 0) + 0.04 * quick,
         tensor: workload.tensor * slow * (tail ? 0.25 : 1) + 0.03 * quick,
         dram: workload.dram * slow * (tail ? 1.2 : 1) + 0.03 * quick,
-        power: workload.powerShare * slow * (tail ? 0.82 : 1) + 0.05 * quick,
-        rx: (60 + 0.9 * workload.batch * speedAt(plan, seconds)) * (1 + 0.4 * quick),
+        power: workload.powerShare * slow * waits * (tail ? 0.82 : 1) + 0.05 * quick,
+        rx: (60 + 0.9 * workload.batch * speedAt(job, seconds)) * (1 + 0.4 * quick),
         tx: 22 * (1 + 0.6 * quick),
       }
     }
@@ -100,12 +100,14 @@ function loadOf(job: Job, phase: Phase | 'idle', seconds: number): Load {
   }
 }
 
-function intruderAt(plan: GpuPlan, seconds: number): Tenant | null {
-  const age = seconds - TROUBLE_AT.intruder
-  if (plan.trouble !== 'intruder' || age < 0) return null
-  const share = 0.12 * clamp(0.1 + age / 4, 0, 1)
+function intruderAt(plan: GpuPlan, job: Job | null, seconds: number): Tenant | null {
+  const intruder = intruderOf(job, seconds)
+  if (intruder === null) return null
+  const age = seconds - intruder.since
+  // Its context first, then all that it wants, at once.
+  const share = age < 1 ? 0.012 : 0.12
   return {
-    pid: intruderPid(plan.gpu),
+    pid: intruder.pid,
     memoryBytes: Math.round((share * cardOf(plan.gpu).memoryBytes) / MEBIBYTE) * MEBIBYTE,
     smRatio: age < 1 ? 0 : clamp(0.42 + 0.05 * drift(plan.seed, plan.gpu + 400, seconds, 3), 0, 1),
   }

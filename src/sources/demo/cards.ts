@@ -70,7 +70,7 @@ const RTX_6000: Card = {
   hasNvlink: false,
 }
 
-const CARDS: readonly Card[] = [H100, H100, A100, A100, RTX_6000, RTX_6000, H100, H100]
+const CARDS: readonly Card[] = [H100, H100, A100, A100, RTX_6000, RTX_6000, RTX_6000, RTX_6000]
 
 export function cardOf(index: number): Card {
   return CARDS[index % CARDS.length] ?? H100

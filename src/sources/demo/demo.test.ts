@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { ledgerTotal, readOomReport } from '../../core/memory/oom-report.ts'
 import type { GpuEvent, GpuSample, HostSample, Sample, TrainingStep } from '../../core/model.ts'
 import type { Source, SourceOptions } from '../../core/source-contract.ts'
 import { readTicks, sourceContract, sourceEnv } from '../source.contract.ts'
@@ -30,8 +31,15 @@ const hostAt = (ticks: readonly Sample[][], second: number): HostSample => {
   if (found === undefined) throw new Error(`no host at second ${second}`)
   return found
 }
-const steps = (ticks: readonly Sample[][], gpu = 0) =>
-  ticks.flat().filter((sample): sample is TrainingStep => sample.kind === 'step' && sample.run.includes(`-gpu${gpu}-`))
+const runs = (ticks: readonly Sample[][], gpu = 0) =>
+  ticks
+    .flat()
+    .flatMap((sample) => (sample.kind === 'run' ? [sample] : []))
+    .filter(({ run }) => run.gpus.includes(`GPU-SIM-000${gpu}`))
+const steps = (ticks: readonly Sample[][], gpu = 0) => {
+  const ids = new Set(runs(ticks, gpu).map(({ run }) => run.id))
+  return ticks.flat().filter((sample): sample is TrainingStep => sample.kind === 'step' && ids.has(sample.run))
+}
 const events = (ticks: readonly Sample[][]) => ticks.flat().filter((sample): sample is GpuEvent => sample.kind === 'event')
 const share = (sample: GpuSample) => (sample.memoryUsedBytes ?? 0) / (sample.memoryTotalBytes ?? 1)
 
@@ -39,13 +47,13 @@ for (const scenario of DEMO_SCENARIOS)
   sourceContract(`demo ${scenario}`, {
     kind: demo,
     present: () => sourceEnv({ options: { demoScenario: scenario } }),
-    gpus: scenario === 'all' ? 6 : 2,
+    gpus: { story: 8, all: 6, straggler: 4 }[scenario as string] ?? 2,
   })
 sourceContract('demo with 64 GPUs', { kind: demo, present: () => sourceEnv({ options: { demoScenario: 'all', demoGpus: 64 } }), gpus: 64 })
 
 describe('what can be ordered', () => {
   it.each([
-    [{ demoScenario: 'meltdown' }, /demoScenario must be one of healthy, leak, oom, .*, all; got "meltdown"/],
+    [{ demoScenario: 'meltdown' }, /demoScenario must be one of story, idle, healthy, .*, all; got "meltdown"/],
     [{ demoGpus: 0 }, /demoGpus must be a whole number from 1 to 64; got 0/],
     [{ demoGpus: 65 }, /demoGpus must be .*; got 65/],
     [{ demoGpus: 1.5 }, /demoGpus must be .*; got 1.5/],
@@ -74,7 +82,7 @@ describe('what can be ordered', () => {
 })
 
 describe('the same seed and moment give the same samples', () => {
-  const options = { demoScenario: 'all', demoGpus: 7, seed: 3 }
+  const options = { demoScenario: 'story', demoGpus: 9, seed: 3 }
   const moments = fc.uniqueArray(fc.integer({ min: 0, max: 130_000 }), { minLength: 1, maxLength: 25 })
 
   it('whatever was asked before', async () => {
@@ -90,7 +98,8 @@ describe('the same seed and moment give the same samples', () => {
         for (const ms of early) seen.push(...(await read(wandering, ms)))
         const last = await read(wandering, end)
         const levels = (samples: readonly Sample[]) => samples.filter((sample) => sample.kind === 'gpu' || sample.kind === 'host')
-        const happened = (samples: readonly Sample[]) => samples.filter((sample) => sample.kind === 'step' || sample.kind === 'event')
+        const happened = (samples: readonly Sample[]) =>
+          samples.filter((sample) => sample.kind === 'step' || sample.kind === 'event' || sample.kind === 'run')
         const all = await read(direct, end)
         expect(levels(last)).toEqual(levels(all))
         // Older steps are not made up for after a pause of more than a minute.
@@ -179,7 +188,7 @@ describe('problems', () => {
     const ticks = await play({ demoScenario: 'leak' }, 160)
     expect(share(gpuAt(ticks, 60))).toBeGreaterThan(share(gpuAt(ticks, 9)) + 0.03)
     const allocated = steps(ticks)
-      .filter((step) => step.at > START + 12_000 && step.run.endsWith('-1'))
+      .filter((step) => step.at > START + 12_000 && step.run === runs(ticks)[0]?.run.id)
       .map((step) => step.memoryAllocatedBytes ?? 0)
     expect(allocated.every((bytes, index) => index === 0 || bytes > (allocated[index - 1] ?? 0))).toBe(true)
     expect(share(gpuAt(ticks, 128))).toBeGreaterThan(0.95)
@@ -262,6 +271,20 @@ describe('problems', () => {
     expect(gpuAt(alone, 26).state).toBe('lost')
   })
 
+  it('straggler: one rank works longer, and the others wait for it', async () => {
+    const ticks = await play({ demoScenario: 'straggler' }, 60)
+    const [announced] = runs(ticks)
+    expect(announced?.run).toMatchObject({ worldSize: 4, gpus: [0, 1, 2, 3].map((gpu) => `GPU-SIM-000${gpu}`) })
+    const at = (second: number) => new Map(steps(ticks.slice(0, second)).map((step) => [step.rank, step]))
+    const worked = (step: TrainingStep | undefined) => (step?.stepSeconds ?? 0) - (step?.phaseSeconds?.sync ?? 0)
+    const [before, slow] = [at(24), at(60)]
+    expect([...before.keys()].sort()).toEqual([0, 1, 2, 3])
+    expect(worked(before.get(2)) / worked(before.get(0))).toBeCloseTo(1, 1)
+    expect(worked(slow.get(2)) / worked(slow.get(0))).toBeGreaterThan(1.4)
+    expect(new Set([...slow.values()].map(({ step }) => step)).size).toBe(1)
+    expect(gpuAt(ticks, 60, 2).smClockHertz).toBeLessThan((gpuAt(ticks, 60, 0).smClockHertz ?? 0) * 0.75)
+  })
+
   it('all: every problem on a separate GPU', async () => {
     const ticks = await play({ demoScenario: 'all' }, 60)
     expect(ticks[60]?.filter((sample) => sample.kind === 'gpu').length).toBe(6)
@@ -271,5 +294,51 @@ describe('problems', () => {
     expect((gpuAt(ticks, 60, 3).clockEventReasons ?? 0) & 0x40).toBe(0x40)
     expect(gpuAt(ticks, 60, 4).utilizationRatio).toBe(0)
     expect(gpuAt(ticks, 60, 5).state).toBe('lost')
+  })
+})
+
+describe('runs', () => {
+  it('are announced before their first step, and end after their last, as what they are', async () => {
+    const ticks = await play({ demoScenario: 'story' }, 130)
+    const [begun, died] = runs(ticks)
+    expect(begun?.run).toMatchObject({ provenance: 'simulated', endedAt: null, startedAt: START - 56_000, host: 'simulated', worldSize: 1 })
+    expect(begun?.about).toMatchObject({ command: expect.stringContaining('python'), framework: expect.any(String), report: null })
+    expect(died?.run).toMatchObject({
+      ...begun?.run,
+      endedAt: START + 90_000,
+      outcome: 'oom',
+      ending: { cause: 'a leak', isPresumed: false },
+    })
+    const own = steps(ticks)
+    expect(own[0]?.at).toBeGreaterThan(begun?.at ?? 0)
+    expect(own.at(-1)?.at).toBeLessThan(died?.run.endedAt ?? 0)
+    expect(own.at(-1)?.step).toBeLessThan(died?.run.totalSteps ?? 0)
+    expect(runs(ticks, 1).map(({ run }) => run.endedAt)).toEqual([null])
+  })
+
+  it('leave a report of the memory they ran out of, whose parts add up to the card', async () => {
+    const died = runs(await play({ demoScenario: 'leak' }, 131))[1]
+    const report = readOomReport(died?.about.report)
+    expect(report).toMatchObject({ cause: { kind: 'leak' }, run: died?.run.id, pid: died?.run.pid })
+    expect(report && ledgerTotal(report)).toBe(gpuAt(await play({ demoScenario: 'leak' }, 1), 1).memoryTotalBytes)
+    expect(died?.run.ending?.place).toContain(report?.holders[0]?.file ?? 'nowhere')
+  })
+
+  it('that end well have done all the steps they planned, and the next one is another run', async () => {
+    const ticks = await play({ demoScenario: 'healthy', seed: 4 }, 3000)
+    const ended = runs(ticks).filter(({ run }) => run.endedAt !== null)
+    expect(ended.length).toBeGreaterThan(0)
+    for (const { run } of ended) {
+      expect(run.outcome).toBe('success')
+      expect(Math.max(...steps(ticks).map((step) => (step.run === run.id ? step.step : 0)))).toBe(run.totalSteps)
+    }
+    expect(new Set(runs(ticks).map(({ run }) => run.id)).size).toBe(ended.length + 1)
+  })
+
+  it('have other ids at the next start', async () => {
+    const ids = async (start: number) =>
+      (await readTicks(await opened({}), 1, start)).flat().flatMap((sample) => (sample.kind === 'run' ? [sample.run.id] : []))
+    expect(await ids(START)).toEqual(await ids(START))
+    expect(await ids(START + 60_000)).not.toEqual(await ids(START))
   })
 })

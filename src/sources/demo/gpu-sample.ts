@@ -4,9 +4,8 @@ import { NO_READINGS } from '../../core/record.ts'
 import { type Activity, activityAt } from './activity.ts'
 import { type Card, cardOf } from './cards.ts'
 import { type Heat, type HeatModel, isThrottled, powerWatts } from './heat.ts'
-import type { GpuPlan } from './jobs.ts'
+import { type GpuPlan, isStraggler, isWrong, STRAGGLER_FACTOR } from './jobs.ts'
 import { clamp, roundTo } from './noise.ts'
-import { TROUBLE_AT } from './scenarios.ts'
 
 const MEBIBYTE = 1024 * 1024
 /** Memory in use that belongs to no process. */
@@ -16,7 +15,7 @@ const REASON_IDLE = 0x1
 const REASON_THERMAL = 0x8 | 0x20 | 0x40
 
 export function isLost(plan: GpuPlan, seconds: number): boolean {
-  return plan.trouble === 'lost' && seconds >= TROUBLE_AT.lost
+  return plan.trouble === 'lost' && plan.episode !== null && seconds >= plan.episode.from
 }
 
 export function gpuSample(info: GpuInfo, plan: GpuPlan, heat: HeatModel, at: number, seconds: number): GpuSample {
@@ -34,6 +33,8 @@ export function gpuSample(info: GpuInfo, plan: GpuPlan, heat: HeatModel, at: num
   const activity = activityAt(plan, seconds)
   const card = cardOf(plan.gpu)
   const warmth = heat.at(seconds)
+  // Somebody has locked the clocks of the slow rank's card.
+  const isLocked = isStraggler(plan) && activity.job !== null && isWrong(activity.job, seconds)
   return {
     kind: 'gpu',
     at,
@@ -53,7 +54,7 @@ export function gpuSample(info: GpuInfo, plan: GpuPlan, heat: HeatModel, at: num
     ...NO_READINGS,
     ...loadReadings(card, activity),
     ...memoryReadings(card, activity),
-    ...physicalReadings(plan, card, activity, warmth),
+    ...physicalReadings(plan, card, activity, warmth, isLocked ? 1 / STRAGGLER_FACTOR : 1),
     ...HEALTHY_COUNTERS,
     pcieGeneration: card.pcieGeneration,
     pcieWidth: 16,
@@ -109,9 +110,9 @@ function memoryReadings(card: Card, { tenants }: Activity) {
   }
 }
 
-function physicalReadings(plan: GpuPlan, card: Card, { phase, power }: Activity, { celsius, throttle }: Heat) {
+function physicalReadings(plan: GpuPlan, card: Card, { phase, power }: Activity, { celsius, throttle }: Heat, capped: number) {
   const idle = phase === 'idle'
-  const megahertz = idle ? card.idleMegahertz : Math.round((card.maxMegahertz * (1 - 0.55 * throttle)) / 15) * 15
+  const megahertz = idle ? card.idleMegahertz : Math.round((card.maxMegahertz * (1 - 0.55 * throttle) * capped) / 15) * 15
   return {
     temperatureCelsius: Math.round(celsius),
     memoryTemperatureCelsius: card.hasFan ? null : Math.round(celsius * 0.82 + 8),

@@ -1,9 +1,8 @@
 /** Temperature, throttling and energy: they have a memory, so they are integrated on a grid of whole seconds, the same whoever asks when. */
 import { activityAt } from './activity.ts'
 import { cardOf } from './cards.ts'
-import type { GpuPlan } from './jobs.ts'
+import { type GpuPlan, jobAt } from './jobs.ts'
 import { clamp, hash } from './noise.ts'
-import { TROUBLE_AT } from './scenarios.ts'
 
 /** The past that is simulated before the first tick, so that it begins warm. */
 const BEFORE_SECONDS = 150
@@ -13,6 +12,9 @@ const INERTIA_SECONDS = 16
 const FULL_POWER_CELSIUS = 46
 /** Without throttling, a card whose cooling fails would get so much warmer than it may. */
 const OVERHEAT_CELSIUS = 13
+/** How long the air around a card takes to heat up or to cool down. */
+const WARMING_SECONDS = 12
+const LOOK_AHEAD_SECONDS = 4
 
 export interface Heat {
   readonly celsius: number
@@ -58,7 +60,9 @@ export class HeatModel {
     const watts = powerWatts(this.#plan, activityAt(this.#plan, second + 0.5).power, before.throttle)
     const target = this.#airCelsius(second) + (FULL_POWER_CELSIUS * watts) / card.limitWatts
     const celsius = before.celsius + (target - before.celsius) / INERTIA_SECONDS
-    const throttle = clamp(before.throttle + clamp((celsius - card.slowdownCelsius + 0.5) * 0.1, -0.02, 0.12), 0, 1)
+    // It acts on where the temperature goes, not only on where it is: a card settles at its limit, it does not swing around it.
+    const excess = celsius - card.slowdownCelsius - 0.5 + LOOK_AHEAD_SECONDS * (celsius - before.celsius)
+    const throttle = clamp(before.throttle + clamp(excess * 0.1, -0.02, 0.12), 0, 1)
     return {
       celsius,
       throttle,
@@ -73,7 +77,10 @@ export class HeatModel {
     if (trouble !== 'overheat') return air
     const { slowdownCelsius, limitWatts } = cardOf(gpu)
     const warming = (FULL_POWER_CELSIUS * powerWatts(this.#plan, workload.powerShare, 0)) / limitWatts
-    return air + (slowdownCelsius + OVERHEAT_CELSIUS - air - warming) * clamp((second - TROUBLE_AT.overheat) / 12, 0, 1)
+    const wrong = jobAt(this.#plan, second)?.wrong
+    if (!wrong) return air
+    const hot = clamp((second - wrong.from) / WARMING_SECONDS, 0, 1) - clamp((second - wrong.to) / WARMING_SECONDS, 0, 1)
+    return air + (slowdownCelsius + OVERHEAT_CELSIUS - air - warming) * hot
   }
 }
 

@@ -1,9 +1,8 @@
 import type { HostSample, ProcessInfo } from '../../core/model.ts'
 import { NO_HOST_READINGS } from '../../core/record.ts'
 import { isLost } from './gpu-sample.ts'
-import { type GpuPlan, intruderPid, type Job, jobAt, phaseAt } from './jobs.ts'
+import { type GpuPlan, intruderOf, type Job, jobAt, phaseAt } from './jobs.ts'
 import { drift, roundTo } from './noise.ts'
-import { TROUBLE_AT } from './scenarios.ts'
 
 const GIBIBYTE = 1024 ** 3
 const MEBIBYTE = 1024 * 1024
@@ -18,7 +17,8 @@ export function hostSample(plans: readonly GpuPlan[], seed: number, at: number, 
   for (const plan of plans) {
     const job = jobAt(plan, seconds)
     if (job !== null) processes.push(jobProcess(job, at, seconds))
-    if (plan.trouble === 'intruder' && seconds >= TROUBLE_AT.intruder) processes.push(intruderProcess(plan, at, seconds))
+    const intruder = intruderOf(job, seconds)
+    if (intruder !== null) processes.push(intruderProcess(intruder.pid, startedAt(at, seconds, intruder.since)))
   }
   let cores = 2.5 + 1.2 * drift(seed, 501, seconds, 20)
   let used = 46 * GIBIBYTE
@@ -75,11 +75,11 @@ function jobProcess(job: Job, at: number, seconds: number): ProcessInfo {
   }
 }
 
-function intruderProcess(plan: GpuPlan, at: number, seconds: number): ProcessInfo {
+function intruderProcess(pid: number, since: number): ProcessInfo {
   return {
-    pid: intruderPid(plan.gpu),
+    pid,
     parentPid: 1,
-    startedAt: startedAt(at, seconds, TROUBLE_AT.intruder),
+    startedAt: since,
     user: 'mallory',
     uid: 1066,
     name: 'worker',

@@ -6,7 +6,8 @@ import { gpuSample } from './gpu-sample.ts'
 import { HeatModel } from './heat.ts'
 import { hostSample } from './host-sample.ts'
 import { type GpuPlan, planGpu } from './jobs.ts'
-import { type DemoOptions, demoOptions, TROUBLE_AT } from './scenarios.ts'
+import { runsBetween } from './runs.ts'
+import { type DemoOptions, demoOptions } from './scenarios.ts'
 import { stepsBetween } from './training-steps.ts'
 
 export { DEMO_SCENARIOS, type DemoScenario } from './scenarios.ts'
@@ -31,7 +32,8 @@ class DemoSource implements Source {
   readonly #plans: readonly GpuPlan[]
   readonly #devices: readonly GpuInfo[]
   #origin: number | null = null
-  #lastMs = 0
+  /** Up to this moment everything was reported. */
+  #lastMs = -1
 
   constructor(options: DemoOptions) {
     this.#seed = options.seed
@@ -55,6 +57,7 @@ class DemoSource implements Source {
     const elapsedMs = Math.max(at - origin, this.#lastMs)
     const samples: Sample[] = []
     for (const { info, plan } of this.#gpus) {
+      samples.push(...runsBetween(plan, origin, this.#lastMs + 1, elapsedMs + 1))
       samples.push(...stepsBetween(plan, origin, this.#lastMs, elapsedMs))
       const event = lossEvent(info, plan, origin)
       if (event !== null && event.at - origin > this.#lastMs && event.at - origin <= elapsedMs) samples.push(event)
@@ -72,10 +75,10 @@ class DemoSource implements Source {
 }
 
 function lossEvent(info: GpuInfo, plan: GpuPlan, origin: number): GpuEvent | null {
-  if (plan.trouble !== 'lost') return null
+  if (plan.trouble !== 'lost' || plan.episode === null) return null
   return {
     kind: 'event',
-    at: origin + TROUBLE_AT.lost * 1000,
+    at: origin + plan.episode.from * 1000,
     gpu: info.id,
     event: 'xid',
     code: 79,

@@ -1,8 +1,7 @@
 /** The memory of a training job: what its allocator holds, and what the driver sees of it. */
 import { cardOf } from './cards.ts'
-import { GOOD_SECONDS, type Job, phaseAt } from './jobs.ts'
+import { isFilling, type Job, phaseAt } from './jobs.ts'
 import { clamp, hash } from './noise.ts'
-import { FILL_SECONDS } from './scenarios.ts'
 
 const MEBIBYTE = 1024 * 1024
 /** CUDA context and libraries. */
@@ -56,10 +55,10 @@ function stair(age: number): number {
 
 /** How much of the free memory a leaking job has eaten, 0–1. */
 function grown(job: Job, seconds: number): number {
-  const { trouble } = job.plan
-  const age = seconds - job.start - GOOD_SECONDS
-  if (trouble === 'leak') return clamp(age / FILL_SECONDS.leak, 0, 1)
-  return trouble === 'oom' ? clamp(age / FILL_SECONDS.oom, 0, 1) ** 1.25 : 0
+  const { wrong, plan } = job
+  if (wrong === null || !isFilling(plan.trouble)) return 0
+  const share = clamp((seconds - wrong.from) / (wrong.to - wrong.from), 0, 1)
+  return plan.trouble === 'oom' ? share ** 1.25 : share
 }
 
 function segments(bytes: number): number {

@@ -3,6 +3,9 @@ export interface Workload {
   readonly user: string
   readonly uid: number
   readonly command: readonly string[]
+  /** In the home of its user. */
+  readonly script: string
+  readonly framework: string
   readonly container: string | null
   readonly slurmJob: string | null
   /** Of the card's memory, once warmed up. */
@@ -30,6 +33,8 @@ export const WORKLOADS: readonly Workload[] = [
     user: 'alice',
     uid: 1001,
     command: ['python', 'train.py', '--config', 'configs/llama-1b.yaml'],
+    script: 'llama/train.py',
+    framework: 'pytorch',
     container: null,
     slurmJob: '48213',
     memoryShare: 0.62,
@@ -53,6 +58,8 @@ export const WORKLOADS: readonly Workload[] = [
     user: 'bob',
     uid: 1002,
     command: ['python', 'finetune.py', '--model', 'mistral-7b', '--lora-rank', '16'],
+    script: 'lora/finetune.py',
+    framework: 'transformers',
     container: 'docker:9f3c2b1a77de',
     slurmJob: null,
     memoryShare: 0.48,
@@ -76,6 +83,8 @@ export const WORKLOADS: readonly Workload[] = [
     user: 'carol',
     uid: 1003,
     command: ['python', '-m', 'diffusion.train', '--config', 'configs/ldm-256.yaml'],
+    script: 'ldm/diffusion/train.py',
+    framework: 'lightning',
     container: null,
     slurmJob: '48220',
     memoryShare: 0.71,
@@ -99,6 +108,8 @@ export const WORKLOADS: readonly Workload[] = [
     user: 'dave',
     uid: 1004,
     command: ['python', 'main.py', '--arch', 'resnet50', '--data', '/data/imagenet'],
+    script: 'imagenet/main.py',
+    framework: 'pytorch',
     container: null,
     slurmJob: null,
     memoryShare: 0.35,
@@ -122,6 +133,8 @@ export const WORKLOADS: readonly Workload[] = [
     user: 'erin',
     uid: 1005,
     command: ['python', 'train_rl.py', '--env', 'cheetah-run', '--actors', '48'],
+    script: 'rl/train_rl.py',
+    framework: 'pytorch',
     container: 'docker:41ab77c0e9d2',
     slurmJob: null,
     memoryShare: 0.22,
@@ -145,6 +158,8 @@ export const WORKLOADS: readonly Workload[] = [
     user: 'frank',
     uid: 1006,
     command: ['python', 'train.py', '--config', 'configs/bert-large.yaml', '--bf16'],
+    script: 'bert/train.py',
+    framework: 'accelerate',
     container: null,
     slurmJob: '48231',
     memoryShare: 0.54,

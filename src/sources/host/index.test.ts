@@ -1,5 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, cpSync, mkdtempSync, readlinkSync, rmSync, statfsSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readlinkSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -291,5 +302,29 @@ describe.skipIf(ownNumbers)('the real machine (outside of a container)', () => {
     const child = spawn('true')
     await new Promise((resolve) => child.once('exit', resolve))
     expect((await read(await open('/', [child.pid ?? -1]))).processes).toEqual([])
+  })
+})
+
+describe('a shutdown that systemd has scheduled', () => {
+  it('is said once, and again when it is moved or canceled', async () => {
+    const root = copyOf('machine')
+    const source = await open(root)
+    const folder = join(root, 'run/systemd/shutdown')
+    const events = async (second: number) =>
+      (await source.read({ at: 1_760_000_000_000 + second * 1000, monotonicMs: second * 1000, tick: second })).filter(
+        (sample) => sample.kind === 'event',
+      )
+    const schedule = (micros: string) => writeFileSync(join(folder, 'scheduled'), `USEC=${micros}\nWARN_WALL=1\nMODE=reboot\n`)
+    expect(await events(0)).toEqual([])
+    mkdirSync(folder, { recursive: true })
+    schedule('1760000060000000')
+    expect(await events(1)).toMatchObject([{ event: 'shutdown', code: 1_760_000_060_000, message: 'this machine was about to restart' }])
+    expect(await events(2)).toEqual([])
+    schedule('nonsense')
+    expect(await events(3)).toMatchObject([{ event: 'shutdown', code: null }])
+    schedule('1760000010000000')
+    expect((await events(4)).length).toBe(1)
+    rmSync(join(folder, 'scheduled'))
+    expect(await events(20)).toEqual([])
   })
 })

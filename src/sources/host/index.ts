@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { GpuInfo, HostSample } from '../../core/model.ts'
+import type { GpuInfo, Sample } from '../../core/model.ts'
 import { parseBootTime } from '../../core/process-identity.ts'
 import { NO_HOST_READINGS } from '../../core/record.ts'
 import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/source-contract.ts'
@@ -12,6 +12,7 @@ import { DiskWatch, NO_DISK, readDiskSpace } from './disk.ts'
 import { type CpuTimes, countCpus, cpuRatioBetween, parseCpuTimes, parseKernelUnits, parseLoad, parseMemory } from './parse.ts'
 import { isProc, KeptFile } from './proc-files.ts'
 import { ProcessLookup } from './process-lookup.ts'
+import { ScheduledShutdown } from './scheduled-shutdown.ts'
 
 /** A log folder on a network costs a question to the server. */
 const NAME_INTERVAL_MS = 10_000
@@ -39,6 +40,7 @@ class HostReader implements Source {
   readonly #stat: KeptFile
   readonly #load: KeptFile
   readonly #memory: KeptFile
+  readonly #shutdown: ScheduledShutdown
   #hostname = ''
   #hostnameDueMs = Number.NEGATIVE_INFINITY
 
@@ -50,6 +52,7 @@ class HostReader implements Source {
     this.#stat = keptFile(`${this.#proc}/stat`)
     this.#load = keptFile(`${this.#proc}/loadavg`)
     this.#memory = keptFile(`${this.#proc}/meminfo`)
+    this.#shutdown = new ScheduledShutdown(env.root)
   }
 
   devices(): readonly GpuInfo[] {
@@ -60,14 +63,16 @@ class HostReader implements Source {
     this.#processes.watch(pids)
   }
 
-  read(tick: SourceTick): readonly HostSample[] {
+  read(tick: SourceTick): readonly Sample[] {
     const stat = this.#stat.read() ?? ''
     const before = this.#cpu
     const cpu = parseCpuTimes(stat)
     this.#cpu = cpu
     const [load1, load5, load15] = parseLoad(this.#load.read() ?? '')
     const processes = this.#processes.read(tick)
+    const shutdown = this.#shutdown.read(tick.at)
     return [
+      ...(shutdown ? [shutdown] : []),
       {
         kind: 'host',
         at: tick.at,

@@ -102,7 +102,7 @@ describe.skipIf(whyNoBrowser !== '')(`the web UI when something fails${whyNoBrow
     await until('it is said', async () => (await visit.page.innerText('main')).includes('Alerts are off'))
     expect((await visit.page.innerText('main')).split('Alerts are switched off').length).toBe(2)
     await visit.go('#/')
-    await until('the finding is there', async () => /joined GPU/.test(await visit.page.innerText('main')), 60_000)
+    await until('the finding is there', async () => /worker of mallory/.test(await visit.page.innerText('main')), 60_000)
   })
 
   it('keeps the card of a lost GPU, marked, and the others live', { timeout: 120_000 }, async () => {

@@ -34,7 +34,8 @@ describe('freshnessOf', () => {
       since: 1000,
     })
     expect(of({ ...good, sample: null })).toEqual({ kind: 'waiting' })
-    // A recording that is over is shown as it was at its last moment.
-    expect(of({ ...good, health: { ...health, state: 'ended' } }).kind).toBe('live')
+    // A recording that is paused or over is shown as it was at that moment.
+    expect(of({ ...good, live: false, health: { ...health, provenance: 'replay', state: 'ended' } }).kind).toBe('live')
+    expect(of({ ...good, isLinked: false, health: { ...health, provenance: 'replay' } }).kind).toBe('unreachable')
   })
 })

@@ -35,5 +35,6 @@ export function freshnessOf(isLinked: boolean, health: SourceHealth | null, { sa
     const reason = sample.stateReason === null ? '' : ` (${sample.stateReason})`
     return { kind: sample.state === 'lost' ? 'lost' : 'trouble', words: `${STATES[sample.state]}${reason}`, since: sample.at }
   }
-  return live ? { kind: 'live' } : { kind: 'stale', words: 'No new readings', since: null }
+  // A recording is shown as it was at its moment, whether it is paused or over: nothing of it grows old.
+  return live || health?.provenance === 'replay' ? { kind: 'live' } : { kind: 'stale', words: 'No new readings', since: null }
 }

@@ -16,6 +16,9 @@ export const replayFault = signal<string | null>(null)
 /** Where somebody wants to go, until it is there. */
 export const wantedAt = signal<number | null>(null)
 
+/** How far it is on the way there; null: not on the way, or hardly begun. */
+export const passingAt = signal<number | null>(null)
+
 let timer: ReturnType<typeof setTimeout> | undefined
 
 effect(() => {
@@ -25,6 +28,20 @@ effect(() => {
 effect(() => {
   const state = playback.value?.state
   if (state !== undefined && state !== 'seeking') wantedAt.value = null
+})
+// The stream says nothing on the way.
+effect(() => {
+  if (playback.value?.state !== 'seeking') {
+    passingAt.value = null
+    return
+  }
+  const look = () =>
+    ask<ReplayAnswer>('/api/v1/replay').then(
+      ({ at, state }) => (passingAt.value = state === 'seeking' ? at : null),
+      () => undefined,
+    )
+  const looking = setInterval(() => void look(), ASK_AGAIN_MS)
+  return () => clearInterval(looking)
 })
 
 async function load(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The training steps that went by while this page listened. The agent keeps no curve of simulated and replayed runs: this is theirs. */
+/** The training steps that went by while this page listened. The agent keeps no curve of replayed runs: this is theirs. */
 import { BoundedMap } from '../../../src/core/bounded-map.ts'
 import type { TrainingStep } from '../../../src/core/model.ts'
 import { onEvent } from './store.ts'

@@ -14,7 +14,6 @@ import { GpuCell, type Moment } from './gpu-cell.ts'
 export type LinkState = 'connecting' | 'live' | 'lost' | 'paused'
 
 const known = new Known()
-known.isTimeless = true
 
 export const link = signal<{ readonly state: LinkState; readonly since: number }>({ state: 'connecting', since: agentNow() })
 export const hostname = signal('')
@@ -42,7 +41,10 @@ export const isReplay = signal(false)
 export const host = signal<HostSample | null>(null)
 
 const moment: ReadonlySignal<Moment> = computed(() => ({ now: now.value, isLinked: isHeard(link.value.state), health: health.value }))
-export const isHostLive: ReadonlySignal<boolean> = computed(() => host.value !== null && known.host(moment.value.now)?.live === true)
+export const isHostLive: ReadonlySignal<boolean> = computed(
+  // A recording is shown as it was at its moment: nothing of it grows old.
+  () => host.value !== null && ((isReplay.value && moment.value.isLinked) || known.host(moment.value.now)?.live === true),
+)
 
 /** Called with every event, after the signals were set; charts add points here without drawing the page. */
 const listeners = new Set<(event: StreamEvent) => void>()

@@ -1,9 +1,10 @@
 /** Open alerts, silences, past alerts, the channels, and this browser's notifications. */
 import '../style/alerts.css'
-import { openAlertsInWords } from '../../../src/core/known/alerts.ts'
+import { openAlertsInWords, untoldBy } from '../../../src/core/known/alerts.ts'
 import { findingsInWords } from '../../../src/core/known/findings.ts'
 import type { AlertView } from '../answers.ts'
 import { findings } from '../live/store.ts'
+import { place } from '../location.ts'
 import { Empty, Fault, Panel } from '../parts/parts.tsx'
 import { ActiveAlerts } from './alerts/active.tsx'
 import { Channels } from './alerts/channels.tsx'
@@ -13,7 +14,10 @@ import { Silences } from './alerts/silences.tsx'
 import { useAlerts } from './alerts/use-alerts.ts'
 
 export function AlertsPage() {
-  const { alerts, fault, code, again } = useAlerts()
+  const { alerts: all, fault, code, again } = useAlerts()
+  // The link of a message that could not name all of them.
+  const untold = place.value.query.untold ?? null
+  const alerts = all === null || untold === null ? all : untoldBy(untold, all)
   if (code === 'unavailable') return <AlertsOff text={fault ?? ''} />
   return (
     <>
@@ -25,6 +29,11 @@ export function AlertsPage() {
       </div>
       <Panel title="Open" aside={alerts && <Counts alerts={alerts} />}>
         <Fault text={fault} />
+        {untold !== null && (
+          <p class="small faint">
+            Only alerts that no message of {untold} has named. <a href="#/alerts">Show all</a>
+          </p>
+        )}
         {alerts !== null && alerts.length === 0 && (
           <Empty title="No alert is open">A finding that lasts becomes an alert: it appears here and goes to the channels below.</Empty>
         )}

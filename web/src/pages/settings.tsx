@@ -13,11 +13,11 @@ export function SettingsPage() {
         <div class="grid">
           <DoctorPanel />
           <OverheadPanel />
+          <AccuracyPanel />
         </div>
         <div class="grid">
           <AboutPanel />
           <LinksPanel />
-          <AccuracyPanel />
         </div>
       </div>
       <ConfigPanel />

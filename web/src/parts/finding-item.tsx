@@ -1,3 +1,4 @@
+import { messageAt } from '../../../src/core/forecast-words.ts'
 import { runName } from '../../../src/core/known/runs.ts'
 import type { Finding } from '../../../src/core/model.ts'
 import { present } from '../live/present.ts'
@@ -12,7 +13,7 @@ export function FindingItem({ finding, isShort = false }: { readonly finding: Fi
     <li class="finding">
       <Badge tone={severityTone(finding.severity)}>{finding.severity}</Badge>
       <div class="body">
-        <span>{finding.message}</span>
+        <span>{messageAt(finding, at)}</span>
         <span class="tiny faint">
           {finding.detector} · since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · confidence{' '}
           {formatPercent(finding.confidence)}

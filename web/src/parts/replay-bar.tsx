@@ -2,10 +2,13 @@
 import '../style/replay.css'
 import { useEffect, useState } from 'preact/hooks'
 import type { PlaybackMark } from '../../../src/core/playback.ts'
-import { moveBy, replayFault, steer, timeline, togglePlaying, wantedAt } from '../live/replay.ts'
+import { moveBy, passingAt, replayFault, steer, timeline, togglePlaying, wantedAt } from '../live/replay.ts'
 import { isReplay, playback, playedAt } from '../live/store.ts'
 import { clockTime, formatAge, severityTone } from '../words.ts'
 import { neighborMark, placeOnLine, replayKey, SPEEDS, speedText } from './replay-line.ts'
+
+/** No recording is of that day: the date is always shown. */
+const WITH_DATE = 0
 
 export function ReplayBar() {
   return isReplay.value && playback.value ? <Bar /> : null
@@ -57,7 +60,8 @@ function Bar() {
           ▸
         </button>
         <span class="replay-time">
-          <b>{at === null ? '–' : clockTime(at, lastAt ?? at)}</b>
+          <b>{at === null ? '–' : clockTime(at, WITH_DATE)}</b>
+          {passingAt.value !== null && <span class="faint"> passing {clockTime(passingAt.value, lastAt ?? passingAt.value)}</span>}
           {isRead && (
             <span class="faint">
               {' '}

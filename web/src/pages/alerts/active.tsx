@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { messageAt } from '../../../../src/core/forecast-words.ts'
 import type { AlertView } from '../../answers.ts'
 import { ask, inWords } from '../../api.ts'
 import { now } from '../../live/agent-clock.ts'
@@ -77,7 +78,7 @@ function Alert({
           {finding.subject.pid !== null && ` · PID ${finding.subject.pid}`}
         </span>
       </div>
-      <p>{finding.message}</p>
+      <p>{messageAt(finding, at)}</p>
       <p class="tiny faint">
         since {clockTime(finding.since, at)} ({formatAge(at - finding.since)}) · confidence {formatPercent(finding.confidence)}
         {alert.told.length > 0 && ` · notified: ${alert.told.join(', ')}`}
@@ -86,7 +87,7 @@ function Alert({
         {alert.acknowledged &&
           ` · acknowledged by ${alert.acknowledged.by || 'somebody'} until ${clockTime(alert.acknowledged.until, now.value)}`}
       </p>
-      {finding.advice.length > 0 && (
+      {state !== 'resolved' && finding.advice.length > 0 && (
         <ul class="advice small">
           {finding.advice.map((line) => (
             <li key={line}>{line}</li>

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ProcessHistoryAnswer } from '../../../../src/core/kinds.ts'
-import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
+import { isGpuOfRun } from '../../../../src/core/known/about-gpu.ts'
 import type { GpuField, Reading } from '../../../../src/core/model.ts'
 import { ask } from '../../api.ts'
 import { type ChartSeries, TimeChart, type TimeChartProps } from '../../chart/time-chart.tsx'
@@ -61,7 +61,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
     () =>
       marksOf(
         happened,
-        [...own.values()].filter((run) => run.gpus.some((name) => namesGpu(info, name))),
+        [...own.values()].filter((run) => run.gpus.some((name) => isGpuOfRun(info, name))),
       ),
     [happened, own, info],
   )

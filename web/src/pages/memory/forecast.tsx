@@ -1,10 +1,12 @@
 import type { ReadonlySignal } from '@preact/signals'
+import { messageAt } from '../../../../src/core/forecast-words.ts'
+import { runName } from '../../../../src/core/known/runs.ts'
 import type { Finding, RiskLevel } from '../../../../src/core/model.ts'
 import { TimeChart } from '../../chart/time-chart.tsx'
 import { presentOf, type Track } from '../../history.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
 import { present } from '../../live/present.ts'
-import { findings } from '../../live/store.ts'
+import { findings, runs } from '../../live/store.ts'
 import { FindingItem } from '../../parts/finding-item.tsx'
 import { Badge, Fact, Fault, Panel } from '../../parts/parts.tsx'
 import { boundsOf, type TimeRange, zoomOut, zoomTo } from '../../time-range.ts'
@@ -82,12 +84,15 @@ function Statement({ finding }: { readonly finding: Finding }) {
             'the device'
           ) : (
             <>
-              the allocator of <a href={`#/training/${encodeURIComponent(subject.run)}`}>{subject.run}</a>
+              the allocator of{' '}
+              <a href={`#/training/${encodeURIComponent(subject.run)}`}>
+                {runName({ id: subject.run, run: runs.value.get(subject.run) ?? null })}
+              </a>
             </>
           )}
         </Fact>
       </div>
-      <p class="small breakable">{finding.message}</p>
+      <p class="small breakable">{messageAt(finding, at)}</p>
       {finding.advice.length > 0 && (
         <ul class="advice small faint">
           {finding.advice.map((line) => (

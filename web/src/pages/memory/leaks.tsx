@@ -1,5 +1,6 @@
 /** What grows and does not come back: of the device, its processes, their host memory, and the runs on it. */
 import { evidenceRows } from '../../../../src/core/evidence.ts'
+import { messageAt } from '../../../../src/core/forecast-words.ts'
 import type { Finding } from '../../../../src/core/model.ts'
 import type { FindingsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
@@ -67,7 +68,7 @@ function Leak({ finding, cell }: { readonly finding: Finding; readonly cell: Gpu
   const known = (name: string) => (typeof evidence[name] === 'number' ? evidence[name] : null)
   const perSecond = known('bytesPerSecond')
   const perStep = known('bytesPerStep')
-  const full = known('secondsToFull')
+  const fullAt = known('fullAt')
   const at = present()
   const rows = evidenceRows(evidence, (moment) => clockTime(moment, at))
   const line = guiltyLine(rows)
@@ -89,7 +90,7 @@ function Leak({ finding, cell }: { readonly finding: Finding; readonly cell: Gpu
           {clockTime(finding.since, at)} <small class="faint">({formatAge(at - finding.since)})</small>
         </Fact>
         <Fact label="Total growth">{formatBytes(known('riseBytes'))}</Fact>
-        <Fact label="Full in">{full === null ? NOT_AVAILABLE : `about ${formatDuration(full * 1000)}`}</Fact>
+        <Fact label="Full in">{fullAt === null ? NOT_AVAILABLE : `about ${formatDuration(Math.max(0, fullAt - at))}`}</Fact>
         <Fact label="Confidence">{formatPercent(finding.confidence)}</Fact>
       </div>
       {line !== null && (
@@ -97,7 +98,7 @@ function Leak({ finding, cell }: { readonly finding: Finding; readonly cell: Gpu
           Allocated at <code class="breakable">{line}</code>
         </p>
       )}
-      <p class="small breakable">{finding.message}</p>
+      <p class="small breakable">{messageAt(finding, at)}</p>
       {subject.run === null && subject.user !== null && <p class="small faint">Owner: {subject.user}</p>}
       <details class="small" open>
         <summary>Evidence</summary>

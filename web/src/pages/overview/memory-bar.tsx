@@ -1,3 +1,4 @@
+import { messageAt } from '../../../../src/core/forecast-words.ts'
 import { forecastOf } from '../../../../src/core/known/about-gpu.ts'
 import type { GpuSample, ProcessView } from '../../../../src/core/model.ts'
 import type { GpuCell } from '../../live/gpu-cell.ts'
@@ -75,7 +76,7 @@ export function Forecast({ cell, isCurrent }: { readonly cell: GpuCell; readonly
   const finding = isCurrent ? forecastOf(info, findings.value, runs.value) : null
   if (!finding) return <span class="faint">{isCurrent ? 'no OOM ahead' : 'no forecast'}</span>
   return (
-    <a class={`tone-${forecastTone(finding)}`} href={placeHash(['memory'], { gpu: info.label })} title={finding.message}>
+    <a class={`tone-${forecastTone(finding)}`} href={placeHash(['memory'], { gpu: info.label })} title={messageAt(finding, present())}>
       {forecastWords(finding, present())}
     </a>
   )

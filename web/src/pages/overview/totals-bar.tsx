@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { countBySeverity } from '../../../../src/core/known/findings.ts'
 import type { Reading } from '../../../../src/core/model.ts'
-import { findings, gpus, host, isHostLive, isReplay, link } from '../../live/store.ts'
+import { timeline } from '../../live/replay.ts'
+import { findings, gpus, host, isHostLive, isReplay, link, playedAt } from '../../live/store.ts'
 import { formatCount, formatPercent, formatUsed, formatWatts, memoryTone, NOT_AVAILABLE, type Tone } from '../../words.ts'
-import { earlierMarks } from './recorded-findings.tsx'
 import { totalsOf } from './totals.ts'
 
 export function TotalsBar() {
@@ -60,7 +60,8 @@ function FindingTotal() {
   const { critical, warning } = countBySeverity(list)
   const isUnknown = list.length === 0 && link.value.state !== 'live'
   // A recording in which something was found is not all good because it is over.
-  const earlier = list.length === 0 && isReplay.value ? earlierMarks().length : 0
+  const earlier =
+    list.length === 0 && isReplay.value ? (timeline.value?.marks ?? []).filter(({ at }) => at <= (playedAt.value ?? 0)).length : 0
   const tone: Tone = isUnknown || earlier > 0 ? 'muted' : critical > 0 ? 'critical' : warning > 0 ? 'warning' : 'good'
   return (
     <Total

@@ -1,6 +1,6 @@
 /** The trainings that run now, as rows. */
 import { numberOf } from '../../../../src/core/json-text.ts'
-import { compareRuns, isRunning, type KnownRun, runName } from '../../../../src/core/known/runs.ts'
+import { compareRuns, isRunning, type KnownRun, namesIn } from '../../../../src/core/known/runs.ts'
 import type { Finding, Reading, RunOutcome } from '../../../../src/core/model.ts'
 import type { RunListed } from '../../answers.ts'
 
@@ -31,13 +31,12 @@ export function trainingRows(
   /** Of a recording also those that have ended. */
   hasEnded = false,
 ): readonly TrainingRow[] {
-  return runs
-    .filter((run) => hasEnded || isRunning(run, present))
-    .sort(compareRuns)
-    .map((known) => rowOf(known, listed.get(known.id), findings))
+  const shown = runs.filter((run) => hasEnded || isRunning(run, present)).sort(compareRuns)
+  const nameOf = namesIn(shown)
+  return shown.map((known) => ({ ...rowOf(known, listed.get(known.id), findings), name: nameOf(known) }))
 }
 
-function rowOf(known: KnownRun, listed: RunListed | undefined, findings: readonly Finding[]): TrainingRow {
+function rowOf(known: KnownRun, listed: RunListed | undefined, findings: readonly Finding[]): Omit<TrainingRow, 'name'> {
   const { id, run, step } = known
   const figures = listed?.training ?? (run as RunListed | null)?.training ?? {}
   const told = (name: string) => numberOf(figures[name])
@@ -45,7 +44,6 @@ function rowOf(known: KnownRun, listed: RunListed | undefined, findings: readonl
   const totalSteps = run?.totalSteps ?? null
   return {
     id,
-    name: runName(known),
     user: run?.user ?? null,
     gpus: run?.gpus ?? [],
     step: lastStep,

@@ -7,6 +7,7 @@ import {
   type OomReport,
   ownPlace,
   placeText,
+  wayOutText,
 } from '../../../../src/core/memory/oom-report.ts'
 import { present } from '../../live/present.ts'
 import { LedgerTable } from '../../parts/ledger-table.tsx'
@@ -69,10 +70,22 @@ function Circumstances({ report }: { readonly report: OomReport }) {
         )}
         {rank !== null && <Fact label="Rank">{rank}</Fact>}
       </div>
+      {snapshot !== null && snapshot.waysOut.length > 0 && (
+        <div class="small breakable">
+          <span class="faint">Ways out</span>
+          <ol>
+            {snapshot.waysOut.map((way) => (
+              <li key={`${way.what} ${way.line}`}>
+                {wayOutText(way)} {way.line !== null && <code>{way.line}</code>}
+              </li>
+            ))}
+          </ol>
+        </div>
+      )}
       {snapshot?.path != null ? (
         <p class="small breakable">
           <span class="faint">Snapshot</span> <code>{snapshot.path}</code> <CopyButton text={snapshot.path} />{' '}
-          <span class="faint">opens at pytorch.org/memory_viz</span>
+          <span class="faint">gpuwarden snapshot shows it</span>
         </p>
       ) : (
         snapshot?.reason != null && <p class="small faint breakable">Snapshot: {snapshot.reason}</p>

@@ -1,6 +1,7 @@
 /** What a run is and how far it came, in figures. */
 import { numberOf } from '../../../../src/core/json-text.ts'
-import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
+import { isGpuOfRun } from '../../../../src/core/known/about-gpu.ts'
+import { leakLineText } from '../../../../src/core/memory/line-recording.ts'
 import type { Reading } from '../../../../src/core/model.ts'
 import type { RunAnswer } from '../../answers.ts'
 import { present } from '../../live/present.ts'
@@ -74,6 +75,12 @@ export function RunFacts({
           </>
         )}
       </div>
+      {run?.leakLines?.map((line) => (
+        <p key={line.rank} class="small breakable tone-warning">
+          <strong>Leak{run.leakLines && run.leakLines.length > 1 && ` of rank ${line.rank}`}:</strong> {leakLineText(line)}{' '}
+          <span class="faint">recorded {clockTime(line.at, at)}</span>
+        </p>
+      ))}
       {run?.message != null && !isCauseShown && (
         <p class={`small breakable ${row.state === 'success' ? '' : 'tone-critical'}`}>
           <strong>Last message:</strong> {run.message}
@@ -92,7 +99,7 @@ export function RunFacts({
 }
 
 function GpuLink({ name }: { readonly name: string }) {
-  const cell = gpus.value.find((one) => namesGpu(one.info.value, name))
+  const cell = gpus.value.find((one) => isGpuOfRun(one.info.value, name))
   const label = cell?.info.value.label
   return label === undefined ? (
     <span class="gpu-link" title="Not a GPU of this host">

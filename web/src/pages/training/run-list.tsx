@@ -1,10 +1,11 @@
+import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
 import { present } from '../../live/present.ts'
-import { isReplay } from '../../live/store.ts'
+import { gpus } from '../../live/store.ts'
 import { go, place, setQuery } from '../../location.ts'
-import { Badge, Choices, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
+import { Choices, Empty, Fault, Panel, ScrollBox } from '../../parts/parts.tsx'
 import { clockTime, formatAge, formatFigure, formatPercent, NOT_AVAILABLE } from '../../words.ts'
 import { filteredRows, MOST_COMPARED, parseRuns, type RunRow, type StateFilter } from './run-rows.ts'
-import { StateBadge } from './run-state.tsx'
+import { ProvenanceBadge, StateBadge } from './run-state.tsx'
 import { useRuns } from './use-runs.ts'
 
 const STATES = [
@@ -141,8 +142,7 @@ function Row({ row, at, chosen }: { readonly row: RunRow; readonly at: number; r
         </a>
       </td>
       <td class="nowrap">
-        <StateBadge state={row.state} {...(silence === undefined ? {} : { title: silence })} />{' '}
-        {row.isSeenOnly && <Badge tone={isReplay.value ? 'plain' : 'simulated'}>{isReplay.value ? 'REPLAY' : 'SIMULATED'}</Badge>}
+        <StateBadge state={row.state} {...(silence === undefined ? {} : { title: silence })} /> <ProvenanceBadge of={row.provenance} />
       </td>
       <td class="number" data-label="Step">
         {row.step ?? NOT_AVAILABLE}
@@ -176,9 +176,10 @@ function Row({ row, at, chosen }: { readonly row: RunRow; readonly at: number; r
 const MOST_GPUS = 4
 
 function Gpus({ names }: { readonly names: readonly string[] }) {
+  const labelOf = (name: string) => gpus.value.find((cell) => namesGpu(cell.info.value, name))?.info.value.label ?? name
   return (
     <span title={names.join(', ')}>
-      {names.slice(0, MOST_GPUS).join(', ')}
+      {names.slice(0, MOST_GPUS).map(labelOf).join(', ')}
       {names.length > MOST_GPUS ? ` +${names.length - MOST_GPUS}` : ''}
     </span>
   )

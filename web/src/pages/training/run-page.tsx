@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
-import { namesGpu } from '../../../../src/core/known/about-gpu.ts'
+import { isGpuOfRun } from '../../../../src/core/known/about-gpu.ts'
 import { isCauseKnown, readOomReport } from '../../../../src/core/memory/oom-report.ts'
 import type { Finding } from '../../../../src/core/model.ts'
 import type { RunAnswer } from '../../answers.ts'
 import { present } from '../../live/present.ts'
-import { gpus, isReplay, latestSteps, playback } from '../../live/store.ts'
+import { gpus, latestSteps, playback } from '../../live/store.ts'
 import { place, setQuery } from '../../location.ts'
 import { FindingItem } from '../../parts/finding-item.tsx'
-import { Badge, Choices, Empty, Fault, Panel } from '../../parts/parts.tsx'
+import { Choices, Empty, Fault, Panel } from '../../parts/parts.tsx'
 import { PastFindings } from '../../parts/past-findings.tsx'
 import { factsOf, placeOfRank } from '../../run-gpu.ts'
 import { LogSwitch, SmoothingSlider } from './controls.tsx'
@@ -16,12 +16,12 @@ import { GpuBeside } from './gpu-beside.tsx'
 import { LastWords, OutOfMemory } from './out-of-memory.tsx'
 import { RanksPanel } from './ranks.tsx'
 import { RunCharts } from './run-charts.tsx'
-import { Ending, Report } from './run-ending.tsx'
+import { deathOf, Ending, Report } from './run-ending.tsx'
 import { RunFacts } from './run-facts.tsx'
 import type { RunAxis } from './run-marks.ts'
 import { keptRow, type RunRow, runRows } from './run-rows.ts'
 import { lastSpan, wholeSpan } from './run-span.ts'
-import { StateBadge } from './run-state.tsx'
+import { ProvenanceBadge, StateBadge } from './run-state.tsx'
 import { parseSmoothing } from './smoothing.ts'
 import { useIsKept, useRunCurve, useRunFacts, useRunFindings } from './use-run.ts'
 
@@ -58,6 +58,7 @@ export function RunPage({ id }: { readonly id: string }) {
       : null
   if (row === null || (isKept && run === null)) return <NotHere id={id} isUnknown={isKept === false} fault={fault} />
   const outOfMemory = readOomReport(run?.report)
+  const death = run && deathOf(run, found)
   const { curve } = course
   const end = run?.endedAt ?? (row.isSeenOnly ? (curve.at.at(-1) ?? at) : at)
   const isOver = row.state !== 'running' && row.state !== 'silent'
@@ -65,7 +66,7 @@ export function RunPage({ id }: { readonly id: string }) {
   const shown = query.span === 'all' ? null : last
   const domain = zoomOf(query, axis) ?? shown ?? wholeSpan(axis, curve, run?.startedAt ?? null, end)
   const cells = gpus.value
-  const said = cells.filter((cell) => run?.gpus.some((name) => namesGpu(cell.info.value, name)))
+  const said = cells.filter((cell) => run?.gpus.some((name) => isGpuOfRun(cell.info.value, name)))
   const reserved = columnOf(curve, 'memoryReservedBytes')?.findLast((value) => value !== null) ?? null
   const where = placeOfRank(run, course.rank, reserved, cells.map(factsOf))
   const beside = cells.find((cell) => cell.info.value.label === query.gpu) ?? cells.find((cell) => cell.id === where?.gpu) ?? null
@@ -114,7 +115,7 @@ export function RunPage({ id }: { readonly id: string }) {
         )}
         <span class="small faint grow">
           {course.isSeenOnly
-            ? 'The agent stores no curves of simulated runs: this is what arrived since the page was opened.'
+            ? 'The agent stores no curves of replayed runs: this is what arrived since the page was opened.'
             : curve.stride > 1
               ? `One of ${curve.stride} steps is shown, and every NaN or infinite value. Drag to zoom, double-click to go back.`
               : 'Drag to zoom, double-click to go back.'}
@@ -152,7 +153,7 @@ export function RunPage({ id }: { readonly id: string }) {
         />
       )}
       {!course.isSeenOnly && <RanksPanel id={id} findings={found} isRunning={run === null || run.endedAt === null} />}
-      <Found list={found} />
+      <Found list={death === null ? found : found.filter((finding) => finding !== death)} isEnding={death !== null} />
       {run?.report && !outOfMemory && <LastWords raw={run.report} />}
     </>
   )
@@ -171,9 +172,7 @@ function NotHere({ id, isUnknown, fault }: { readonly id: string; readonly isUnk
       </p>
       {isUnknown ? (
         <Panel>
-          <Empty title={`There is no run ${id} here`}>
-            It was removed, belongs to another agent, or is simulated and has had no step since this page was opened.
-          </Empty>
+          <Empty title={`There is no run ${id} here`}>It was removed, or belongs to another agent.</Empty>
         </Panel>
       ) : fault !== null ? (
         <Fault text={fault} />
@@ -196,9 +195,7 @@ function Head({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | nu
             {row.name}
           </span>{' '}
           <StateBadge state={row.state} />
-          {(row.isSeenOnly || isReplay.value) && (
-            <Badge tone={isReplay.value ? 'plain' : 'simulated'}>{isReplay.value ? 'REPLAY' : 'SIMULATED'}</Badge>
-          )}
+          <ProvenanceBadge of={row.provenance} />
         </h1>
         <p class="tiny faint mono cut" title={row.id}>
           {row.id}
@@ -212,13 +209,14 @@ function Head({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | nu
   )
 }
 
-function Found({ list }: { readonly list: readonly Finding[] }) {
+/** `isEnding`: how the run ended stands above. */
+function Found({ list, isEnding }: { readonly list: readonly Finding[]; readonly isEnding: boolean }) {
   const active = list.filter(({ state }) => state === 'active')
   const past = list.filter(({ state }) => state === 'resolved')
   return (
     <Panel title="Findings">
       {active.length === 0 ? (
-        <Empty title={past.length === 0 ? 'No findings about this run' : 'No active findings'} />
+        <Empty title={past.length > 0 ? 'No active findings' : isEnding ? 'No other findings' : 'No findings about this run'} />
       ) : (
         <ul class="list">
           {active.map((finding) => (

@@ -1,7 +1,7 @@
 /** Training runs as rows of a list: what the agent keeps of them, brought up to date with what the stream tells. */
 
 import { numberOf } from '../../../../src/core/json-text.ts'
-import type { Reading, TrainingStep } from '../../../../src/core/model.ts'
+import type { Provenance, Reading, TrainingStep } from '../../../../src/core/model.ts'
 import type { RunListed } from '../../answers.ts'
 
 export type RunState = 'running' | 'silent' | 'success' | 'oom' | 'nan' | 'killed' | 'failed' | 'ended' | 'unended'
@@ -23,8 +23,9 @@ export interface RunRow {
   readonly loss: Reading
   readonly throughputPerSecond: Reading
   readonly lastStepAt: Reading
-  /** The agent keeps no curve of it: it is simulated or replayed. */
+  /** The agent keeps no curve of it: it is replayed. */
   readonly isSeenOnly: boolean
+  readonly provenance: Provenance
 }
 
 /** A run that takes no step for this long, or for twenty of its steps, has fallen silent. */
@@ -80,6 +81,7 @@ export function keptRow(run: RunListed, step: TrainingStep | undefined, now: num
     throughputPerSecond: isLater ? (step.throughputPerSecond ?? told('throughputPerSecond')) : told('throughputPerSecond'),
     lastStepAt,
     isSeenOnly: false,
+    provenance: run.provenance,
   }
 }
 
@@ -101,6 +103,7 @@ function seenRow(step: TrainingStep, now: number): RunRow {
     throughputPerSecond: step.throughputPerSecond,
     lastStepAt: step.at,
     isSeenOnly: true,
+    provenance: 'replay',
   }
 }
 

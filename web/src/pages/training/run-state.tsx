@@ -1,3 +1,4 @@
+import type { Provenance } from '../../../../src/core/model.ts'
 import { Badge } from '../../parts/parts.tsx'
 import type { Tone } from '../../words.ts'
 import type { RunState } from './run-rows.ts'
@@ -22,4 +23,10 @@ export function StateBadge({ state, title }: { readonly state: RunState; readonl
       {words}
     </Badge>
   )
+}
+
+/** What was not trained here and now says so. */
+export function ProvenanceBadge({ of }: { readonly of: Provenance }) {
+  if (of === 'live') return null
+  return of === 'simulated' ? <Badge tone="simulated">SIMULATED</Badge> : <Badge tone="plain">REPLAY</Badge>
 }

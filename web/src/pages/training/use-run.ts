@@ -21,7 +21,7 @@ export function runPath(id: string): string {
   return `/api/v1/runs/${encodeURIComponent(id)}`
 }
 
-/** null: not heard of the agent yet. The agent is asked only for runs that it keeps; others are simulated, replayed or forgotten. */
+/** null: not heard of the agent yet. The agent is asked only for runs that it keeps; others are replayed or forgotten. */
 export function useIsKept(id: string): boolean | null {
   return runs.value.has(id) ? true : epoch.value === 0 ? null : false
 }
