@@ -8,6 +8,8 @@ import { demoRecording } from './demo-recording.ts'
 import { BIN, FIXTURES, run, temporaryFolder } from './program.ts'
 
 const KEYS = ['at', 'detector', 'severity', 'state', 'gpu', 'pid', 'run', 'message', 'evidence', 'confidence', 'predicted_at']
+  .concat(['predicted_earliest_at', 'predicted_latest_at', 'risk_level', 'since', 'advice'])
+  .concat(['gpu_id', 'rank', 'user', 'host', 'fingerprint'])
 const START = Date.UTC(2026, 10, 15, 6)
 
 interface Line {
@@ -234,5 +236,51 @@ describe('detect on what is no good recording', () => {
     const { code, loud } = await detect(folder)
     expect(code).toBe(0)
     expect(loud.filter((one) => ['leak', 'oom', 'memory_pressure'].includes(one.detector))).toEqual([])
+  })
+})
+
+describe('detect on a column of memory', () => {
+  const column = (rows: number, used: (i: number) => number | string) =>
+    file(
+      'memory.csv',
+      `time,used\n${Array.from({ length: rows }, (_, i) => `${new Date(START + i * 10_000).toISOString()},${used(i)}\n`).join('')}`,
+    )
+  const asMemory = (path: string, ...more: string[]) =>
+    detect('--csv', path, '--time', 'time', '--value', 'used', '--as', 'memory', '--json', ...more)
+
+  it('finds the leak and the coming end, as the agent would', async () => {
+    const { code, loud } = await asMemory(
+      column(2000, (i) => (20 + (i > 400 ? (i - 400) * 0.036 : 0)) * 1024 ** 3),
+      '--capacity',
+      '80GiB',
+    )
+    expect(code).toBe(0)
+    expect(new Set(loud.map((one) => one.detector))).toEqual(new Set(['leak', 'oom']))
+  })
+
+  it('reads units of the cells, leaves out rows without a number, and is silent on flat memory', async () => {
+    const { code, lines, stderr } = await asMemory(
+      column(500, (i) => (i % 50 === 0 ? '[N/A]' : '20480 MiB')),
+      '--capacity',
+      String(80 * 1024 ** 3),
+    )
+    expect([code, lines]).toEqual([0, []])
+    expect(stderr).toContain('500 rows; 10 without a number')
+  })
+
+  it('says what is missing or wrong', async () => {
+    const path = column(3, () => 1)
+    expect((await asMemory(path)).stderr).toContain('--as memory needs --capacity BYTES')
+    expect((await asMemory(path, '--capacity', 'much')).stderr).toContain('expected bytes, or a size such as 80GiB; got "much"')
+    expect((await detect('--csv', path, '--time', 'time', '--value', 'used', '--as', 'loss')).stderr).toContain('expected "memory"')
+    expect(
+      (
+        await asMemory(
+          column(3, () => '7 %'),
+          '--capacity',
+          '1GiB',
+        )
+      ).stderr,
+    ).toContain('the column is in "%"')
   })
 })

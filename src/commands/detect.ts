@@ -8,6 +8,7 @@ import { describeSkipped } from '../core/recording/recording.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
 import { recordedRuns } from '../training/run-files.ts'
+import { detectMemory, readCapacity } from './csv-memory.ts'
 import { scoreCsv, scoresAsCsv, scoresAsNdjson } from './csv-scores.ts'
 import { findingLine } from './finding-ndjson.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
@@ -15,8 +16,9 @@ import { readTime } from './read-time.ts'
 
 export async function detect(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
   endWhenPipeCloses()
-  if (options.csv !== undefined) return scores(options)
-  for (const flag of ['time', 'value', 'scores']) if (options[flag] !== undefined) throw usage(`--${flag} needs --csv FILE`)
+  if (options.csv !== undefined) return options.as === undefined ? scores(options) : memory(config, options)
+  for (const flag of ['time', 'value', 'scores', 'as', 'capacity'])
+    if (options[flag] !== undefined) throw usage(`--${flag} needs --csv FILE`)
   const path = args[0] ?? pathOf(config.values.source)
   if (path === null) throw usage('which recording? Give a log folder, a .jsonl or .jsonl.gz, or a CSV log of nvidia-smi')
   if (args.length > 1) throw usage(`one recording at a time; got ${args.length}`)
@@ -93,12 +95,48 @@ function summary(path: string, { stats, gpuSamples, memorySamples, steps, findin
   return lines
 }
 
-async function scores(options: Record<string, unknown>): Promise<number> {
-  const { csv, time, value } = options
+interface Columns {
+  readonly csv: string
+  readonly time: string
+  readonly value: string
+}
+
+function columnsOf({ csv, time, value }: Record<string, unknown>): Columns {
   if (time === undefined || value === undefined)
     throw usage('--csv needs --time COLUMN and --value COLUMN: which column is the time, and which the series')
-  const scored = await scoreCsv(String(csv), String(time), String(value))
-  writeOut(options.json === true ? scoresAsNdjson(String(time), scored) : scoresAsCsv(String(time), scored))
+  return { csv: String(csv), time: String(time), value: String(value) }
+}
+
+async function memory(config: Config, options: Record<string, unknown>): Promise<number> {
+  const { csv, time, value } = columnsOf(options)
+  if (options.as !== 'memory') throw usage(`--as: expected "memory", the one kind of column that is judged; got "${String(options.as)}"`)
+  if (options.capacity === undefined) throw usage('--as memory needs --capacity BYTES: how much memory there is')
+  const isTable = options.json !== true && process.stdout.isTTY === true
+  let isFirst = true
+  const { rows, withoutValue, withoutTime } = await detectMemory({
+    path: csv,
+    time,
+    value,
+    capacityBytes: readCapacity(String(options.capacity)),
+    options: detectorOptions(config.values),
+    onFindings: (findings) => {
+      if (isTable && isFirst) writeOut(`${TABLE_HEAD}\n`)
+      isFirst = false
+      writeOut(findings.map((finding) => `${isTable ? tableRow(finding) : findingLine(finding)}\n`).join(''))
+    },
+  })
+  if (isTable && isFirst) writeOut('No findings.\n')
+  process.stderr.write(
+    `gpuwarden: ${csv}: ${rows} rows; ${withoutValue} without a number in "${value}", ${withoutTime} without a time in "${time}"\n`,
+  )
+  return EXIT.ok
+}
+
+async function scores(options: Record<string, unknown>): Promise<number> {
+  const { csv, time, value } = columnsOf(options)
+  if (options.capacity !== undefined) throw usage('--capacity needs --as memory')
+  const scored = await scoreCsv(csv, time, value)
+  writeOut(options.json === true ? scoresAsNdjson(time, scored) : scoresAsCsv(time, scored))
   const { withoutValue, withoutTime, times } = scored
   if (times.length === 0) process.stderr.write(`gpuwarden: ${csv} has a header and no rows\n`)
   if (withoutValue > 0)

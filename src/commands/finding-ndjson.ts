@@ -2,7 +2,7 @@
 import { isoTime } from '../core/format.ts'
 import type { Finding } from '../core/model.ts'
 
-/** One finding as a line of NDJSON; these keys, in this order, and one more on what was simulated. */
+/** One finding as a line of NDJSON: everything it holds, in this order, and one more key on what was simulated. */
 export function findingLine(finding: Finding): string {
   const { subject } = finding
   return JSON.stringify({
@@ -16,7 +16,21 @@ export function findingLine(finding: Finding): string {
     message: finding.message,
     evidence: finding.evidence,
     confidence: finding.confidence,
-    predicted_at: finding.predictedAt === null ? null : isoTime(finding.predictedAt),
+    predicted_at: timeOf(finding.predictedAt),
+    predicted_earliest_at: timeOf(finding.predictedEarliestAt),
+    predicted_latest_at: timeOf(finding.predictedLatestAt),
+    risk_level: finding.riskLevel,
+    since: isoTime(finding.since),
+    advice: finding.advice,
+    gpu_id: subject.gpu,
+    rank: subject.rank,
+    user: subject.user,
+    host: subject.host,
+    fingerprint: finding.fingerprint,
     ...(finding.provenance === 'simulated' ? { provenance: finding.provenance } : {}),
   })
+}
+
+function timeOf(at: number | null): string | null {
+  return at === null ? null : isoTime(at)
 }

@@ -18,8 +18,21 @@ describe('idle_holding', () => {
 
   it('needs the whole half hour without one moment of work', () => {
     expect(run(series(30, idle))).toEqual([])
-    expect(run(series(32, idle))[0]).toMatchObject({ severity: 'warning', subject: { pid: 1001, user: 'alice' } })
+    expect(run(series(32, idle))[0]).toMatchObject({ severity: 'info', subject: { pid: 1001, user: 'alice' } })
     expect(run(series(200, (minute) => ({ utilizationRatio: minute % 25 === 24 ? 0.01 : 0 })))).toEqual([])
+  })
+
+  it('warns after two hours', () => {
+    expect(run(series(119, idle)).every((finding) => finding.severity === 'info')).toBe(true)
+    expect(run(series(125, idle)).at(-1)).toMatchObject({ severity: 'warning' })
+  })
+
+  it('gives a server a whole day, because it rests and works again', () => {
+    const server = (minute: number) => ({ utilizationRatio: minute < 60 && minute % 10 === 0 ? 0.5 : 0 })
+    const quiet = run(series(60 + 23 * 60, server))
+    expect(quiet.length).toBeGreaterThan(0)
+    expect(quiet.every((finding) => finding.severity === 'info')).toBe(true)
+    expect(run(series(60 + 25 * 60, server)).at(-1)).toMatchObject({ severity: 'warning' })
   })
 
   it('leaves small holders alone', () => {

@@ -1,4 +1,7 @@
-/** Memory that is held and not used: 1 GiB or more, and no work at all for half an hour. */
+/**
+ * Memory that is held and not used: 1 GiB or more, and no work at all for half an hour. That is information first: whoever serves
+ * requests rests and works again. It becomes a warning when the rest is long for this holder.
+ */
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Finding, GpuSample, ProcessView, Reading } from '../core/model.ts'
@@ -13,16 +16,27 @@ interface Holder {
   idleFromMs: number
   seenMs: number
   user: string | null
+  /** How often it worked again after a rest. */
+  returns?: number
 }
 
 type Watched = WatchedGpu<Holder[]>
 
 const HOLDER_CAP = 128
+/** A rest that counts as one. */
+const REST_MS = 5 * 60_000
+/** Whoever came back from so many rests serves requests … */
+const RETURNS = 3
+/** … and is forgotten only when a whole day brought none: nights and weekends' evenings are quiet everywhere. */
+const SERVER_WARNING_MS = 24 * 3_600_000
+/** All others are forgotten after this many times the time of the finding: a meal, a meeting. */
+const WARNING_TIMES = 4
 
 export const idleHolding: DetectorKind<Thresholds<'idleHolding'>> = {
   name: 'idle_holding',
-  about: 'A process holds GPU memory but has not used the GPU for half an hour.',
-  severities: ['warning'],
+  about:
+    'A process holds GPU memory but has not used the GPU for half an hour: a warning after two hours, or after a day where it serves requests.',
+  severities: ['info', 'warning'],
   inputs: ['gpu', 'device'],
   charts: [UTILIZATION_CHART],
   defaults: THRESHOLDS.idleHolding,
@@ -71,6 +85,7 @@ function look(
   const subjectParts = { pid, user: holder.user }
   // Unknown is not idle: only a reading of zero counts.
   if (work !== 0 || memoryBytes === null || memoryBytes < options.memoryBytes) {
+    if (work !== null && work > 0 && gpu.time.ms - holder.idleFromMs >= REST_MS) holder.returns = (holder.returns ?? 0) + 1
     holder.idleFromMs = gpu.time.ms
     if (book.size === 0 || work === null) return NO_FINDINGS
     const why = work > 0 ? 'is working again' : 'has freed its memory'
@@ -79,10 +94,12 @@ function look(
   const idleMs = gpu.time.ms - holder.idleFromMs
   if (idleMs < options.minutes * 60_000) return NO_FINDINGS
   const subject = subjectOfGpu(gpu, subjectParts)
-  if (!book.due(book.key(subject), sample.at, 'warning')) return NO_FINDINGS
+  const serves = (holder.returns ?? 0) >= RETURNS
+  const severity = idleMs >= (serves ? SERVER_WARNING_MS : WARNING_TIMES * options.minutes * 60_000) ? 'warning' : 'info'
+  if (!book.due(book.key(subject), sample.at, severity)) return NO_FINDINGS
   const owner = holder.user === null ? '' : ` of ${holder.user}`
   return book.raise(subject, sample.at, {
-    severity: 'warning',
+    severity,
     since: sample.at - idleMs,
     message: `${named(pid, gpu)}${owner} holds ${formatBytes(memoryBytes)} but has not used the GPU for ${formatDuration(idleMs)}.`,
     evidence: {

@@ -21,7 +21,8 @@ export interface MemoryPressureOptions extends DevicePressureOptions {
 const DEFAULTS: MemoryPressureOptions = {
   retries: 3,
   windowSeconds: 60,
-  neededRatio: 0.3,
+  // Below half of the GPU even twice the need fits: retries alone are no danger.
+  neededRatio: 0.5,
   tightRatio: 0.85,
   levelRatio: THRESHOLDS.memory.levelRatio,
   levelGapRatio: THRESHOLDS.memory.levelGapRatio,

@@ -26,7 +26,9 @@ const WINDOWS = [BLOCKS_PER_LEVEL / 6, BLOCKS_PER_LEVEL / 3, BLOCKS_PER_LEVEL]
 function swingsBack(ladder: Ladder, level: number, forecast: Forecast): boolean {
   if (level + 1 >= ladder.levels) return false
   const since = ladder.lastPosition(level) - HISTORY * forecast.span
-  return fallSince(ladder.window(level + 1), since) > FALL_OVER_RISE * forecast.slope * forecast.span
+  const rise = forecast.slope * forecast.span
+  const above = ladder.window(level + 1)
+  return forecast.dip > 0 ? fallSince(above, since, 'middle') > rise : fallSince(above, since) > FALL_OVER_RISE * rise
 }
 
 export class Exhaustion {
@@ -57,8 +59,8 @@ export class Exhaustion {
     const slot = 1 + level * WINDOWS.length
     for (let i = 0; i < WINDOWS.length; i++) this.kept[slot + i] = null
     if (count < (WINDOWS[0] ?? 0)) return
-    const { last, lowest, peak } = ladder.glance(level, 6)
-    if (last - lowest < 0.1 * (1 - peak)) return
+    const { last, lowest, peak, middle, lowestMiddle } = ladder.glance(level, 6)
+    if (Math.max(last - lowest, middle - lowestMiddle) < 0.1 * (1 - peak)) return
     const window = ladder.window(level)
     for (let i = 0; i < WINDOWS.length; i++) {
       const forecast = this.accept(forecastBlocks(window, WINDOWS[i] ?? 0, ladder.blockLength(level), slack))

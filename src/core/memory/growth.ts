@@ -1,6 +1,7 @@
 /** Watches one series for a leak: feeds the ladder and the swings, and judges when a block or a low is complete. */
 import { Ladder, type LadderState } from './ladder.ts'
-import { fallSince, judgeBlocks, judgeLows, LEAK_DEFAULTS, type Leak, type LeakOptions } from './leak-verdict.ts'
+import { judgeMiddles, LEAST_MIDDLES, MIDDLES_OVER_FALL, MIDDLES_OVER_ROOM } from './leak-middles.ts'
+import { fallSince, judgeBlocks, judgeLows, LEAK_DEFAULTS, LEAST_RISE, type Leak, type LeakOptions } from './leak-verdict.ts'
 import { ascending } from './statistics.ts'
 import { Swings, type SwingsState } from './swings.ts'
 
@@ -9,9 +10,11 @@ export interface GrowthOptions extends LeakOptions {
   readonly longestBlock: number
   /** A rise must have lasted this long on the axis. */
   readonly leastSpan: number
+  /** Climbing lows must exceed every fall of the medians by this much. */
+  readonly lowsOverFall: number
 }
 
-export const GROWTH_DEFAULTS: GrowthOptions = { ...LEAK_DEFAULTS, longestBlock: 3600, leastSpan: 5 }
+export const GROWTH_DEFAULTS: GrowthOptions = { ...LEAK_DEFAULTS, longestBlock: 3600, leastSpan: 5, lowsOverFall: 4 }
 
 export interface GrowthState {
   readonly ladder: LadderState | null
@@ -25,6 +28,26 @@ const FIRST = 8
 const LOWS_SPAN = 0.6
 /** How far back a fall still counts, in lengths of the rise. */
 const HISTORY = 2.5
+
+/** Requests that come and go also make lows that climb, so their falls count for longer. */
+const LOWS_HISTORY = 16
+
+interface Falls {
+  /** Finest level that is asked. */
+  readonly from: number
+  /** How far back, in lengths of the rise. */
+  readonly history: number
+  /** The rise must exceed the largest fall by this much. */
+  readonly over: number
+  readonly of?: 'floor' | 'middle'
+}
+
+/** Coarser levels remember longer: a large fall there makes the rise an ordinary one. */
+function wandered(ladder: Ladder, leak: Leak, { from, history, over, of }: Falls): boolean {
+  const since = leak.from - history * (leak.to - leak.from)
+  for (let level = from; level < ladder.levels; level++) if (leak.rise <= over * fallSince(ladder.window(level), since, of)) return true
+  return false
+}
 
 /** Length of the finest block for samples `gap` apart: a power of two times half a unit, holding two samples or more. */
 export function finestBlock(gap: number): number {
@@ -69,7 +92,8 @@ export class Growth {
     }
     if (lowComplete && !judged) {
       const found = this.accept(judgeLows(this.swings.lows, this.swings.highs, this.options), LOWS_SPAN)
-      judged = found ?? judged
+      const falls = { from: 0, history: LOWS_HISTORY, over: this.options.lowsOverFall, of: 'middle' } as const
+      if (found !== null && !wandered(this.ladder, found, falls)) judged = found
     }
     return judged
   }
@@ -98,19 +122,17 @@ export class Growth {
 
   private judge(level: number): Leak | null {
     const ladder = this.ladder
-    if (ladder === null || ladder.count(level) < this.options.leastBlocks) return null
-    const { last, lowest, peak } = ladder.glance(level, 6)
-    if (last - lowest < 0.7 * this.options.riseOverRoom * (1 - peak) || last - lowest < 0.004) return null
-    const leak = this.accept(judgeBlocks(ladder.window(level), this.begin, this.options))
-    return leak === null || this.wandered(ladder, leak, level) ? null : leak
-  }
-
-  /** Coarser levels remember longer: a large fall there makes the rise an ordinary one. */
-  private wandered(ladder: Ladder, leak: Leak, level: number): boolean {
-    const since = leak.from - HISTORY * (leak.to - leak.from)
-    for (let above = level + 1; above < ladder.levels; above++)
-      if (leak.rise <= this.options.riseOverFall * fallSince(ladder.window(above), since)) return true
-    return false
+    if (ladder === null || ladder.count(level) < LEAST_MIDDLES) return null
+    const { last, lowest, peak, middle, lowestMiddle } = ladder.glance(level, 6)
+    const floorsRise = last - lowest >= Math.max(LEAST_RISE, 0.7 * this.options.riseOverRoom * (1 - peak))
+    const middlesRise = middle - lowestMiddle >= Math.max(LEAST_RISE, MIDDLES_OVER_ROOM * (1 - middle))
+    if (!floorsRise && !middlesRise) return null
+    const window = ladder.window(level)
+    const leak = floorsRise ? this.accept(judgeBlocks(window, this.begin, this.options)) : null
+    const history = { from: level + 1, history: HISTORY, over: this.options.riseOverFall }
+    if (leak !== null && !wandered(ladder, leak, history)) return leak
+    const noisy = middlesRise ? this.accept(judgeMiddles(window)) : null
+    return noisy === null || wandered(ladder, noisy, { ...history, over: MIDDLES_OVER_FALL, of: 'middle' }) ? null : noisy
   }
 
   private accept(leak: Leak | null, share = 1): Leak | null {

@@ -55,7 +55,7 @@ describe('ladder', () => {
 
   it('glances at the last, the lowest and the highest', () => {
     const ladder = filled(100, (i) => (i < 50 ? 0.2 : 0.6))
-    expect(ladder.glance(0, 6)).toEqual({ last: 0.6, lowest: 0.2, peak: 0.6 })
+    expect(ladder.glance(0, 6)).toEqual({ last: 0.6, lowest: 0.2, peak: 0.6, lowestMiddle: 0.2, middle: 0.6 })
   })
 
   it('goes on after a snapshot as if there had been none', () => {

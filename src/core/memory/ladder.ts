@@ -4,7 +4,9 @@ import { ascending } from './statistics.ts'
 export const BLOCKS_PER_LEVEL = 48
 const FACTOR = 3
 const MOST_LEVELS = 9
-const CHANNELS = 2
+const CHANNELS = 3
+/** Requests end and memory dips, but it has a hard top: the upper quartile is nearer to what is held than the median. */
+const UPPER = 0.75
 /** Shares of capacity are stored as whole millionths: small in memory, exact in JSON. */
 const UNIT = 1e6
 
@@ -15,13 +17,15 @@ export interface BlockWindow {
   /** Lowest value of the block; at the finest level the second lowest, so that one stray reading does not count. */
   readonly floor: readonly number[]
   readonly peak: readonly number[]
+  /** The usual level of the block: the upper quartile at the finest level, the median of three above. Dips do not count. */
+  readonly middle: readonly number[]
 }
 
 export interface LadderState {
   readonly base: number
   /** Per level: the first block's index, then the distance of each to the one before. */
   readonly index: readonly (readonly number[])[]
-  /** Per level: floor and peak of each block, in millionths. */
+  /** Per level: floor, peak and middle of each block, in millionths. */
   readonly values: readonly (readonly number[])[]
   readonly open: readonly number[]
   readonly openIndex: number
@@ -40,7 +44,7 @@ export class Ladder {
   private open: number[] = []
   private openIndex = Number.NaN
   private openPeak = 0
-  /** Per level above the finest: floors and peaks of the blocks below that are not yet a whole block. */
+  /** Per level above the finest: floors, peaks and middles of the blocks below that are not yet a whole block. */
   private readonly pending: number[][]
 
   /** `longest`: blocks grow no longer than this. */
@@ -81,18 +85,22 @@ export class Ladder {
     return count === 0 ? Number.NaN : ((this.index[level * BLOCKS_PER_LEVEL + count - 1] ?? 0) + 0.5) * this.blockLength(level)
   }
 
-  /** Newest floor, lowest floor, highest peak of the newest `recent` blocks. */
-  glance(level: number, recent: number): { last: number; lowest: number; peak: number } {
+  /** Newest floor, lowest floor, highest peak of the newest `recent` blocks; lowest middle, and the highest of the newest ones. */
+  glance(level: number, recent: number): { last: number; lowest: number; peak: number; lowestMiddle: number; middle: number } {
     const start = level * BLOCKS_PER_LEVEL
     const count = this.count(level)
-    let lowest = Number.POSITIVE_INFINITY
-    let peak = Number.NEGATIVE_INFINITY
+    let [lowest, lowestMiddle] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+    let [peak, middle] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
     for (let i = 0; i < count; i++) {
-      const floor = this.values[(start + i) * CHANNELS] ?? 0
-      if (floor < lowest) lowest = floor
-      if (i >= count - recent) peak = Math.max(peak, this.values[(start + i) * CHANNELS + 1] ?? 0)
+      const at = (start + i) * CHANNELS
+      lowest = Math.min(lowest, this.values[at] ?? 0)
+      lowestMiddle = Math.min(lowestMiddle, this.values[at + 2] ?? 0)
+      if (i < count - recent) continue
+      peak = Math.max(peak, this.values[at + 1] ?? 0)
+      middle = Math.max(middle, this.values[at + 2] ?? 0)
     }
-    return { last: (this.values[(start + count - 1) * CHANNELS] ?? 0) / UNIT, lowest: lowest / UNIT, peak: peak / UNIT }
+    const last = (this.values[(start + count - 1) * CHANNELS] ?? 0) / UNIT
+    return { last, lowest: lowest / UNIT, peak: peak / UNIT, lowestMiddle: lowestMiddle / UNIT, middle: middle / UNIT }
   }
 
   window(level: number): BlockWindow {
@@ -102,13 +110,15 @@ export class Ladder {
     const position = new Array<number>(count)
     const floor = new Array<number>(count)
     const peak = new Array<number>(count)
+    const middle = new Array<number>(count)
     for (let i = 0; i < count; i++) {
       const at = (start + i) * CHANNELS
       position[i] = ((this.index[start + i] ?? 0) + 0.5) * length
       floor[i] = (this.values[at] ?? 0) / UNIT
       peak[i] = (this.values[at + 1] ?? 0) / UNIT
+      middle[i] = (this.values[at + 2] ?? 0) / UNIT
     }
-    return { position, floor, peak }
+    return { position, floor, peak, middle }
   }
 
   snapshot(): LadderState {
@@ -131,6 +141,8 @@ export class Ladder {
 
   static restore(state: LadderState, longest: number): Ladder {
     const ladder = new Ladder(state.base, longest)
+    if (state.values.some((values, level) => values.length !== CHANNELS * (state.index[level]?.length ?? 0)))
+      throw new Error('expected a floor, a peak and a middle of each block; the saved state has others')
     for (let level = 0; level < ladder.levels; level++) {
       const distances = state.index[level] ?? []
       let index = 0
@@ -158,20 +170,21 @@ export class Ladder {
     const sorted = this.open.sort(ascending)
     const count = sorted.length
     const floor = sorted[count >= 4 ? 1 : 0] ?? 0
+    const middle = sorted[Math.ceil(UPPER * (count - 1))] ?? 0
     const peak = this.openPeak
     const index = this.openIndex
     this.open = []
-    this.store(0, index, floor, peak)
-    return 1 + this.lift(1, index, next, floor, peak)
+    this.store(0, index, floor, peak, middle)
+    return 1 + this.lift(1, index, next, floor, peak, middle)
   }
 
   /** Adds a closed block to the level above and closes that one when `next` lies outside it. */
-  private lift(level: number, index: number, next: number, floor: number, peak: number): number {
+  private lift(level: number, index: number, next: number, floor: number, peak: number, middle: number): number {
     const pending = this.pending[level]
     if (level >= this.levels || pending === undefined) return 0
     const parent = Math.floor(index / FACTOR)
     const nextParent = Math.floor(next / FACTOR)
-    pending.push(floor, peak)
+    pending.push(floor, peak, middle)
     if (parent === nextParent) return 0
     let low = Number.POSITIVE_INFINITY
     let high = Number.NEGATIVE_INFINITY
@@ -179,12 +192,13 @@ export class Ladder {
       low = Math.min(low, pending[i] ?? low)
       high = Math.max(high, pending[i + 1] ?? high)
     }
+    const between = middleOf(pending)
     pending.length = 0
-    this.store(level, parent, low, high)
-    return 1 + this.lift(level + 1, parent, nextParent, low, high)
+    this.store(level, parent, low, high, between)
+    return 1 + this.lift(level + 1, parent, nextParent, low, high, between)
   }
 
-  private store(level: number, index: number, floor: number, peak: number): void {
+  private store(level: number, index: number, floor: number, peak: number, middle: number): void {
     const start = level * BLOCKS_PER_LEVEL
     let count = this.counts[level] ?? 0
     if (count === BLOCKS_PER_LEVEL) {
@@ -196,6 +210,14 @@ export class Ladder {
     const at = (start + count) * CHANNELS
     this.values[at] = Math.round(floor * UNIT)
     this.values[at + 1] = Math.round(peak * UNIT)
+    this.values[at + 2] = Math.round(middle * UNIT)
     this.counts[level] = count + 1
   }
+}
+
+/** The upper median of the middles of one to three blocks. */
+function middleOf(blocks: readonly number[]): number {
+  const [a, b, c] = [blocks[2] ?? 0, blocks[2 + CHANNELS], blocks[2 + 2 * CHANNELS]]
+  if (b === undefined) return a
+  return c === undefined ? Math.max(a, b) : a + b + c - Math.max(a, b, c) - Math.min(a, b, c)
 }

@@ -5,7 +5,7 @@ import { judgeBlocks, judgeLows } from './leak-verdict.ts'
 const LONG_BEFORE = -1000
 
 function windowOf(values: readonly number[], peak: (value: number) => number = (value) => value): BlockWindow {
-  return { position: values.map((_, i) => i), floor: values, peak: values.map(peak) }
+  return { position: values.map((_, i) => i), floor: values, peak: values.map(peak), middle: values }
 }
 
 const range = (n: number, value: (i: number) => number) => Array.from({ length: n }, (_, i) => value(i))

@@ -32,7 +32,7 @@ export const LEAK_DEFAULTS: LeakOptions = {
 }
 
 export interface Leak {
-  readonly kind: 'blocks' | 'lows'
+  readonly kind: 'blocks' | 'middles' | 'lows'
   /** Where the rise began on the axis. */
   readonly from: number
   readonly to: number
@@ -48,7 +48,7 @@ export interface Leak {
   readonly room: number
 }
 
-const LEAST_RISE = 0.004
+export const LEAST_RISE = 0.004
 const GROUPS = 24
 /** The time before a rise is known when it is this share of the rise's length. */
 const KNOWN = 0.7
@@ -67,7 +67,7 @@ export function judgeBlocks(window: BlockWindow, begin: number, options: LeakOpt
   const trough = beginning(floor)
   if (n - trough < options.leastBlocks) return null
   const fall = largestFall(floor, trough)
-  const groups = group(window, floor, stepped, trough)
+  const groups = group(window, floor, trough, stepped)
   const { position, low, high } = groups
   const count = low.length
   const slope = theilSen(position, low)
@@ -207,14 +207,14 @@ function withoutSteps(floor: readonly number[]): { floor: readonly number[]; ste
   return { floor: result, stepped }
 }
 
-/** Largest fall of the floor from `since` on. A fall as large as a rise shows that the series wanders. */
-export function fallSince(window: BlockWindow, since: number): number {
+/** Largest fall of the floors or middles from `since` on. A fall as large as a rise shows that the series wanders. */
+export function fallSince(window: BlockWindow, since: number, of: 'floor' | 'middle' = 'floor'): number {
   const start = window.position.findIndex((position) => position >= since)
-  return start < 0 ? 0 : largestFall(window.floor.slice(start), -2)
+  return start < 0 ? 0 : largestFall(window[of].slice(start), -2)
 }
 
 /** Largest fall before the trough and inside the rise after it, of the series smoothed by a running median of three. */
-function largestFall(floor: readonly number[], trough: number): number {
+export function largestFall(floor: readonly number[], trough: number): number {
   const smooth = (i: number) => {
     const a = floor[i] ?? 0
     const b = floor[i - 1] ?? a
@@ -239,7 +239,7 @@ interface Groups {
 }
 
 /** At most 24 groups of blocks since the trough, each with its lowest floor and highest peak. */
-function group(window: BlockWindow, floor: readonly number[], stepped: readonly number[], trough: number): Groups {
+export function group(window: BlockWindow, floor: readonly number[], trough: number, stepped: readonly number[] = []): Groups {
   const n = floor.length
   const size = Math.ceil((n - trough) / GROUPS)
   const result: Groups = { position: [], low: [], high: [] }

@@ -25,9 +25,9 @@ export interface LeakReading {
 }
 
 /** A rise must have lasted this long, whatever the axis. */
-const LEAST_MS = { blocks: 5000, lows: 3000 } as const
+const LEAST_MS = { blocks: 5000, middles: 5000, lows: 3000 } as const
 /** A leak is over when nothing confirms it for this share of its length … */
-const PATIENCE = 0.5
+const PATIENCE = { blocks: 0.5, middles: 0.2, lows: 0.5 } as const
 const LEAST_PATIENCE_MS = 10_000
 /** … or when this share of the rise was freed. */
 const GIVEN_BACK = 0.6
@@ -48,7 +48,8 @@ export class LeakWatch {
   leak: Leak | null = null
 
   constructor(axis: 'seconds' | 'steps') {
-    this.options = { ...GROWTH_DEFAULTS, leastSpan: axis === 'seconds' ? GROWTH_DEFAULTS.leastSpan : 0 }
+    // Only requests make a device's lows climb by chance; the allocator at a step's end has none.
+    this.options = axis === 'seconds' ? GROWTH_DEFAULTS : { ...GROWTH_DEFAULTS, leastSpan: 0, lowsOverFall: 0 }
     this.unitMs = axis === 'seconds' ? 1000 : 0
     this.otherCapacity = axis === 'seconds' ? 0.01 : 0.3
     this.growth = new Growth(this.options)
@@ -126,7 +127,7 @@ export class LeakWatch {
 
   private mayEnd(at: number, value: number, leak: Leak): void {
     this.top = Math.max(this.top, value)
-    const patience = Math.max(LEAST_PATIENCE_MS, PATIENCE * (leak.to - leak.from) * this.unitMs)
+    const patience = Math.max(LEAST_PATIENCE_MS, PATIENCE[leak.kind] * (leak.to - leak.from) * this.unitMs)
     // A sawtooth falls and rises again: freed memory counts only once nothing has confirmed the leak for a while.
     const gaveBack = this.top - value > GIVEN_BACK * leak.rise && at - this.confirmedAt > LEAST_PATIENCE_MS
     if (gaveBack || at - this.confirmedAt > patience) {

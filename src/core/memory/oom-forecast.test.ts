@@ -3,7 +3,7 @@ import type { BlockWindow } from './ladder.ts'
 import { forecastBlocks, forecastHighs } from './oom-forecast.ts'
 
 function windowOf(values: readonly number[], peak: (value: number, i: number) => number = (value) => value): BlockWindow {
-  return { position: values.map((_, i) => i + 0.5), floor: values, peak: values.map(peak) }
+  return { position: values.map((_, i) => i + 0.5), floor: values, peak: values.map(peak), middle: values }
 }
 
 const line = (from: number, slope: number, n = 48) => Array.from({ length: n }, (_, i) => from + slope * i)

@@ -86,7 +86,7 @@ export class OomWatch {
   /** No real forecast falls by more than the whole rise. */
   private isGivenBack(value: number): boolean {
     const { forecast } = this
-    this.below = forecast !== null && value < forecast.level - forecast.slope * forecast.span ? this.below + 1 : 0
+    this.below = forecast !== null && value < forecast.level - forecast.slope * forecast.span - forecast.dip ? this.below + 1 : 0
     return this.below >= GIVEN_BACK
   }
 
