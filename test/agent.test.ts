@@ -50,7 +50,7 @@ describe('monitor with simulated GPUs', () => {
     const agent = await start(['--interval', '0.1'], { GPUWARDEN_ROOT: join(FIXTURES, 'empty') })
     await until('it is ready', async () => (await fetch(`${agent.url}/readyz`)).ok)
     const { gpus } = await agent.get<Gpus>('/api/v1/gpus')
-    expect(gpus.length).toBe(2)
+    expect(gpus.length).toBe(8)
     for (const { info, live } of gpus) expect([info.provenance, live, /simulated/i.test(info.name)]).toEqual(['simulated', true, true])
     const metrics = await agent.text('/metrics')
     expect(metrics).toMatch(/^gpu_utilization_percent\{[^}]*simulated="true"[^}]*\} /m)

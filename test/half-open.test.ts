@@ -29,7 +29,7 @@ const ATTACK = `
 
 /** `targets`: how many, the port, and from which address. */
 async function attack(bytes: string, ...targets: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, ['-e', ATTACK, bytes, ...targets], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['-e', ATTACK, bytes, ...targets], { stdio: ['ignore', 'pipe', 'ignore'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   await once(child.stdout, 'data')
 }

@@ -53,7 +53,8 @@ def _start(program: str, settings: Settings, flags: List[str]) -> bool:
     port = urlsplit(settings.url).port or 80
     try:
         child = subprocess.Popen(
-            [program, "monitor", "--port", str(port), "--quiet"] + flags,
+            # Where no GPU can be read, a real training stands beside idle simulated ones, not in the middle of a story.
+            [program, "monitor", "--port", str(port), "--quiet", "--demo-scenario", "idle"] + flags,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -74,7 +74,7 @@ def figures(stats: Optional[Dict[str, Any]] = None) -> Optional[Dict[str, int]]:
 
 def _limit() -> Optional[int]:
     """What this process may have of the GPU where the program set a limit (`set_per_process_memory_fraction`); None: all of it, or PyTorch is too old to say."""
-    cuda = _cuda()
+    cuda = torch_cuda()
     ask = getattr(native(), "_cuda_getMemoryFraction", None)
     if cuda is None or ask is None:
         return None

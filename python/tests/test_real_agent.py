@@ -261,6 +261,8 @@ class Examples(WithRuns):
 
 class Figures(WorldWithAgent):
     def test_profiler_debugger_and_detector_talk_to_the_agent(self) -> None:
+        self.agent.end()
+        busy = self.start_agent(0, "--demo-scenario", "healthy")
         done = self.run_script(
             """
             import json, threading, time
@@ -292,7 +294,7 @@ class Figures(WorldWithAgent):
                 "debugger": sorted(debugger.get_status_report()),
             }))
             """,
-            self.agent.url,
+            busy.url,
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         import json
@@ -315,7 +317,7 @@ class Figures(WorldWithAgent):
         os.mkdir(folder)
         program = os.path.join(folder, "gpuwarden")
         with open(program, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\nexec "%s" "%s" "$@" --source demo\n' % (NODE, BIN))
+            file.write('#!/bin/sh\nexec "%s" "%s" "$@" --source demo --demo-scenario idle\n' % (NODE, BIN))
         os.chmod(program, os.stat(program).st_mode | stat.S_IXUSR)
         done = self.run_script(
             """

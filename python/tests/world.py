@@ -101,7 +101,7 @@ class Agent:
     def __init__(self, log_dir: str, port: int = 0, *flags: str) -> None:
         assert NODE is not None
         self.log_dir = log_dir
-        command = [NODE, BIN, "monitor", "--source", "demo", "--port", str(port), "--log-dir", log_dir, "--interval", "0.2"] + list(flags)
+        command = [NODE, BIN, "monitor", "--source", "demo", "--demo-scenario", "idle", "--port", str(port), "--log-dir", log_dir, "--interval", "0.2"] + list(flags)
         env = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
         env["XDG_CONFIG_HOME"] = "/nonexistent"
         self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env)
