@@ -63,7 +63,8 @@ export async function buildReport(request: ReportRequest): Promise<BuiltReport> 
   })
   const own = run ? gpusOf(recorded, run) : []
   const shown = { ...(run ? ofRun(recorded, run, own) : recorded), isDetected: recorded.isDetected }
-  if (recorded.gpus.length === 0 && shown.ranks.length === 0)
+  // A run that died before the first sample still has its post mortem.
+  if (recorded.gpus.length === 0 && shown.ranks.length === 0 && !run?.report)
     throw new Failure(`${path} has no samples${run ? ` from the time of run ${run.name}` : ''}${limitsInWords(request)}`, {
       exitCode: EXIT.noSource,
       hint:
