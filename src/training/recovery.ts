@@ -62,6 +62,9 @@ function keyOf({ run, rank, step, at }: TrainingStep): string {
   return `${rank} ${step} ${Math.trunc(at)} ${run}`
 }
 
+/** A file system dates a write by a clock of ticks, some milliseconds behind the one that dated the batch. */
+const COARSE_MS = 60_000
+
 /** How often each of `wanted` is in the log; files not changed since `since` are skipped. */
 async function countLogged(dir: string, wanted: readonly TrainingStep[], since: number): Promise<StepCounts> {
   const sought = new StepCounts()
@@ -69,7 +72,7 @@ async function countLogged(dir: string, wanted: readonly TrainingStep[], since: 
   const found = new StepCounts()
   const files = await logLane.run(dir, () => findRecordingFiles(dir)).catch(() => [])
   for (const { path, kind } of files) {
-    if (kind !== 'training_metrics' || (await stat(path)).mtimeMs < since) continue
+    if (kind !== 'training_metrics' || (await stat(path)).mtimeMs < since - COARSE_MS) continue
     for await (const { lines } of blocksInTurn(path))
       for (const line of lines) {
         const step = parseStepLine(line)
