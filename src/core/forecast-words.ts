@@ -4,7 +4,7 @@ import type { Finding } from './model.ts'
 
 const MINUTE_MS = 60_000
 /** What ahead() writes. */
-const AHEAD = /\b(?:in \d[^():]* \([^)]*\)|within a second(?:, at the latest in \d[\w. ]*\w)?)/
+const AHEAD = /\b(?:in \d[\d.]* \w+(?: \d+ \w+)? \([^)]*\)|within a second(?:, at the latest in \d[\w. ]*\w)?)/
 const OVERDUE = 'any moment'
 /** What findings that last say of how long they have lasted. */
 const LASTING = /\b(no step|in use|been idle) for \d[\d.]* \w+(?: \d+ \w+)?/

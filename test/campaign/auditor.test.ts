@@ -19,7 +19,17 @@ function receipt(
 ): Receipt {
   const detector = fingerprint.replace(/\|.*/, '')
   return {
-    ...{ channel, id, at, isAcknowledged: true, isHeard: true, detectors: [detector], statuses: [status], gpus: ['0'], text: RUN },
+    ...{
+      channel,
+      id,
+      at,
+      isAcknowledged: true,
+      isHeard: true,
+      detectors: [detector],
+      statuses: [status],
+      gpus: ['0'],
+      text: 'Run play: it is so.',
+    },
     alerts: channel === 'mail' ? [] : [{ fingerprint, status, severity: 'critical', firedAt: '2026-01-01T00:00:00Z' }],
     ...more,
   }

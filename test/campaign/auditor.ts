@@ -35,6 +35,8 @@ const LASTING_MS = 60 * 60_000
 const DEAD_OUTCOMES = new Set(['failed', 'raised', 'killed'])
 
 interface Expected {
+  /** What mails call the run. */
+  readonly name: string | null
   readonly fingerprint: string
   readonly detector: string
   readonly run: string | null
@@ -114,7 +116,10 @@ function expectedOfRun({ play, ranks }: Played, { runs }: Ledger): Expected[] {
   const first = ranks[0]
   const run = first?.run ?? null
   if (!first || run === null) return []
-  const of = (detector: string, since: number): Expected => ({ fingerprint: `${detector}|run=${run}`, detector, run, gpu: null, since })
+  const of = (detector: string, since: number): Expected => ({
+    ...{ fingerprint: `${detector}|run=${run}`, detector, run, gpu: null, since },
+    name: play.name,
+  })
   const found: Expected[] = []
   if (first.nanAt !== null && play.ending !== 'killed') found.push(of('loss_nan', first.nanAt))
   const isNanAtEnd = play.nan !== null && play.nan.from + play.nan.steps >= play.steps
@@ -124,16 +129,18 @@ function expectedOfRun({ play, ranks }: Played, { runs }: Ledger): Expected[] {
 }
 
 function expectedOfGpu({ ailment, fingerprint, beganAt }: Ailing): Expected {
-  return { fingerprint, detector: ailment.kind, run: null, gpu: String(ailment.gpu), since: beganAt }
+  return { fingerprint, detector: ailment.kind, name: null, run: null, gpu: String(ailment.gpu), since: beganAt }
 }
 
 /** Whether this message says of this alert that it is so. */
-function tells(receipt: Receipt, { fingerprint, detector, run, gpu, since }: Expected, statuses: readonly string[]): boolean {
+function tells(receipt: Receipt, { fingerprint, detector, name, gpu, since }: Expected, statuses: readonly string[]): boolean {
   if (!receipt.isAcknowledged || receipt.at < since) return false
   if (receipt.channel === 'webhook')
     return receipt.alerts.some((alert) => alert.fingerprint === fingerprint && statuses.includes(alert.status))
   if (!receipt.detectors.includes(detector) || !receipt.statuses.some((status) => statuses.includes(status))) return false
-  return run === null ? gpu !== null && receipt.gpus.includes(gpu) : receipt.text.includes(run)
+  if (name === null) return gpu !== null && receipt.gpus.includes(gpu)
+  // play-7-3 is not play-7-32.
+  return new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(receipt.text)
 }
 
 /** Every scripted problem, and everything that the agent showed as firing, reached every channel. */
