@@ -1,7 +1,8 @@
 // `npm run accuracy`: every figure of docs/accuracy.md. Options: --each N (days of each kind, 20), --seeds 101,102 (reporting), --json FILE,
-// --only synthetic,loss,traces,healthy,cost.
+// --only synthetic,cluster,loss,traces,healthy,cost.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { scoreCluster } from './cluster-score.mjs'
 import { cost } from './cost.mjs'
 import { corpus, fastCorpus } from './generator.mjs'
 import { healthy } from './healthy.mjs'
@@ -17,12 +18,12 @@ const { values: options } = parseArgs({
     seeds: { type: 'string', default: '101,102' },
     json: { type: 'string' },
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: 'synthetic,loss,traces,healthy,cost' },
+    only: { type: 'string', default: 'synthetic,cluster,loss,traces,healthy,cost' },
   },
 })
 const each = Number(options.quick ? 4 : options.each)
 const seeds = options.seeds.split(',').map(Number)
-const report = { seeds, each, synthetic: {}, loss: {}, traces: [], variants: [], healthy: {}, failed: [] }
+const report = { seeds, each, synthetic: {}, cluster: [], loss: {}, traces: [], variants: [], healthy: {}, failed: [] }
 
 function check(what, good, got) {
   if (!good) report.failed.push(`${what}: ${got}`)
@@ -59,6 +60,36 @@ function synthetic() {
     console.log(`\n${rate} (${series.length} series, ${series.filter((one) => one.fills).length} run full)`)
     console.table(table)
   }
+}
+
+/** Goals that are known to be missed (docs/accuracy.md): printed as missed, but no reason to fail. */
+const KNOWN_MISSED = [
+  'leak: falsePerDay',
+  'leak: found',
+  'leak, growth that ends by itself: falsePerDay',
+  'OOM by leak: missed',
+  'OOM by leak: falsePerDay',
+]
+
+function clusters() {
+  const worlds = Array.from({ length: options.quick ? 2 : 12 }, (_, i) => seeds[0] + i)
+  const servers = options.quick ? 10 : 20
+  console.log(`\nMemory of an inference cluster, seeds ${worlds.join(', ')}, ${servers} servers each, 22.8 h at one reading per 57 s`)
+  report.cluster = scoreCluster(worlds, servers)
+  const table = {}
+  for (const { row, figure, value, least, most, goal, met } of report.cluster) {
+    const text = (number) => number.toFixed(figure.endsWith('Minutes') ? 0 : 3)
+    const known = KNOWN_MISSED.includes(`${row}: ${figure}`)
+    table[`${row}: ${figure}`] = {
+      measured: text(value),
+      'one seed': `${text(least)}–${text(most)}`,
+      goal: goal ?? '–',
+      met: met === null ? '–' : met ? 'yes' : `goal missed${known ? ' (known)' : ''}`,
+    }
+    // A few servers show that it runs, not how well.
+    if (met !== null && !known && !options.quick) check(`cluster, ${row}: ${figure}`, met, text(value))
+  }
+  console.table(table)
 }
 
 function losses() {
@@ -158,7 +189,7 @@ function costs() {
   report.cost = spent
 }
 
-const PARTS = { synthetic, loss: losses, traces, healthy: allIsWell, cost: costs }
+const PARTS = { synthetic, cluster: clusters, loss: losses, traces, healthy: allIsWell, cost: costs }
 for (const part of options.only.split(',')) {
   if (!PARTS[part]) throw new Error(`--only: expected ${Object.keys(PARTS).join(', ')}; got "${part}"`)
   await PARTS[part]()

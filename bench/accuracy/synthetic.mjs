@@ -5,7 +5,7 @@ import { leak } from '../../dist/detectors/leak.js'
 import { oom } from '../../dist/detectors/oom.js'
 import { MannKendall, PredictLinear, Threshold } from './baselines.mjs'
 
-const START = 1_760_000_000_000
+export const START = 1_760_000_000_000
 const TOTAL = 80 * 1024 ** 3
 
 /** A sample whose memory and time are set anew for each value: the detectors keep none. */
@@ -24,23 +24,24 @@ function sampleOf() {
   return { sample, input: { type: 'gpu', sample, processes: [] } }
 }
 
-/** The two detectors on one series. `alarm` is the leak finding, `seconds` the forecast that was said last. */
-class Detectors {
+/** The two detectors on one series. `alarm` is the leak finding (`warns`: a warning or more), `seconds` the forecast that was said last. */
+export class Detectors {
   constructor() {
     this.leak = leak.create(leak.defaults)
     this.oom = oom.create(oom.defaults)
     this.feed = sampleOf()
-    this.leaking = false
+    this.leaking = null
     this.said = null
   }
 
   push(value, at) {
     this.feed.sample.at = at
     this.feed.sample.memoryUsedBytes = value * TOTAL
-    for (const finding of this.leak.accept(this.feed.input)) this.leaking = finding.state === 'active'
+    for (const finding of this.leak.accept(this.feed.input)) this.leaking = finding.state === 'active' ? finding : null
     for (const finding of this.oom.accept(this.feed.input)) this.said = finding.state === 'active' ? finding : null
     return {
-      alarm: this.leaking,
+      alarm: this.leaking !== null,
+      warns: this.leaking !== null && this.leaking.severity !== 'info',
       seconds: this.said === null ? Number.POSITIVE_INFINITY : Math.max(0, this.said.predictedAt - at) / 1000,
       interval: this.said === null ? null : [this.said.predictedEarliestAt, this.said.predictedLatestAt],
     }

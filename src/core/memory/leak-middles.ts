@@ -1,6 +1,6 @@
 /**
  * Whether the medians of the blocks show a leak: for memory that requests take and give back, where dips rule the floors and hide the climb.
- * The limits come from seeds 1 to 12 of `bench/accuracy/cluster.mjs`; docs/accuracy.md has what each one costs and gives.
+ * The limits were tuned on seeds 1 to 12 of a prototype of `bench/accuracy/cluster.mjs`; docs/accuracy.md says how each was chosen.
  */
 import type { BlockWindow } from './ladder.ts'
 import { group, LEAST_RISE, type Leak, largestFall } from './leak-verdict.ts'

@@ -57,7 +57,7 @@ const FLOORS: Course = {
   fallOverRise: FALL_OVER_RISE,
   width: 0.24,
 }
-/** For memory that requests take and give back; the limits come from seeds 1 to 12 of `bench/accuracy/cluster.mjs`. */
+/** For memory that requests take and give back; the limits were tuned on seeds 1 to 12 of a prototype of `bench/accuracy/cluster.mjs`. */
 const MIDDLES: Course = { of: 'middle', trend: 3.3, largestIncrement: 0.8, increments: 2, settling: 0.6, fallOverRise: 1.5, width: 0.34 }
 /** Where three of four blocks dip less than this share of capacity, the floors tell more. */
 const DIPS = 0.02
