@@ -3,6 +3,7 @@ import type { AlertView, Delivery, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Dropped, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
+import { AlertChanges, keptAlerts } from './alert-changes.ts'
 import { ChangeWatch } from './alert-news.ts'
 import { type AlertRecord, isSimulated } from './alert-record.ts'
 import { healthOf, type Parts, viewOf } from './alert-view.ts'
@@ -19,7 +20,7 @@ import { Outbox } from './outbox.ts'
 import { PastAlerts, type PastRange } from './past-alerts.ts'
 import { checkRoutes } from './routes.ts'
 import { Rules } from './rules.ts'
-import { ruleSettings } from './settings.ts'
+import { dispatchSettings, ruleSettings } from './settings.ts'
 import { type Silence, Silences } from './silences.ts'
 import { StepCourses } from './step-courses.ts'
 import { SweepClock } from './sweep-clock.ts'
@@ -27,7 +28,6 @@ import { sendTest } from './test-message.ts'
 import { endingsOf, RESTART_GRACE_MS } from './unconfirmed.ts'
 
 const SLOW_SWEEP_MS = 5000
-const ALERT = 'alert/'
 
 /** Throws a Failure when a route names a channel that does not exist. */
 export function createAlerts(options: AlertsOptions): Alerts {
@@ -47,6 +47,7 @@ class AlertRoom implements Alerts {
   readonly #past: PastAlerts
   readonly #outbox: Outbox
   readonly #dispatch: Dispatch
+  readonly #changes: AlertChanges
   readonly #courses = new StepCourses()
   readonly #heartbeat: Heartbeat | null
   /** For deliveries: by the clock of this machine. The engine's time follows the events. */
@@ -88,11 +89,7 @@ class AlertRoom implements Alerts {
       ...{ state, silences: this.#silences, queues: this.#outbox.queues, now, nowMs },
       idle: (channel) => this.idle(channel),
       runName: options.runName ?? (() => null),
-      routes: settings['alerts.routes'],
-      maintenance: settings['alerts.maintenance'],
-      owners: settings['alerts.owners'],
-      repeatMs: settings['alerts.repeat_hours'] * 3_600_000,
-      deliverSimulated: settings['alerts.simulated'],
+      ...dispatchSettings(settings),
     })
     this.#heartbeat = heartbeatOf(settings, state.hostname, log)
     this.#parts = {
@@ -107,6 +104,7 @@ class AlertRoom implements Alerts {
       now,
       onFault: (error) => this.#inBackground(Promise.reject(error)),
     })
+    this.#changes = new AlertChanges({ ...this.#parts, past: this.#past, commits: this.#commits, news: this.news })
     const sweepMs = options.sweepMs ?? 1000
     if (sweepMs > 0) this.#clock = new SweepClock(sweepMs, () => this.#inBackground(this.sweep()))
     this.#inBackground(this.flush())
@@ -238,44 +236,20 @@ class AlertRoom implements Alerts {
     this.#follow(this.#engine.accept(admitted, finding.at, simulated))
     // Kept at once: after a restart nobody would say again that it is over.
     const record = isTurn ? this.#engine.get(finding.fingerprint) : undefined
-    if (record) this.#changed(record)
+    if (record) this.#changes.note(record)
     if (this.#engine.refused > refused) this.#dispatch.mention(admitted, simulated)
   }
 
   #follow(transitions: readonly Transition[]): void {
-    if (transitions.length === 0) return
-    let isUrgent = false
-    for (const { type, record } of transitions) {
-      this.news.touch(record.fingerprint)
-      if (type === 'forgotten') {
-        this.#journal.delete(ALERT + record.fingerprint)
-        this.#dispatch.forget(record)
-        continue
-      }
-      if (type === 'resolved') this.#past.add(record)
-      this.#keep(record)
-      this.#dispatch.reconcile(record)
-      isUrgent ||= record.finding.severity === 'critical' && type !== 'pending'
-    }
-    this.#commits.soon()
+    const isUrgent = this.#changes.follow(transitions)
     if (isUrgent && this.#clock) this.#inBackground(this.#outbox.run())
   }
 
   /** Somebody acknowledged it, or removed the acknowledgement. */
   #taken(record: AlertRecord): AlertView {
     this.#dispatch.reconcile(record)
-    this.#changed(record)
+    this.#changes.note(record)
     return viewOf(record, this.#parts)
-  }
-
-  #changed(record: AlertRecord): void {
-    this.#keep(record)
-    this.news.touch(record.fingerprint)
-    this.#commits.soon()
-  }
-
-  #keep(record: AlertRecord): void {
-    this.#journal.set(ALERT + record.fingerprint, record)
   }
 
   /** An error in background work is logged once, and does not end the agent. */
@@ -295,7 +269,7 @@ class AlertRoom implements Alerts {
 
   #join(entries: ReadonlyMap<string, unknown>): void {
     const parts = { ...this.#parts, silences: this.#silences, past: this.#past }
-    joinJournal(entries, { ...parts, deliveryMs: this.#time.ms, keep: (record) => this.#keep(record) })
+    joinJournal(entries, { ...parts, deliveryMs: this.#time.ms, keep: (record) => this.#changes.keep(record) })
     this.#reconcileAll()
   }
 
@@ -305,8 +279,7 @@ class AlertRoom implements Alerts {
 
   #restore(): void {
     const time = keptTimes(this.#journal)
-    const records = this.#journal.entries(ALERT).map(([, value]) => value as AlertRecord)
     if (time) this.#time.restore(time.delivery)
-    this.#engine.restore({ time: time?.engine ?? { ms: 0, lastAt: null }, records })
+    this.#engine.restore({ time: time?.engine ?? { ms: 0, lastAt: null }, records: keptAlerts(this.#journal) })
   }
 }

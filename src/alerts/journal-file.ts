@@ -1,8 +1,9 @@
 /** The file of the journal. append() hands a line to the system, so it survives a kill; sync() makes it survive a power cut. */
 import { close, fdatasync, fstat, open, rename, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { absent, isSameFile, open as openInTurn, stat } from '../core/disk.ts'
+import { absent, IN_PLACE_MS, isSameFile, open as openInTurn, readFile, stat } from '../core/disk.ts'
 import { journalLane, logLane } from '../core/disk-lane.ts'
+import { readOwnFile } from '../core/system-file.ts'
 
 const calls = {
   open: promisify(open),
@@ -16,6 +17,8 @@ const calls = {
 export class JournalFile {
   readonly #dir: string
   readonly #path: string
+  readonly #lookEveryMs: number
+  #lookedMs = Number.NEGATIVE_INFINITY
   #file: number | null = null
   #bytes = 0
   /** Lines that wait for their turn: they are written together. */
@@ -25,9 +28,11 @@ export class JournalFile {
   /** Appended while the file is rewritten: the new file needs it too. */
   #meanwhile: Buffer[] | null = null
 
-  constructor(dir: string, path: string) {
+  /** `lookEveryMs`: how often the open file is compared with its path. */
+  constructor(dir: string, path: string, lookEveryMs = IN_PLACE_MS) {
     this.#dir = dir
     this.#path = path
+    this.#lookEveryMs = lookEveryMs
   }
 
   get isOpen(): boolean {
@@ -36,6 +41,24 @@ export class JournalFile {
 
   get bytes(): number {
     return this.#bytes
+  }
+
+  get isLookDue(): boolean {
+    return this.isOpen && performance.now() - this.#lookedMs >= this.#lookEveryMs
+  }
+
+  /** For the start: waits for the disk. Null: there is no such file. */
+  readNow(): string | null {
+    try {
+      return readOwnFile(this.#path)
+    } catch (error) {
+      return nullWhenAbsent(error as NodeJS.ErrnoException)
+    }
+  }
+
+  /** Null: there is no such file. */
+  read(): Promise<string | null> {
+    return readFile(this.#path, 'utf8').catch(nullWhenAbsent)
   }
 
   /** Resolves when the system has it; lines are in the file in the order of these calls. */
@@ -62,6 +85,7 @@ export class JournalFile {
 
   /** False when somebody removed, moved or replaced it. */
   async isInPlace(): Promise<boolean> {
+    this.#lookedMs = performance.now()
     const file = this.#file
     if (file === null) return false
     const own = await logLane.run(this.#path, () => calls.fstat(file))
@@ -138,4 +162,14 @@ export class JournalFile {
 /** A write may take less than it was given. */
 async function writeAll(file: number, bytes: Buffer): Promise<void> {
   for (let done = 0; done < bytes.length; ) done += (await calls.write(file, bytes, done, bytes.length - done, null)).bytesWritten
+}
+
+/** Rejects with DiskStuck when the work of both lanes takes longer. */
+export function patiently<T>(work: () => Promise<T>, limitMs: number): Promise<T> {
+  return logLane.patiently(() => journalLane.patiently(work, limitMs), limitMs)
+}
+
+function nullWhenAbsent(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
 }

@@ -5,13 +5,11 @@
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { IN_PLACE_MS, readFile } from '../core/disk.ts'
-import { DiskStuck, journalLane, logLane, STUCK_AT_END_MS, STUCK_MS } from '../core/disk-lane.ts'
+import { DiskStuck, STUCK_AT_END_MS, STUCK_MS } from '../core/disk-lane.ts'
 import type { Log } from '../core/kinds.ts'
-import { readOwnFile } from '../core/system-file.ts'
 import { setAside } from './corrupt-file.ts'
 import { JournalFault } from './journal-fault.ts'
-import { JournalFile } from './journal-file.ts'
+import { JournalFile, patiently } from './journal-file.ts'
 import { JournalFolder } from './journal-folder.ts'
 import { type Change, decodeJournal, encodeJournal, encodeLine } from './journal-line.ts'
 import { UnwrittenLines } from './unwritten-lines.ts'
@@ -52,15 +50,14 @@ export class Journal {
   /** Why the file that was found must be set aside before it is rewritten. */
   #damage: string | null = null
   #corrupt: string[] = []
-  #lookedMs = Number.NEGATIVE_INFINITY
   #closed = false
 
   constructor(options: JournalOptions) {
     this.#options = options
     this.#fault = new JournalFault(options.dir, options.log)
-    this.#file = options.dir === null ? null : new JournalFile(options.dir, join(options.dir, FILE))
+    this.#file = options.dir === null ? null : new JournalFile(options.dir, join(options.dir, FILE), options.lookEveryMs)
     this.#folder = options.dir === null ? null : new JournalFolder(options.dir, options.heartbeatMs)
-    if (this.#folder) this.#load(this.#folder)
+    if (this.#file && this.#folder) this.#load(this.#file, this.#folder)
   }
 
   /** Why nothing is kept on disk now; null when it is. */
@@ -98,7 +95,7 @@ export class Journal {
 
   /** A commit is due even when nothing changed: to retry a disk or folder, or to renew the lock. */
   get isDue(): boolean {
-    return this.fault !== null || this.#folder?.isBeatDue === true || this.#isLookDue
+    return this.fault !== null || this.#folder?.isBeatDue === true || this.#file?.isLookDue === true
   }
 
   /** Whether anything that was set is not known to be on disk. */
@@ -164,14 +161,14 @@ export class Journal {
   async #write(): Promise<boolean> {
     const [file, folder] = [this.#file, this.#folder]
     if (file === null || folder === null || this.#closed) return false
-    if (!this.isPending && this.#fault.reason === null && file.isOpen && !folder.isBeatDue && !this.#isLookDue) return true
+    if (!this.isPending && this.#fault.reason === null && file.isOpen && !folder.isBeatDue && !file.isLookDue) return true
     if (this.#fault.isWithin(this.#options.retryMs ?? 5000)) return false
     const faultsBefore = this.#fault.count
     try {
       await folder.showLife()
       const isRemoved = file.isOpen && (await this.#isRemoved(file))
       if (this.#fault.reason !== null || !file.isOpen || isRemoved) {
-        await this.#enterLate(folder)
+        await this.#enterLate(file, folder)
         await this.#rewrite(file)
       } else {
         this.#append(file)
@@ -191,14 +188,8 @@ export class Journal {
     }
   }
 
-  get #isLookDue(): boolean {
-    return this.#file?.isOpen === true && performance.now() - this.#lookedMs >= (this.#options.lookEveryMs ?? IN_PLACE_MS)
-  }
-
   async #isRemoved(file: JournalFile): Promise<boolean> {
-    if (!this.#isLookDue) return false
-    this.#lookedMs = performance.now()
-    if (await file.isInPlace()) return false
+    if (!file.isLookDue || (await file.isInPlace())) return false
     this.#options.log.warn(
       { dir: this.#options.dir, file: FILE, entries: this.#table.size },
       'the alert journal was removed or replaced while it was in use: it is made again from memory',
@@ -243,10 +234,10 @@ export class Journal {
     this.#liveBytes = content.length
   }
 
-  #load(folder: JournalFolder): void {
+  #load(file: JournalFile, folder: JournalFolder): void {
     try {
       folder.enterNow()
-      const text = this.#read(folder.dir)
+      const text = this.#read(file)
       if (text !== null) this.#table = new Map(this.#take(text))
     } catch (error) {
       this.#fault.begin(error as Error)
@@ -264,45 +255,26 @@ export class Journal {
   }
 
   /** The folder could not be used at the start, so a file found there now was never read. */
-  async #enterLate(folder: JournalFolder): Promise<void> {
+  async #enterLate(file: JournalFile, folder: JournalFolder): Promise<void> {
     const reason = await folder.enter()
-    const text = reason === null ? null : await textIn(join(folder.dir, FILE))
+    const text = reason === null ? null : await file.read()
     if (text !== null && !this.#options.onFound) this.#damage = reason
     else if (text !== null) this.#options.onFound?.(this.#take(text))
-    if (this.#damage !== null) await this.#setAside(folder.dir, this.#damage)
+    const { now, log } = this.#options
+    if (this.#damage !== null) this.#corrupt.push(await setAside(folder.dir, FILE, { reason: this.#damage, kept: this.#table, now, log }))
     this.#damage = null
   }
 
-  #read(dir: string): string | null {
+  #read(file: JournalFile): string | null {
     try {
-      return readOwnFile(join(dir, FILE))
+      return file.readNow()
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#damage = (error as Error).message
+      this.#damage = (error as Error).message
       return null
     }
-  }
-
-  async #setAside(dir: string, reason: string): Promise<void> {
-    const name = await setAside(dir, FILE, this.#options.now())
-    this.#corrupt.push(name)
-    this.#options.log.error(
-      { file: join(dir, name), kept: this.#table.size },
-      `the alert journal is damaged: ${reason}; it was set aside as ${name}, and ${this.#table.size} entries were kept`,
-    )
   }
 
   #noticeStuckDisk(): boolean {
     return this.#file !== null && !this.#closed && this.#fault.noticeStuckDisk()
   }
-}
-
-function patiently<T>(work: () => Promise<T>, limitMs: number): Promise<T> {
-  return logLane.patiently(() => journalLane.patiently(work, limitMs), limitMs)
-}
-
-async function textIn(path: string): Promise<string | null> {
-  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type Setting, type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import { addressFault } from '../core/web-address.ts'
-import type { MaintenanceWindow } from './dispatch.ts'
+import type { DispatchOptions, MaintenanceWindow } from './dispatch.ts'
 import type { Route } from './routes.ts'
 import { RULE_NAMES, RULES, type RuleChoice, type RuleName, type RuleSettings } from './rules.ts'
 import { WEEKDAYS, type WeeklyWindow } from './time-window.ts'
@@ -168,5 +168,17 @@ export function ruleSettings(values: AlertValues): RuleSettings {
     choices: Object.fromEntries(RULE_NAMES.map((name) => [name, values[`alerts.rules.${name}`]])) as Record<RuleName, RuleChoice>,
     keepFiringSeconds: values['alerts.keep_firing_seconds'],
     ignored: values['alerts.ignore'],
+  }
+}
+
+type DispatchSettings = Pick<DispatchOptions, 'routes' | 'maintenance' | 'owners' | 'repeatMs' | 'deliverSimulated'>
+
+export function dispatchSettings(values: AlertValues): DispatchSettings {
+  return {
+    routes: values['alerts.routes'],
+    maintenance: values['alerts.maintenance'],
+    owners: values['alerts.owners'],
+    repeatMs: values['alerts.repeat_hours'] * 3_600_000,
+    deliverSimulated: values['alerts.simulated'],
   }
 }

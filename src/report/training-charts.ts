@@ -4,7 +4,7 @@ import type { Reading } from '../core/model.ts'
 import type { ChartUnit, ReportChart, ReportSeries } from '../core/report-page.ts'
 import { LEDGER_ORDER, ledgerColor } from './ledger-color.ts'
 import type { BucketSeries } from './training-buckets.ts'
-import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-lines.ts'
+import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-recorded.ts'
 
 export interface LedgerPart {
   readonly name: string

@@ -1,5 +1,5 @@
 /** Collects the lines of a log folder into what a report shows. Bounded, whatever the length. */
-import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'
+import type { Finding, GpuInfo, Reading } from '../core/model.ts'
 import { fromColumn, GPU_COLUMNS, type JsonRecord } from '../core/record.ts'
 import type { RecordingKind } from '../core/recording/file.ts'
 import { parseObject, parseTimestamp } from '../core/recording/json.ts'
@@ -7,78 +7,20 @@ import { parseDeviceLine, parseStepLine } from '../core/recording/line.ts'
 import type { BucketSeries, TimeBuckets } from './training-buckets.ts'
 import { FindingReader } from './training-findings.ts'
 import { GpuUse } from './training-gpu-use.ts'
-import type { SummaryFinding } from './training-summary.ts'
-
-const GPU_SERIES = [
-  'utilizationRatio',
-  'tensorActiveRatio',
-  'memoryUsedBytes',
-  'memoryReservedBytes',
-  'temperatureCelsius',
-  'powerWatts',
-] as const
-const STEP_SERIES = [
-  'loss',
-  'learningRate',
-  'gradientNorm',
-  'stepSeconds',
-  'throughputPerSecond',
-  'memoryAllocatedBytes',
-  'memoryReservedBytes',
-  'memoryActiveBytes',
-  'memoryInactiveSplitBytes',
-] as const satisfies readonly (keyof TrainingStep)[]
-
-export type GpuSeriesName = (typeof GPU_SERIES)[number]
-export type StepSeriesName = (typeof STEP_SERIES)[number]
+import {
+  countStep,
+  GPU_SERIES,
+  type GpuSeriesName,
+  type Recorded,
+  type RecordedGpu,
+  type RecordedRank,
+  STEP_SERIES,
+} from './training-recorded.ts'
 
 const MOST_GPUS = 128
 const MOST_RANKS = 32
 const MOST_PIDS = 16
 const MEBIBYTE = 1024 * 1024
-
-export interface RecordedGpu {
-  readonly id: string
-  index: number | null
-  name: string | null
-  label: string
-  totalBytes: Reading
-  isSimulated: boolean
-  readonly use: GpuUse
-  /** The most that the run's own processes held together; null: none was seen here. */
-  ownPeakBytes: Reading
-  readonly series: Readonly<Record<GpuSeriesName, BucketSeries>>
-  /** Memory by process. */
-  readonly pids: Map<number, BucketSeries>
-}
-
-export interface RecordedRank {
-  readonly run: string
-  readonly rank: number
-  steps: number
-  lastStep: number
-  firstAt: number
-  lastAt: number
-  loss: Reading
-  bestLoss: Reading
-  secondsSum: number
-  secondsCount: number
-  throughputSum: number
-  throughputCount: number
-  readonly series: Readonly<Record<StepSeriesName, BucketSeries>>
-}
-
-export interface Recorded {
-  readonly buckets: TimeBuckets
-  readonly gpus: readonly RecordedGpu[]
-  readonly ranks: readonly RecordedRank[]
-  readonly findings: readonly SummaryFinding[]
-  readonly from: number
-  readonly to: number
-  readonly lines: number
-  readonly skipped: number
-  readonly faults: readonly string[]
-}
 
 export type LineKind = RecordingKind | 'findings'
 
@@ -262,7 +204,7 @@ export class ReportReader {
       }
       this.#ranks.set(key, rank)
     }
-    count(rank, step)
+    countStep(rank, step)
     const index = this.#buckets.indexOf(step.at)
     for (const name of STEP_SERIES) {
       const value = step[name]
@@ -280,24 +222,5 @@ export class ReportReader {
 
   #seriesOf<Name extends string>(names: readonly Name[]): Record<Name, BucketSeries> {
     return Object.fromEntries(names.map((name) => [name, this.#buckets.series()])) as Record<Name, BucketSeries>
-  }
-}
-
-function count(rank: RecordedRank, step: TrainingStep): void {
-  rank.steps++
-  rank.firstAt = Math.min(rank.firstAt, step.at)
-  if (step.at >= rank.lastAt) {
-    rank.lastAt = step.at
-    rank.lastStep = step.step
-    rank.loss = step.loss ?? rank.loss
-  }
-  if (step.loss !== null && Number.isFinite(step.loss)) rank.bestLoss = Math.min(rank.bestLoss ?? step.loss, step.loss)
-  if (step.stepSeconds !== null && Number.isFinite(step.stepSeconds)) {
-    rank.secondsSum += step.stepSeconds
-    rank.secondsCount++
-  }
-  if (step.throughputPerSecond !== null && Number.isFinite(step.throughputPerSecond)) {
-    rank.throughputSum += step.throughputPerSecond
-    rank.throughputCount++
   }
 }

@@ -4,7 +4,8 @@ import { basename, dirname, join } from 'node:path'
 import type { Finding } from '../core/model.ts'
 import { findRecordingFiles, type RecordingFile, readLines } from '../core/recording/file.ts'
 import { TimeBuckets } from './training-buckets.ts'
-import { type LineKind, type Recorded, ReportReader } from './training-lines.ts'
+import { type LineKind, ReportReader } from './training-lines.ts'
+import type { Recorded } from './training-recorded.ts'
 
 /** A guess, for the progress bar only. */
 const GZIP_RATIO = 12

@@ -6,7 +6,7 @@ import type { Finding, RunLeakLine } from '../core/model.ts'
 import { timeText } from '../core/time-span.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
-import type { Recorded, RecordedRank } from './training-lines.ts'
+import type { Recorded, RecordedRank } from './training-recorded.ts'
 import { readForReport } from './training-recording.ts'
 import { type Summary, type SummaryTraining, summarize } from './training-summary.ts'
 

@@ -1,6 +1,6 @@
 /** What the supervisor knows of a source, in whatever process it runs. */
 import type { Provenance, Reading, SourceHealth, SourceState } from '../core/model.ts'
-import type { ProcessUsage } from './messages.ts'
+import type { ProcessUsage, TickMessage } from './messages.ts'
 import type { SamplerProcess } from './sampler-process.ts'
 
 export type Opening = { readonly source: string; readonly result: 'opened' | 'absent' | 'failed'; readonly message: string | null }
@@ -48,6 +48,13 @@ export function newRecord(source: string, intervalMs: number, backoffMs: number,
     timer: null,
     answer: null,
   }
+}
+
+export function noteTick(record: SourceRecord, { at, skippedTicks, readMs }: TickMessage): void {
+  record.samples++
+  record.lastSampleAt = at
+  record.skippedTicks = skippedTicks
+  record.readMs = readMs
 }
 
 /** No process reads it any more. */

@@ -1,38 +1,11 @@
 /** Keeps sources alive. All share one sampler process; one that hangs or crashes gets its own, restarted with growing pauses. */
 import { revivedStep } from '../core/known/revive.ts'
-import type { GpuInfo, Provenance, Sample, SourceHealth, SourceState } from '../core/model.ts'
-import type { PlaybackCommand, PlaybackState } from '../core/playback.ts'
-import type { SourceOptions } from '../core/source-contract.ts'
+import type { Sample, SourceHealth, SourceState } from '../core/model.ts'
+import type { PlaybackCommand } from '../core/playback.ts'
 import type { FromSampler, ProcessUsage } from './messages.ts'
 import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
-import { healthOf, moveTimes, newRecord, type Opening, type SourceRecord, takeOut } from './source-record.ts'
-
-export interface SourceTickReport {
-  readonly source: string
-  readonly provenance: Provenance
-  readonly at: number
-  readonly samples: readonly Sample[]
-}
-
-export interface SupervisorOptions {
-  readonly entry: URL
-  readonly root: string
-  readonly env: NodeJS.ProcessEnv
-  readonly intervalMs: number
-  readonly deadlineMs: number
-  readonly openDeadlineMs: number
-  readonly options: SourceOptions
-  readonly backoffMs: { readonly first: number; readonly most: number }
-  readonly now: () => number
-  readonly onDevices: (source: string, devices: readonly GpuInfo[]) => void
-  readonly onTick: (report: SourceTickReport) => void
-  readonly onHealth: (health: readonly SourceHealth[]) => void
-  readonly onEnded: (source: string) => void
-  readonly onPlayback?: (playback: PlaybackState) => void
-  /** A recording is read from its beginning again. */
-  readonly onRestart?: (why: 'moved' | 'replaced') => void
-  readonly onLog: (level: 'debug' | 'info' | 'warn' | 'error', message: string, detail: object) => void
-}
+import { healthOf, moveTimes, newRecord, noteTick, type Opening, type SourceRecord, takeOut } from './source-record.ts'
+import type { SupervisorOptions } from './supervisor-options.ts'
 
 /** Processes that the kernel has not let go of yet: starting more of them would only pile up. */
 const MOST_UNDEAD = 2
@@ -152,10 +125,7 @@ export class Supervisor {
       case 'tick':
         // A jump of the clock moves the times that are known, not this one.
         this.#options.now()
-        record.samples++
-        record.lastSampleAt = message.at
-        record.skippedTicks = message.skippedTicks
-        record.readMs = message.readMs
+        noteTick(record, message)
         if (message.usage) this.#usage.set(sampler, message.usage)
         this.#recovered(record)
         this.#options.onTick({
