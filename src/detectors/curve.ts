@@ -40,7 +40,7 @@ const MOST_CORRELATION = 0.98
 /** Correlation is an estimate, so a correlated curve needs a larger CUSUM. */
 const WANDERING_FACTOR = 1.5
 /** What a value within the usual range may add to the CUSUM. */
-const USUAL_CLIP = 3
+const USUAL_CLIP = 2.5
 /** The third largest deviation so far is the curve's own extreme; a jump goes beyond this multiple of it. */
 const RECORD_FACTOR = 1.5
 const RECORD_RANK = 3
