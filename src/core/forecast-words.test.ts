@@ -46,8 +46,8 @@ describe('a message that says how much time is left', () => {
       predictedLatestAt: null,
       evidence: { fullAt: AT + 600_000 },
     }
-    const message = `train.py leaks 1 GiB per second, and nothing is freed. At this rate the GPU will be full ${ahead(600_000, 360_000, 1_080_000)}.`
-    expect(messageAt({ ...leak, message }, AT + 300_000)).toMatch(/will be full in 5 min \(1–13 min\)\.$/)
+    const message = `train.py leaks 1 GiB per second: 9.7 GiB more in 26 s, and nothing is freed. At this rate the GPU will be full ${ahead(600_000, 360_000, 1_080_000)}.`
+    expect(messageAt({ ...leak, message }, AT + 300_000)).toMatch(/: 9.7 GiB more in 26 s, .* will be full in 5 min \(1–13 min\)\.$/)
     const over = { ...leak, message, state: 'resolved' as const }
     expect(messageAt(over, AT + 300_000)).toBe(message)
     const stall = {
