@@ -31,6 +31,8 @@ export const gradExplosion: DetectorKind<Thresholds<'lossSpike'> & Thresholds<'g
   about: 'Gradients explode: their norm is far above its usual range, or above a level that is too much for most models.',
   severities: ['warning'],
   inputs: ['step', 'run', 'gpu'],
+  // A divergence follows within steps and says more: it is one alert, not two.
+  patienceSeconds: 5,
   charts: [{ of: 'steps', field: 'gradientNorm', title: 'Gradient norm', unit: 'count', limit: evidenceLevel('level') }],
   defaults: { ...THRESHOLDS.lossSpike, ...THRESHOLDS.gradExplosion },
   create: (options, maxRuns) =>
