@@ -2,12 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { announceAgent } from '../core/agent-file.ts'
-import { isHeldByDisk, logLane, STUCK_AT_END_MS, stuckSince } from '../core/disk-lane.ts'
-import type { HubEvent } from '../core/kinds.ts'
+import { isHeldByDisk, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import { VERSION } from '../core/version.ts'
+import { EventCounts } from '../exporter/event-counts.ts'
 import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
-import { TrainingMetrics } from '../exporter/training-metrics.ts'
-import { XidCounts } from '../exporter/xid-counts.ts'
 import { createPush } from '../push/push.ts'
 import { replayRoutes } from '../server/replay-route.ts'
 import { createServer, type GpuwardenServer } from '../server/server.ts'
@@ -18,17 +16,15 @@ import { createStore, type Store } from '../store/store.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
+import { endDespiteDisk } from './end-despite-disk.ts'
 import { EventLog } from './event-log.ts'
 import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
 import { Replay } from './replay.ts'
 import { type Opened, Sampling } from './sampling.ts'
-import { isShuttingDown } from './system-state.ts'
+import { isShuttingDown, noteShutdown } from './system-state.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
-
-/** Time for the last messages, such as the outcome of a run. */
-const END_MS = 1000
 
 /** Runs work that the agent must not do itself. */
 const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
@@ -93,8 +89,7 @@ export class Agent {
     })
     const { hub, state, clock } = this.sampling
     const time = { now: () => clock.now(), sinceJumpMs: () => clock.sinceJumpMs() }
-    const trainingMetrics = new TrainingMetrics()
-    const xids = new XidCounts()
+    const counts = new EventCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would need to be ended again.
     this.#watching = new Watching({ values, logDir: answers ? logDir : null, state, hub, log })
@@ -105,7 +100,7 @@ export class Agent {
     this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log, runName })
     const { alerts } = this.#alerting
     hub.addSink(history)
-    hub.addSink({ name: 'training', accept: (event) => follow(trainingMetrics, xids, event) })
+    hub.addSink(counts)
     this.store = logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), ...time, runId })
     if (this.store && logDir !== null) {
       hub.addSink(this.store)
@@ -152,8 +147,8 @@ export class Agent {
       sets: values['metrics.sets'],
       hasSet: hasMetricSet,
       maxProcesses: values['metrics.max_processes'],
-      training: trainingMetrics,
-      xids,
+      training: counts.training,
+      xids: counts.xids,
       unfollowedRuns: () => this.#watching.health().runsNotFollowed,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
     })
@@ -265,7 +260,7 @@ export class Agent {
     await this.#retract().catch((error: unknown) =>
       this.log.log.info({ err: error }, 'cannot remove the file that says where the agent is'),
     )
-    if (reason === 'SIGTERM' && (await isShuttingDown())) this.#noteShutdown()
+    if (reason === 'SIGTERM' && (await isShuttingDown())) noteShutdown(this.sampling.hub, this.log.log)
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()
@@ -273,29 +268,8 @@ export class Agent {
     await logLane.patiently(() => this.#refilled, STUCK_AT_END_MS).catch(() => undefined)
     this.log.log.info({ reason }, 'gpuwarden stops')
     const lost = await this.log.close()
-    if (isHeldByDisk()) this.#endDespiteDisk(lost)
-  }
-
-  /** Runs that are killed along with the agent did not die by themselves. */
-  #noteShutdown(): void {
-    const at = Date.now()
-    const message = 'this machine was shutting down'
-    this.log.log.info({}, message)
-    const event = { kind: 'event', at, gpu: null, event: 'shutdown', code: at, message, origin: 'systemd' } as const
-    this.sampling.hub.receive({ source: 'host', provenance: 'live', at, samples: [event] })
-  }
-
-  /** A call that never returns cannot be canceled, and exit() waits for its thread; a signal does not. */
-  #endDespiteDisk(lost: number): void {
-    const waiting = this.store?.health().pendingLines ?? 0
-    const since = new Date(stuckSince() ?? Date.now()).toISOString()
-    process.stderr.write(
-      `gpuwarden: ${this.#config.values['log.dir']} does not answer, since ${since}: ${waiting} lines of the logs, ${lost} lines of gpu_monitor.log and the latest state of alerts, runs and detectors could not be written\n`,
-    )
-    setTimeout(() => {
-      process.removeAllListeners('SIGTERM')
-      process.kill(process.pid, 'SIGTERM')
-    }, END_MS).unref()
+    if (isHeldByDisk())
+      endDespiteDisk({ dir: this.#config.values['log.dir'], storeLines: this.store?.health().pendingLines ?? 0, logLines: lost })
   }
 }
 
@@ -303,12 +277,4 @@ export class Agent {
 async function isWritten(store: Store): Promise<boolean> {
   await store.flush()
   return store.health().state === 'ok'
-}
-
-/** The exporter counts events; the state keeps only the latest. */
-function follow(training: TrainingMetrics, xids: XidCounts, event: HubEvent): void {
-  if (event.type === 'steps') training.accept(event.steps, event.provenance)
-  else if (event.type === 'run') training.acceptRun(event.run)
-  else if (event.type === 'tick') xids.accept(event.tick.events)
-  else if (event.type === 'restart') for (const counts of [training, xids]) counts.clear()
 }

@@ -11,6 +11,13 @@ interface Slot {
 
 export type DetectorStates = Readonly<Record<string, unknown>>
 
+/** Runs that have not ended and for which there is no room. */
+export interface Unfollowed {
+  readonly runs: readonly string[]
+  /** How many, of each detector that follows runs. */
+  readonly byDetector: Readonly<Record<string, number>>
+}
+
 export class DetectorSet {
   readonly #slots: readonly Slot[]
   readonly #slotsOf: Readonly<Record<DetectorInput['type'], readonly Slot[]>>
@@ -76,4 +83,15 @@ export class DetectorSet {
     }
     return restored
   }
+}
+
+export function unfollowedBy(sets: readonly DetectorSet[]): Unfollowed {
+  const runs = new Set<string>()
+  const byDetector: Record<string, number> = {}
+  for (const set of sets)
+    for (const [name, missed] of set.unfollowed()) {
+      byDetector[name] = (byDetector[name] ?? 0) + missed.length
+      for (const id of missed) runs.add(id)
+    }
+  return { runs: [...runs], byDetector }
 }

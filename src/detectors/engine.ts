@@ -4,8 +4,9 @@ import { type DetectorInput, type DetectorKind, MOST_RUNS } from '../core/detect
 import type { HubEvent, Tick } from '../core/kinds.ts'
 import type { Finding, FindingSubject, GpuInfo, HostSample, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
 import { RunNames } from '../core/run-names.ts'
-import { DetectorSet, type DetectorStates } from './detector-set.ts'
-import { fingerprintOf, NO_FINDINGS, resolved, subjectOf } from './finding.ts'
+import { type DetectorFailure, failureFinding } from './detector-failure.ts'
+import { DetectorSet, type DetectorStates, type Unfollowed, unfollowedBy } from './detector-set.ts'
+import { NO_FINDINGS, resolved } from './finding.ts'
 
 export interface EngineOptions {
   readonly kinds: readonly DetectorKind[]
@@ -17,13 +18,6 @@ export interface EngineOptions {
   readonly hostname: string
   /** Called once for each detector that fails. */
   readonly onFailure?: (failure: DetectorFailure) => void
-}
-
-export interface DetectorFailure {
-  readonly detector: string
-  /** `running`: it is switched off. `restoring`: it starts without its saved state. */
-  readonly while: 'running' | 'restoring'
-  readonly error: unknown
 }
 
 export interface Engine {
@@ -40,13 +34,6 @@ export interface Engine {
   restore(state: unknown): readonly Finding[]
 }
 
-/** Runs that have not ended and for which there is no room. */
-export interface Unfollowed {
-  readonly runs: readonly string[]
-  /** How many, of each detector that follows runs. */
-  readonly byDetector: Readonly<Record<string, number>>
-}
-
 interface Saved {
   readonly version: 1
   readonly lastAt: number
@@ -57,7 +44,6 @@ interface Saved {
   readonly runNames?: unknown
 }
 
-const FAILURE = 'detector_failure'
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
 
 export function createEngine(given: EngineOptions): Engine {
@@ -143,14 +129,7 @@ class DetectorEngine implements Engine {
   }
 
   unfollowed(): Unfollowed {
-    const runs = new Set<string>()
-    const byDetector: Record<string, number> = {}
-    for (const set of [this.#real, this.#simulated])
-      for (const [name, missed] of set?.unfollowed() ?? []) {
-        byDetector[name] = (byDetector[name] ?? 0) + missed.length
-        for (const id of missed) runs.add(id)
-      }
-    return { runs: [...runs], byDetector }
+    return unfollowedBy(this.#simulated ? [this.#real, this.#simulated] : [this.#real])
   }
 
   snapshot(): unknown {
@@ -281,26 +260,7 @@ class DetectorEngine implements Engine {
     for (const finding of [...this.#active.values()])
       if (finding.detector === name && (finding.provenance === 'simulated') === isSimulated)
         this.#note(resolved(finding, this.#lastAt, `Not watched anymore: the detector ${name} failed.`), out)
-    const subject = subjectOf({ host: this.#given.hostname })
-    const finding: Finding = {
-      fingerprint: fingerprintOf(FAILURE, subject, `name=${name}`),
-      detector: FAILURE,
-      provenance: 'live',
-      subject,
-      severity: 'warning',
-      state: 'active',
-      at: this.#lastAt,
-      since: this.#lastAt,
-      message: `The detector ${name} failed and is off until the agent restarts: ${error instanceof Error ? error.message : String(error)}`,
-      evidence: { detector: name },
-      confidence: 1,
-      advice: ['This is a bug in gpuwarden: please report it with the agent log.'],
-      predictedAt: null,
-      predictedEarliestAt: null,
-      predictedLatestAt: null,
-      riskLevel: null,
-    }
-    this.#note(finding, out)
+    this.#note(failureFinding(name, error, this.#given.hostname, this.#lastAt), out)
   }
 
   #fail(failure: DetectorFailure): void {

@@ -8,10 +8,12 @@ import type { Finding, FindingSubject, GpuSample, HostSample, ProcessView, Readi
 import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { GpuProcesses, type GpuProcessesState } from './gpu-processes.ts'
 import { LeakLines } from './leak-lines.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
 import { LeakWatches, type LeakWatchesState } from './leak-watches.ts'
 import { runsOfRanks } from './run-table.ts'
+import { dropSilentRanks } from './silent-ranks.ts'
 
 export interface LeakOptions {
   /** How many processes of a GPU are followed separately, the largest first. */
@@ -24,13 +26,11 @@ const DOMINANT = 0.8
 /** Processes with a smaller share of the GPU are not followed. */
 const NOTABLE = 0.02
 const HOST_EVERY_MS = 1000
-const SILENT_MS = 600_000
-const SILENT = 'The run has reported nothing for 10 min.'
 const ALL_ENDED = 'All processes on the GPU have ended.'
 
 interface Saved extends LeakWatchesState {
   readonly map: RunMapState
-  readonly pids: readonly (readonly [string, readonly number[]])[]
+  readonly pids: GpuProcessesState
   readonly hostTotal: Reading
   readonly findings: unknown
   readonly lines?: unknown
@@ -42,7 +42,7 @@ class LeakDetector implements Detector {
   readonly #map: RunMap
   readonly #lines = new LeakLines()
   readonly #watches: LeakWatches
-  readonly #pids = new Map<string, readonly number[]>()
+  readonly #processes = new GpuProcesses()
   #hostTotal: Reading = null
 
   constructor(options: LeakOptions, maxRuns = MOST_RUNS) {
@@ -71,7 +71,7 @@ class LeakDetector implements Detector {
     const saved: Saved = {
       map: this.#map.snapshot(),
       ...this.#watches.snapshot(),
-      pids: [...this.#pids].map(([gpu, pids]) => [gpu, [...pids]] as const),
+      pids: this.#processes.snapshot(),
       hostTotal: this.#hostTotal,
       findings: this.#book.snapshot(),
       lines: this.#lines.snapshot(),
@@ -83,8 +83,7 @@ class LeakDetector implements Detector {
     const saved = state as Saved
     this.#map.restore(saved.map)
     this.#watches.restore(saved)
-    this.#pids.clear()
-    for (const [gpu, pids] of saved.pids) this.#pids.set(gpu, [...pids])
+    this.#processes.restore(saved.pids)
     this.#hostTotal = saved.hostTotal
     this.#book.restore(saved.findings)
     this.#lines.restore(saved.lines)
@@ -195,32 +194,16 @@ class LeakDetector implements Detector {
   /** Also drops runs that stopped silently. */
   #host(sample: HostSample): readonly Finding[] {
     this.#hostTotal = sample.memoryTotalBytes
-    let findings = NO_FINDINGS
-    const { ranks } = this.#watches
-    for (const key of ranks.dropSilent(sample.at, SILENT_MS)) findings = both(findings, this.#dropRank(key, sample.at, SILENT))
-    for (const [key, { lastSeenAt }] of ranks)
-      if (lastSeenAt !== null && sample.at - lastSeenAt > SILENT_MS) findings = both(findings, this.#dropRank(key, sample.at, SILENT))
-    return findings
-  }
-
-  #dropRank(key: string, at: number, why: string): readonly Finding[] {
-    this.#watches.ranks.delete(key)
-    return this.#book.resolveRank(key, at, why)
+    return dropSilentRanks(this.#watches.ranks, this.#book, sample.at)
   }
 
   /** Ends the watches of processes that left; an empty GPU starts again. */
   #processesChanged(sample: GpuSample): readonly Finding[] {
     const { gpu, processes, at } = sample
-    const before = this.#pids.get(gpu)
     if (processes === null) return NO_FINDINGS
-    if (before !== undefined && before.length === processes.length && processes.every((one, i) => one.pid === before[i])) return NO_FINDINGS
-    this.#pids.set(
-      gpu,
-      processes.map((one) => one.pid),
-    )
-    const gone = (before ?? []).filter((pid) => !processes.some((one) => one.pid === pid))
+    const gone = this.#processes.note(gpu, processes)
     let findings = NO_FINDINGS
-    for (const pid of gone) {
+    for (const pid of gone.pids) {
       this.#watches.delete(`pid ${gpu} ${pid}`)
       this.#watches.delete(`host ${gpu} ${pid}`)
       findings = both(
@@ -228,13 +211,16 @@ class LeakDetector implements Detector {
         this.#book.resolveWhere((one) => one.subject.pid === pid, at, `Process ${pid} has ended.`),
       )
     }
-    if (before !== undefined && gone.length === before.length) {
+    if (gone.isEveryone) {
       this.#watches.get(this.#watches.keyOfGpu(gpu))?.restart()
       findings = both(
         findings,
         this.#book.resolveWhere((one) => one.subject.gpu === gpu, at, ALL_ENDED),
       )
-      for (const key of this.#map.ranksOn(gpu)) findings = both(findings, this.#dropRank(key, at, ALL_ENDED))
+      for (const key of this.#map.ranksOn(gpu)) {
+        this.#watches.ranks.delete(key)
+        findings = both(findings, this.#book.resolveRank(key, at, ALL_ENDED))
+      }
     }
     return findings
   }

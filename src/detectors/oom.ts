@@ -6,14 +6,16 @@ import { placeText } from '../core/memory/oom-report.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'
 import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
-import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
+import type { Finding, FindingSubject, GpuSample, Run, TrainingStep } from '../core/model.ts'
 import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
+import { GpuProcesses, type GpuProcessesState } from './gpu-processes.ts'
 import { LeakLines } from './leak-lines.ts'
 import { type OomPlace, oomDraft } from './oom-message.ts'
 import { atEndOfProcesses, atEndOfRun, notAnyMore } from './oom-outcome.ts'
 import { RunTable, runsOfRanks } from './run-table.ts'
+import { dropSilentRanks } from './silent-ranks.ts'
 
 export interface OomOptions {
   /** Forecasts further ahead are not reported. */
@@ -31,8 +33,6 @@ const LEAST_MOVE_MS = 500
 const FLUSHED_MS = 600_000
 /** The end of a peak is a smaller fall; a flushed cache is a larger one. */
 const FLUSH_RATIO = 0.3
-const SILENT_MS = 600_000
-const SILENT = 'The run has reported nothing for 10 min.'
 /** How a rank is told from a GPU in the saved state. */
 const RANK = 'run '
 const FULL_RATIO = 0.95
@@ -47,7 +47,7 @@ interface FlushMemory {
 interface Saved {
   readonly map: RunMapState
   readonly watches: readonly (readonly [string, OomWatchState])[]
-  readonly users: readonly (readonly [string, readonly number[]])[]
+  readonly users: GpuProcessesState
   readonly flushes: readonly (readonly [string, FlushMemory])[]
   readonly findings: unknown
   readonly lines?: unknown
@@ -60,7 +60,7 @@ class OomDetector implements Detector {
   /** Of GPUs, and of ranks by their rankKey. */
   readonly #watches = new Map<string, OomWatch>()
   readonly #ranks: RunTable<OomWatch>
-  readonly #users = new Map<string, readonly number[]>()
+  readonly #users = new GpuProcesses()
   readonly #flushes = new Map<string, FlushMemory>()
   readonly #lines = new LeakLines()
 
@@ -78,7 +78,7 @@ class OomDetector implements Detector {
     gpu: ({ sample }) => this.#gpu(sample),
     step: ({ step }) => this.#step(step),
     run: ({ run }) => this.#run(run),
-    host: ({ sample }) => this.#sweep(sample),
+    host: ({ sample }) => dropSilentRanks(this.#ranks, this.#book, sample.at),
     device: ({ device }) => void this.#map.noteDevice(device),
   })
 
@@ -93,7 +93,7 @@ class OomDetector implements Detector {
         ...Array.from(this.#watches, ([gpu, watch]) => [`gpu ${gpu}`, watch.snapshot()] as const),
         ...Array.from(this.#ranks, ([key, watch]) => [`${RANK}${key}`, watch.snapshot()] as const),
       ],
-      users: [...this.#users].map(([gpu, pids]) => [gpu, [...pids]] as const),
+      users: this.#users.snapshot(),
       flushes: [...this.#flushes].map(([gpu, memory]) => [gpu, { ...memory }] as const),
       findings: this.#book.snapshot(),
       lines: this.#lines.snapshot(),
@@ -112,8 +112,7 @@ class OomDetector implements Detector {
       const table = key.startsWith(RANK) ? this.#ranks : this.#watches
       table.set(key.slice(RANK.length), watch)
     }
-    this.#users.clear()
-    for (const [gpu, pids] of saved.users) this.#users.set(gpu, [...pids])
+    this.#users.restore(saved.users)
     this.#flushes.clear()
     for (const [gpu, memory] of saved.flushes) this.#flushes.set(gpu, { ...memory })
     this.#book.restore(saved.findings)
@@ -208,33 +207,10 @@ class OomDetector implements Detector {
     )
   }
 
-  /** Runs that stopped silently. */
-  #sweep(sample: HostSample): readonly Finding[] {
-    let findings = NO_FINDINGS
-    for (const key of this.#ranks.dropSilent(sample.at, SILENT_MS))
-      findings = both(findings, this.#book.resolveRank(key, sample.at, SILENT))
-    for (const [key, { lastSeenAt }] of this.#ranks) {
-      if (lastSeenAt === null || sample.at - lastSeenAt <= SILENT_MS) continue
-      this.#ranks.delete(key)
-      findings = both(findings, this.#book.resolveRank(key, sample.at, SILENT))
-    }
-    return findings
-  }
-
-  /** True when none of the earlier processes is left: what comes next is another program. */
-  #usersLeft(sample: GpuSample): boolean {
-    const { gpu, processes } = sample
-    const before = this.#users.get(gpu)
-    if (processes === null) {
-      if (before === undefined) this.#users.set(gpu, [])
-      return false
-    }
-    if (before !== undefined && before.length === processes.length && processes.every((one, i) => one.pid === before[i])) return false
-    this.#users.set(
-      gpu,
-      processes.map((one) => one.pid),
-    )
-    return before !== undefined && !processes.some((one) => before.includes(one.pid))
+  #usersLeft({ gpu, processes }: GpuSample): boolean {
+    // Processes that were never listed count as none.
+    if (processes === null && this.#users.has(gpu)) return false
+    return this.#users.note(gpu, processes ?? []).isEveryone
   }
 
   #say(subject: FindingSubject, at: number, place: OomPlace, watch: OomWatch, capacity: number): readonly Finding[] {
