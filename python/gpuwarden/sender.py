@@ -12,28 +12,22 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
 
 from .agent_link import Unreachable
-from .delivery import LONGEST_PAUSE, Delivery, Stopped, is_acknowledged, reason_of, unacknowledged
+from .delivery import LONGEST_PAUSE, Delivery, Stopped
+from .held_steps import BATCH_BYTES, BATCH_LINES, HELD_LINES, HeldSteps, copy_of
+from .leftover_delivery import LeftoverDelivery
 from .lifecycle import watch_for_sigterm
 from .settings import Settings
-from .spool import Leftover, Spool, leftovers, read_lines
-from .steps import Step, encode, is_ready
+from .spool import Spool
+from .steps import Step
 
 log = logging.getLogger("gpuwarden")
 
 TICK_SECONDS = 0.25
-BATCH_LINES = 1000
-BATCH_BYTES = 1024 * 1024
 QUEUE_STEPS = 20_000
-#: Steps that the sender holds in memory when neither the agent nor the disk takes them.
-HELD_LINES = 20_000
-#: A number that is still on the GPU after this long is left out.
-DEFERRED_SECONDS = 10.0
 _FIRST_PAUSE = 0.5
 #: An agent that is starting takes a moment: only a longer outage, or one until the end, is worth a line.
 _QUIET_SECONDS = 5.0
 _LEFTOVER_SECONDS = 300.0
-#: Encoding holds the interpreter's lock: after this many lines others get a turn.
-_TURN_LINES = 50
 
 
 class Sender:
@@ -41,22 +35,20 @@ class Sender:
         self, settings: Settings, run: Dict[str, Any], fixed: Mapping[str, int], queue: "Deque[Step]", first_seq: int, spool_name: str
     ) -> None:
         self.run = run
-        self.dropped = 0
         self.spooled = 0
         self._settings = settings
-        self._fixed = fixed
-        self._queue = queue
         self._spool_name = spool_name
         self._head = {"run": run, "url": settings.url, "format": 1}
         self._spool = Spool(settings.spool_folder, spool_name, self._head)
         self._delivery = Delivery(settings, run.get("correlation_id"))
-        self._held: Deque[bytes] = deque()
+        self._held = HeldSteps(queue, fixed, first_seq, self._delivery.say)
+        # Training continues in the meantime.
+        self._leftovers = LeftoverDelivery(settings, self._delivery, between_batches=self._take)
         self._reports: Deque[Dict[str, Any]] = deque(maxlen=8)
         #: What recordings found; of no use to anybody once the run is over.
         self._recordings: Deque[Dict[str, Any]] = deque(maxlen=4)
         self._end: Optional[Dict[str, Any]] = None
         self._announced = False
-        self._next_seq = first_seq
         self._pause = 0.0
         self._retry_at = 0.0
         self._offline_since: Optional[float] = None
@@ -71,6 +63,10 @@ class Sender:
     @property
     def rejected(self) -> int:
         return self._delivery.rejected
+
+    @property
+    def dropped(self) -> int:
+        return self._held.dropped
 
     # --- called by the training thread
 
@@ -151,7 +147,7 @@ class Sender:
             self._deliver()
             if now >= self._leftovers_at and not self._is_ending:
                 self._leftovers_at = now + _LEFTOVER_SECONDS
-                self._deliver_leftovers()
+                self._leftovers.deliver()
         except Unreachable as error:
             self._offline(error)
         except Stopped:
@@ -174,7 +170,7 @@ class Sender:
             if kept < len(tail):
                 self._delivery.say("spool", "the end of the run could not be kept: %s" % reason)
         if self._held:
-            self.dropped += len(self._held)
+            self._held.dropped += len(self._held)
             log.warning("gpuwarden: %d steps were lost at exit: neither the agent nor the disk took them", len(self._held))
         self._spool.close()
 
@@ -182,37 +178,14 @@ class Sender:
         """The last steps' numbers may still be on the GPU. The time left after this goes to sending."""
         deadline = self._delivery.deadline or 0.0
         share = (deadline - time.monotonic()) / 2
-        while self._queue and time.monotonic() < deadline - share:
+        while not self._held.is_queue_empty and time.monotonic() < deadline - share:
             self._take()
-            if self._queue:
+            if not self._held.is_queue_empty:
                 time.sleep(0.002)
 
     def _take(self, everything: bool = False) -> None:
-        """Moves what is ready from the queue to `_held`, as lines."""
-        queue = self._queue
-        taken = 0
-        while queue:
-            step = queue[0]
-            if not everything and not is_ready(step) and time.time() - step.at_ms / 1000 < DEFERRED_SECONDS:
-                break
-            try:
-                step = queue.popleft()
-            except IndexError:
-                break
-            if step.seq > self._next_seq:
-                self.dropped += step.seq - self._next_seq
-                self._delivery.say("dropped", "steps come faster than they can be sent: %d dropped so far" % self.dropped)
-            self._next_seq = step.seq + 1
-            self._held.append(encode(step, self._fixed))
-            taken += 1
-            if taken % _TURN_LINES == 0:
-                time.sleep(0)
-            if taken >= 10 * BATCH_LINES and not everything:
-                self._wake.set()
-                break
-        while len(self._held) > HELD_LINES:
-            self._held.popleft()
-            self.dropped += 1
+        if self._held.take(everything):
+            self._wake.set()
 
     def _deliver(self) -> None:
         if not self._announced:
@@ -225,10 +198,9 @@ class Sender:
             self._delivery.steps(self.run, lines)
             self._spool.advance(offset)
         while self._held:
-            batch = _first_of(self._held)
+            batch = self._held.batch()
             self._delivery.steps(self.run, batch)
-            for _ in batch:
-                self._held.popleft()
+            self._held.release(len(batch))
         while self._reports:
             self._delivery.once(self.run, "report", self._reports[0])
             self._reports.popleft()
@@ -265,10 +237,9 @@ class Sender:
     def _store(self) -> None:
         if not self._held:
             return
-        lines = list(self._held)
+        lines = self._held.lines()
         kept, reason = self._spool.append(lines)
-        for _ in range(kept):
-            self._held.popleft()
+        self._held.release(kept)
         self.spooled += kept
         if kept < len(lines) and self._settings.spool_folder is not None:
             self._delivery.say("spool", "steps cannot be kept on disk: %s; the newest %d stay in memory" % (reason, HELD_LINES))
@@ -276,68 +247,16 @@ class Sender:
     def _keep_from_outside(self) -> None:
         """The thread is stuck in a call: the thread that ends the program writes what is left to another file."""
         spool = Spool(self._settings.spool_folder, self._spool_name + ".exit", self._head)
-        lines = [item if isinstance(item, bytes) else encode(item, self._fixed) for source in (self._held, self._queue) for item in _copy(source)]
-        lines.extend(self._tail())
+        lines = self._held.all_from_outside() + self._tail()
         kept, reason = spool.append(lines)
         spool.close()
         if kept < len(lines):
             log.warning("gpuwarden: %d lines were lost at exit: %s", len(lines) - kept, reason)
 
     def _tail(self) -> List[bytes]:
-        tail = [_line({"report": report}) for report in _copy(self._reports)]
+        tail = [_line({"report": report}) for report in copy_of(self._reports)]
         return tail if self._end is None else tail + [_line({"end": self._end})]
-
-    # --- files of processes that are gone
-
-    def _deliver_leftovers(self) -> None:
-        for leftover in leftovers(self._settings.spool_folder, self._settings.url):
-            delivered: Optional[bool] = False
-            try:
-                delivered = self._deliver_leftover(leftover)
-            finally:
-                if delivered is not None:
-                    leftover.release(delivered)
-
-    def _deliver_leftover(self, leftover: Leftover) -> Optional[bool]:
-        """True: all of it. False: not now. None: never, it has been set aside."""
-        run = leftover.head["run"]
-        answer = self._delivery.announce(run)
-        if answer.status in (400, 409, 413, 422) and answer.code:
-            self._delivery.say("leftover", "%s is refused: %s" % (leftover.path, reason_of(answer)))
-            leftover.set_aside()
-            return None
-        if not is_acknowledged(answer, run):
-            raise unacknowledged(answer)
-        offset = leftover.start
-        while not self._is_ending:
-            lines, offset = read_lines(leftover.file, offset, BATCH_LINES, BATCH_BYTES)
-            if not lines:
-                return True
-            self._delivery.lines(run, lines)
-            # Training continues in the meantime.
-            self._take()
-        return False
-
-
-def _first_of(held: "Deque[bytes]") -> List[bytes]:
-    batch: List[bytes] = []
-    size = 0
-    for line in held:
-        size += len(line)
-        if batch and (size > BATCH_BYTES or len(batch) == BATCH_LINES):
-            break
-        batch.append(line)
-    return batch
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value) + "\n").encode("utf-8")
-
-
-def _copy(items: Any) -> List[Any]:
-    for _ in range(5):
-        try:
-            return list(items)
-        except RuntimeError:  # The other thread changed it while we looked.
-            continue
-    return []
