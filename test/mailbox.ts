@@ -56,7 +56,7 @@ export async function openMailbox({ port = 0, password = null, judge, greet }: M
         const text = Buffer.concat(chunks)
           .toString()
           .replace(/\r\n[ \t]+/g, ' ')
-        const subject = /^Subject: (.*)$/m.exec(text)?.[1]?.trim() ?? ''
+        const subject = decoded(/^Subject: (.*)$/m.exec(text)?.[1]?.trim() ?? '')
         const mail = { to: session.envelope.rcptTo.map(({ address }) => address), subject, text, user: session.user }
         void Promise.resolve(judge?.(mail) ?? null).then((refusal) => {
           if (refusal) return callback(refusal)
@@ -80,4 +80,16 @@ export async function openMailbox({ port = 0, password = null, judge, greet }: M
       }),
   }
   return box
+}
+
+/** A subject with other than ASCII characters comes in encoded words (RFC 2047). */
+function decoded(subject: string): string {
+  return subject.replace(/=\?UTF-8\?Q\?([^?]*)\?=(?: (?==\?))?/gi, (_, word: string) =>
+    decodeURIComponent(
+      word
+        .replaceAll('_', ' ')
+        .replace(/%/g, '%25')
+        .replace(/=([0-9A-F]{2})/gi, '%$1'),
+    ),
+  )
 }
