@@ -1,5 +1,5 @@
 /**
- * The queue of one channel. A trouble is in it once: what happens to it while it waits changes what is waiting, so that an hour
+ * The queue of one channel. A problem is in it once: what happens to it in the queue changes what is waiting, so that an hour
  * without a mail server ends in a few messages that say how things stand, and none that is out of date.
  */
 import { SEVERITY_RANK } from './alert-record.ts'

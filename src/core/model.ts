@@ -88,7 +88,7 @@ export interface RunSample {
   readonly about: RunAbout
 }
 
-/** What is told about a run for its page alone. */
+/** What only the page of a run shows. */
 export interface RunAbout {
   readonly command: string | null
   readonly framework: string | null

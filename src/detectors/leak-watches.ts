@@ -2,7 +2,7 @@
 import { LeakWatch, type LeakWatchState } from '../core/memory/leak-watch.ts'
 import { RunTable, type RunTableOptions } from './run-table.ts'
 
-/** How a rank is told from the others in the saved state. */
+/** What marks a rank in the saved state. */
 const RANK = 'run '
 const GPU_CAP = 64
 

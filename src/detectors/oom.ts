@@ -33,7 +33,7 @@ const LEAST_MOVE_MS = 500
 const FLUSHED_MS = 600_000
 /** The end of a peak is a smaller fall; a flushed cache is a larger one. */
 const FLUSH_RATIO = 0.3
-/** How a rank is told from a GPU in the saved state. */
+/** What marks a rank, and not a GPU, in the saved state. */
 const RANK = 'run '
 const FULL_RATIO = 0.95
 const FULL_MS = 60_000

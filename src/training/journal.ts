@@ -150,7 +150,7 @@ export class Journal {
     this.#bytes += written
   }
 
-  /** What it held is applied; whoever is told makes that durable in another way. */
+  /** What it held is applied; the callback makes that durable in another way. */
   async #leaveRemovedFile(): Promise<void> {
     const file = this.#file
     if (file === null || performance.now() - this.#lookedMs < this.#lookEveryMs) return
