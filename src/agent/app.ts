@@ -217,10 +217,7 @@ export class Agent {
       // Its routes wait for it, and try again when it failed: the GPUs need not, unless the runs of a recording are to be played with it.
       const hasRuns = this.#training
         .open()
-        .then(() => {
-          this.#training.tellEnds(this.sampling.state.findings().flatMap(({ subject }) => subject.run ?? []))
-          return this.#training.closeSilentRuns()
-        })
+        .then(() => this.#training.closeSilentRuns())
         .catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; trying again'))
       if (this.#replay) await hasRuns
       const opened = await this.sampling.open()
