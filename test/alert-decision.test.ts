@@ -46,7 +46,7 @@ it('keeps what was decided and sent while the disk takes nothing, however much i
   const dir = await temporaryDir()
   const before = notes()
   const killed = await run(dir, 'die of a full disk').catch((error: unknown) => error as { signal: string; stdout: string })
-  expect(killed).toMatchObject({ signal: 'SIGKILL', stdout: expect.stringMatching(/cannot be kept[^]*sent .*once/) as string })
+  expect(killed).toMatchObject({ signal: 'SIGKILL', stdout: expect.stringMatching(/cannot be kept.*sent .*once/s) as string })
   const { stdout } = await run(dir, 'list')
   expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toContain('once firing')
   expect(stdout).not.toMatch(/sent .*once/)
