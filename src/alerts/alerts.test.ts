@@ -222,6 +222,38 @@ describe('alerts: from a finding to a message', () => {
     expect(world.alerts.list()).toEqual([expect.objectContaining({ fingerprint: 'a', state: 'firing' })])
   })
 
+  it('settles the alerts of a recording at its end, and those of nothing else', async () => {
+    const world = pretendWorld({ settings: { 'alerts.simulated': true } })
+    world.say('of the machine')
+    for (const name of ['open', 'cleared']) world.say(name, { provenance: 'replay' })
+    await world.pass(MINUTE)
+    world.clear('cleared', { provenance: 'replay' })
+    world.say('just begun', { provenance: 'replay', detector: 'throttle' })
+    world.alerts.accept({ type: 'playback', playback: { state: 'ended', at: NOON + MINUTE, speed: 1, jumps: 0 } })
+    const states = () => world.alerts.list().map(({ fingerprint, state }) => `${fingerprint} ${state}`)
+    const settled = ['of the machine firing', 'open resolved', 'cleared resolved']
+    expect(states()).toEqual(settled)
+    expect(world.alerts.list()[1]?.finding.message).toMatch(/^The recording ended while this was open: /)
+    expect(world.alerts.list()[2]?.finding.message).not.toContain('recording')
+    await world.pass(HOUR, MINUTE)
+    expect(states()).toEqual(settled)
+    expect(world.channel.said().at(-1)).toContain('open resolved')
+  })
+
+  it('fires nothing of a recording while it is paused', async () => {
+    const world = pretendWorld({ provenance: 'replay' })
+    const playback = { at: NOON, speed: 1, jumps: 0 }
+    world.say('a', { provenance: 'replay', detector: 'throttle' })
+    const state = () => world.alerts.list()[0]?.state
+    expect(state()).toBe('pending')
+    world.alerts.accept({ type: 'playback', playback: { ...playback, state: 'paused' } })
+    await world.pass(HOUR, MINUTE)
+    expect(state()).toBe('pending')
+    world.alerts.accept({ type: 'playback', playback: { ...playback, state: 'playing' } })
+    await world.pass(HOUR, MINUTE)
+    expect(state()).toBe('firing')
+  })
+
   it('keeps the alerts of real GPUs when a recording starts over', async () => {
     const world = pretendWorld()
     world.say('a')
