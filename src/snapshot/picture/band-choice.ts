@@ -18,24 +18,32 @@ export interface BandChoice {
   readonly bandOf: (group: number) => number
 }
 
-/** Live bytes by key, and the most of each. */
+/** Live bytes by key, the most of each, and their sum over all events. */
 class Peaks {
   readonly #slots = new Map<number, number>()
   readonly keys: number[] = []
   readonly #live: number[] = []
+  readonly #since: number[] = []
   readonly most: number[] = []
+  readonly sums: number[] = []
 
-  add(key: number, bytes: number): void {
+  add(key: number, bytes: number, index: number): void {
     let slot = this.#slots.get(key)
     if (slot === undefined) {
       slot = this.keys.push(key) - 1
       this.#slots.set(key, slot)
-      this.#live.push(0)
-      this.most.push(0)
+      for (const list of [this.#live, this.#since, this.most, this.sums]) list.push(0)
     }
-    const now = (this.#live[slot] as number) + bytes
+    const before = this.#live[slot] as number
+    this.sums[slot] = (this.sums[slot] as number) + before * (index - (this.#since[slot] as number))
+    this.#since[slot] = index
+    const now = before + bytes
     this.#live[slot] = now
     if (now > (this.most[slot] as number)) this.most[slot] = now
+  }
+
+  end(index: number): void {
+    for (const key of this.keys) this.add(key, 0, index)
   }
 }
 
@@ -46,9 +54,10 @@ export function chooseBands(lifetimes: Lifetimes, selection: Selection, grouping
   const { trace, early, partners, replaced, endAction } = lifetimes
   const groups = new Peaks()
   const stacks = new Peaks()
+  let now = 0
   const add = (group: number, stack: number, bytes: number) => {
-    groups.add(group, bytes)
-    stacks.add(group * GROUP + stack, bytes)
+    groups.add(group, bytes, now)
+    stacks.add(group * GROUP + stack, bytes, now)
   }
   // Stack 0 is "none recorded": of those that were freed in the window only the stack of the free is known.
   const earlyStack = (block: number) => (originOfEarly(lifetimes, block) === 'freed' ? 0 : (early.stacks[block] as number))
@@ -61,6 +70,7 @@ export function chooseBands(lifetimes: Lifetimes, selection: Selection, grouping
   for (let block = 0; block < early.sizes.length; block++) takeEarly(block, 1)
   for (let i = 0; i < trace.count; i++) {
     const action = trace.action(i)
+    now = i
     if (action === ACTION.alloc) {
       const before = replaced.get(i)
       if (before !== undefined) takeAlloc(before, -1)
@@ -71,12 +81,19 @@ export function chooseBands(lifetimes: Lifetimes, selection: Selection, grouping
       else if (partner !== NONE) takeEarly(-2 - partner, -1)
     }
   }
+  groups.end(trace.count)
   return bandsFrom(groups, stacks, grouping.names, words)
 }
 
 function bandsFrom(groups: Peaks, stacks: Peaks, names: readonly string[], words: StackWordsTable): BandChoice {
-  const order = groups.keys.map((group, slot) => ({ group, most: groups.most[slot] as number })).sort((a, b) => b.most - a.most)
-  const chosen = order.filter(({ most }) => most > 0).slice(0, MOST_BANDS)
+  const order = groups.keys
+    .map((group, slot) => ({ group, most: groups.most[slot] as number, sum: groups.sums[slot] as number }))
+    .sort((a, b) => b.most - a.most)
+  // What is steady lies below what comes and goes: then both can be seen.
+  const chosen = order
+    .filter(({ most }) => most > 0)
+    .slice(0, MOST_BANDS)
+    .sort((a, b) => b.sum / b.most - a.sum / a.most)
   const positions = new Map(chosen.map(({ group }, band) => [group, band]))
   const others = chosen.length
   const bandOf = (group: number) => positions.get(group) ?? others

@@ -1,5 +1,6 @@
 /** What was in use at a moment as a tree of calls, outermost first. What is too small to be seen is summed up beside its neighbors. */
 import type { FlameNode } from '../../core/memory/snapshot-picture.ts'
+import { EMPTY_STACK, NO_STACK } from '../read/stack-table.ts'
 import type { DeviceAnalysis } from '../verdict/device-analysis.ts'
 import { type Holding, lineOf } from '../verdict/live-set.ts'
 
@@ -17,7 +18,8 @@ export function flameOf(analysis: DeviceAnalysis, holdings: readonly Holding[]):
   const root: Growing = { name: 'all', bytes: 0, children: new Map() }
   for (const holding of holdings) {
     const { bytes, stack, origin } = holding
-    const frames = origin === 'freed' ? [lineOf(holding, analysis.words)] : analysis.words.of(stack).folded
+    const isNameless = origin === 'freed' || stack === NO_STACK || stack === EMPTY_STACK
+    const frames = isNameless ? [lineOf(holding, analysis.words)] : analysis.words.of(stack).folded
     root.bytes += bytes
     let node = root
     for (const name of frames.slice(0, MOST_DEPTH)) {

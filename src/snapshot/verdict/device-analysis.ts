@@ -118,6 +118,13 @@ export class DeviceAnalysis {
     return this.device.trace.find(ACTION.oom)
   }
 
+  /** What PyTorch can have: what it had and the driver had left when it ran out; null where it did not. */
+  get limitBytes(): number | null {
+    const [last] = this.outOfMemoryEvents.slice(-1)
+    const free = last === undefined ? null : this.device.trace.deviceFree(last)
+    return last === undefined || free === null ? null : this.levelAt(last).reservedBytes + free
+  }
+
   outOfMemory(eventIndex: number): OutOfMemory {
     const { trace } = this.device
     const holdings = this.liveAt(eventIndex)
