@@ -49,11 +49,15 @@ const NOT_BUILT = /\.(test|contract|fixture)\.tsx?$|\.golden\./
 /** One script that needs nothing else, and one style, for each kind of HTML file; what is of others says so, as their terms ask for it. */
 const REPORT_ENTRIES = { report: 'web/src/report/main.ts', snapshot: 'web/src/report/snapshot-main.tsx' }
 /** What the program starts as a process of its own has to stay a file of its own. */
-const ENTRIES = { cli: 'src/cli.ts', 'agent/sampler-child': 'src/agent/sampler-child.ts' }
+const ENTRIES = {
+  cli: 'src/cli.ts',
+  'agent/sampler-child': 'src/agent/sampler-child.ts',
+  'agent/snapshot-child': 'src/agent/snapshot-child.ts',
+}
 /** Native code, and what starts files of its own or is needed by none of the quick commands. */
 const NOT_BUNDLED = ['koffi', '@resvg/resvg-js', 'pino', 'nodemailer']
 /** Modules that start an entry see themselves beside it; all others where the compiler puts them. */
-const STARTS_ENTRIES = new Set(['agent/sampling.ts'])
+const STARTS_ENTRIES = new Set(['agent/sampling.ts', 'agent/snapshots.ts'])
 
 await build()
 
