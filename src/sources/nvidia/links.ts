@@ -91,7 +91,8 @@ function linksReader(device: Device, kind: LinkKind, stateOf: (link: number) => 
 
   function linkOf(link: number, own: readonly FieldAnswer[]): GpuLink {
     const first = stateId === null ? 0 : 1
-    const state = (stateId === null ? null : (own[0]?.value ?? null)) ?? stateOf(link)
+    const told = stateId === null ? null : (own[0]?.value ?? null)
+    const state = told ?? stateOf(link)
     const made = { link, ...NO_LINK, state: state === null ? null : (STATES[state] ?? null) }
     for (const [i, [figure]] of figures.entries()) made[figure] ??= inUnits(figure, own[first + i]?.value ?? null)
     return made
