@@ -1,5 +1,6 @@
 /** What the agent knows now, written by the hub alone: which card is which and whose a process is; the rest is `Known`. */
 import { hostname } from 'node:os'
+import { migLabel } from '../core/gpu-words.ts'
 import type { AgentState, GpuView, HostView, HubEvent, SelfUsage, SinkHealth } from '../core/kinds.ts'
 import { compareGpus, Known } from '../core/known/known.ts'
 import type { Finding, GpuEvent, GpuInfo, GpuSample, ProcessInfo, ProcessView, SourceHealth } from '../core/model.ts'
@@ -180,7 +181,7 @@ export class State implements AgentState {
 
 function renumber(device: GpuInfo, index: number): GpuInfo {
   if (device.index === index) return device
-  return { ...device, index, label: device.mig ? `${index}:${device.mig.gpuInstanceId}` : String(index) }
+  return { ...device, index, label: device.mig ? migLabel(index, device.mig) : String(index) }
 }
 
 function lostSample(info: GpuInfo, at: number): GpuSample {

@@ -61,13 +61,17 @@ function describeDevices(sampling: Parameters<Check>[0]['sampling'], source: str
   return `${devices.length} device(s): ${devices.map((device) => device.name ?? device.id).join(', ')}${driver}${cuda}`
 }
 
+const NO_KILLS = 'runs that the kernel kills because memory ran out are reported without that cause'
+
 /** What makes the picture fuller but is not needed. */
 export const checkPermissions: Check = async ({ values, sampling }) => {
   const results: CheckResult[] = []
   const present = new Set(sampling.state.devices().map(({ vendor }) => vendor))
-  for (const { name, help } of VENDORS)
-    if (help.kernelLog !== null && present.has(name) && !canRead(join(values.root, 'dev/kmsg')))
-      results.push(advice('kernel log', `/dev/kmsg cannot be read: ${help.kernelLog}`, 'Run as root, or give the service CAP_SYSLOG.'))
+  const missed = VENDORS.flatMap(({ name, help }) => (help.kernelLog !== null && present.has(name) ? [help.kernelLog] : []))
+  if (!canRead(join(values.root, 'dev/kmsg')))
+    results.push(
+      advice('kernel log', `/dev/kmsg cannot be read: ${[NO_KILLS, ...missed].join('; ')}`, 'Run as root, or give the service CAP_SYSLOG.'),
+    )
   for (const { help, title } of VENDORS)
     if (help.computeFile !== null && existsSync(join(values.root, help.computeFile)) && !canUse(join(values.root, help.computeFile)))
       results.push(

@@ -6,7 +6,6 @@ import { fake } from '../../../test/fake-nvml/open-fake.ts'
 import { sourceEnv } from '../source.contract.ts'
 import { initFault } from './codes.ts'
 import { nvidia } from './index.ts'
-import { SYMBOLS } from './symbols.ts'
 
 describe('opening', () => {
   it.each([
@@ -85,9 +84,5 @@ describe('opening', () => {
     write('sys/bus/pci/devices/0000:10:00.0/vendor', '0x10de\n')
     write('sys/bus/pci/devices/0000:10:00.0/class', '0x030000\n')
     expect(await nvidia.open({ ...env, options: {} })).toBe(null)
-  })
-
-  it('does not even look up the throughput call that sleeps', () => {
-    expect(Object.keys(SYMBOLS)).not.toContain('nvmlDeviceGetPcieThroughput')
   })
 })

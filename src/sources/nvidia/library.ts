@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type Koffi from 'koffi'
 import { DriverFault, type SourceEnv } from '../../core/source-contract.ts'
+import type { ReadFile } from '../kernel-log.ts'
 import { CODE, initFault } from './codes.ts'
 import { foreignArchitecture } from './elf.ts'
 import { type Parameter, SYMBOLS, type SymbolName } from './symbols.ts'
@@ -15,7 +16,7 @@ export interface Nvml {
   /** null: this driver does not have it. */
   readonly functions: Readonly<Record<SymbolName, NvmlFunction | null>>
   /** The system's read(): how many bytes, or what failed as a negative number. Node's own throws, which takes longer than the reading. */
-  readonly readFile: (file: number, into: Uint8Array) => number
+  readonly readFile: ReadFile
 }
 
 const NATIVE_TYPES: Readonly<Record<Parameter, string>> = {
@@ -134,7 +135,7 @@ function load(koffi: typeof Koffi, path: string): Nvml {
   if (functions.nvmlInit_v2 === null || functions.nvmlDeviceGetCount_v2 === null || functions.nvmlDeviceGetHandleByIndex_v2 === null)
     throw new Error('it has no nvmlInit_v2, nvmlDeviceGetCount_v2 or nvmlDeviceGetHandleByIndex_v2, so it is not NVML')
   const read = koffi.load(null).func('read', 'int64_t', ['int32_t', 'void *', 'size_t'])
-  const readFile = (file: number, into: Uint8Array): number => {
+  const readFile: ReadFile = (file, into) => {
     const length = Number(read(file, into, into.length))
     return length < 0 ? -koffi.errno() : length
   }
