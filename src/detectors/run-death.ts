@@ -86,5 +86,5 @@ const LONGEST = 200
 
 function firstLine(text: string): string {
   const line = text.split('\n', 1)[0]?.trim() ?? ''
-  return (line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line).replace(/\.$/, '')
+  return (line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line).replace(/[.:\s]+$/, '')
 }
