@@ -106,7 +106,7 @@ export class DevicePictures {
     const [oom] = analysis.outOfMemoryEvents.slice(-1)
     return [
       ...(oom === undefined ? [] : [{ label: 'Out of memory', lines: oomLines(analysis.outOfMemory(oom)), isBad: true }]),
-      { label: 'Leak', lines: leakLines(analysis, this.#limitBytes, true), isBad: leak.answer === 'leak' },
+      { label: 'Leak', lines: leakLines(analysis, this.#limitBytes, true, ''), isBad: leak.answer === 'leak' },
       { label: 'Fragmentation', lines: fragmentationLines(analysis.fragmentation), isBad: false },
       ...(this.events === 0 ? [] : [{ label: 'Retries', lines: [retriesText(analysis)], isBad: retries.isThrashing }]),
       { label: 'Check', lines: identityLines(analysis), isBad: identity.differenceBytes !== 0 },
