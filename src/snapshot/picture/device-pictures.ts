@@ -53,8 +53,8 @@ export class DevicePictures {
 
   /** After the event `index`. */
   moment(index: number): MomentPicture {
-    this.#requestBytes ??= this.#analysis.fragmentation?.request.bytes ?? null
-    return momentOf(this.#analysis, this.#lines, this.#requestBytes, index)
+    if (this.#requestBytes === undefined) this.#requestBytes = this.#analysis.fragmentation?.request.bytes ?? null
+    return momentOf(this.#analysis, this.#lines, this.#requestBytes, this.#track('line').track.usedAfter(index), index)
   }
 
   picture(): DevicePicture {
