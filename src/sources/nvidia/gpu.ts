@@ -137,9 +137,12 @@ export class Gpu {
     let measuresTraffic = false
     this.#readers = {
       fast: fastReader(device, this.#memory, { mig, countsTraffic }),
-      slow: slowReader(device, driverBranch(this.#info) >= 580),
-      // Once the counters are known to be missing it stays so, whatever is said of the fields later.
-      rare: rareReader(device, () => (measuresTraffic ||= !mig && countsTraffic() && device.lacks('pcieTxBytesPerSecond'))),
+      slow: slowReader(device),
+      rare: rareReader(device, {
+        hasNewFields: driverBranch(this.#info) >= 580,
+        // Once the counters are known to be missing it stays so, whatever is said of the fields later.
+        measuresTraffic: () => (measuresTraffic ||= !mig && countsTraffic() && device.lacks('pcieTxBytesPerSecond')),
+      }),
       gpm,
       processes: mig ? null : new Processes(device, new ProcessUtilization(device, this.#env.now())),
     }
@@ -150,7 +153,7 @@ export class Gpu {
     const isRare = this.#slowReadings++ % RARE_EVERY === 0
     const readers = this.#readers
     if (readers !== null) this.#learn(readers.slow(this.#readings, tick.monotonicMs))
-    if (readers !== null && isRare) this.#learn(readers.rare(this.#readings))
+    if (readers !== null && isRare) this.#learn(readers.rare(this.#readings, tick.monotonicMs))
     this.#slowAt = tick.at
   }
 
