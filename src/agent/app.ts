@@ -33,6 +33,8 @@ const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)
 export interface AgentOptions {
   readonly config: Config
   readonly logToStderr: boolean
+  /** See SamplingOptions. */
+  readonly mayStandIn?: boolean
   readonly samplerEntry?: URL
   /** From `unansweredFolders`: not read, and written to once they answer. */
   readonly unanswered?: readonly string[]
@@ -65,7 +67,7 @@ export class Agent {
   #retract: () => Promise<void> = async () => undefined
   #stopped: Promise<void> | null = null
 
-  constructor({ config, logToStderr, samplerEntry, unanswered = [] }: AgentOptions) {
+  constructor({ config, logToStderr, mayStandIn = false, samplerEntry, unanswered = [] }: AgentOptions) {
     this.#config = config
     const { values } = config
     const runId = randomBytes(16).toString('hex')
@@ -86,6 +88,7 @@ export class Agent {
       log,
       runId,
       cardsFile: logDir === null || !answers ? null : join(logDir, 'gpus.json'),
+      mayStandIn,
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording has ended'),
     })
@@ -237,9 +240,13 @@ export class Agent {
       }
       if (opened.simulatedInstead) log.warn({}, 'no GPU was found: showing SIMULATED GPUs')
       const missing = opened.missing.map((index) => `there is no GPU ${index}, which was requested`)
-      for (const one of missing) log.warn({}, one)
+      const none = opened.openings.every(({ result }) => result === 'absent')
+        ? ['no GPU was found: runs and the host are watched, and a GPU that comes later is picked up']
+        : []
+      const notes = [...missing, ...none, ...opened.notes]
+      for (const one of notes) log.warn({}, one)
       log.info({ url, metricsUrl, gpus: this.sampling.state.devices().length }, 'gpuwarden is watching')
-      return { opened, url, metricsUrl, notes: [...problems, ...missing] }
+      return { opened, url, metricsUrl, notes: [...problems, ...notes] }
     } catch (error) {
       await this.stop('could not start')
       throw error

@@ -21,7 +21,7 @@ export interface MigInstance extends FactsOf<typeof MIG_INSTANCE> {}
 
 export interface GpuLink extends FactsOf<typeof GPU_LINK> {}
 
-/** `lost`: fell off the bus. `suspended`: asleep, not touched. `error`: could not be read (see `stateReason`); readings are null. */
+/** `lost`: fell off the bus. `suspended`: asleep, not touched. `error`: could not be read (see `stateReason`). `no_driver`: on the PCI bus, but no driver answers for it. Readings are null in all of these. */
 export type GpuState = (typeof GPU_STATES)[number]
 
 /** The numeric readings of a GPU at one moment. */

@@ -231,7 +231,9 @@ class DetectorEngine implements Engine {
     }
     for (const finding of [...this.#active.values()]) {
       const { gpu } = finding.subject
-      if (gpu === null || this.#devices.has(gpu) || this.#outliving.has(finding.detector)) continue
+      if (gpu === null || this.#devices.has(gpu)) continue
+      // A simulated GPU that is gone made room for real ones.
+      if (this.#outliving.has(finding.detector) && finding.provenance !== 'simulated') continue
       this.#provenance = finding.provenance
       this.#note(resolved(finding, this.#lastAt, 'The GPU is no longer listed.'), out)
     }

@@ -3,7 +3,7 @@ import type { Column, FactTable } from './field.ts'
 
 export const PROVENANCES = ['live', 'simulated', 'replay'] as const
 
-export const GPU_STATES = ['ok', 'lost', 'reset_required', 'suspended', 'error'] as const
+export const GPU_STATES = ['ok', 'lost', 'reset_required', 'suspended', 'error', 'no_driver'] as const
 
 export const GPU_EVENTS = [
   'xid',
