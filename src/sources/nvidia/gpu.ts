@@ -1,5 +1,5 @@
 /** One GPU, tick after tick: read, asleep, or gone and probed now and then. */
-import type { GpuEvent, GpuInfo, GpuState, Sample } from '../../core/model.ts'
+import type { GpuEvent, GpuInfo, GpuSample, GpuState, Sample } from '../../core/model.ts'
 import { NO_READINGS } from '../../core/record.ts'
 import type { SourceTick } from '../../core/source-contract.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'
@@ -30,6 +30,8 @@ export interface GpuEnv {
   readonly slowIntervalMs: number
   /** Share of the slow interval by which this GPU is delayed, so that expensive calls do not fall into one tick. */
   readonly stagger: number
+  /** Adds what is known of this GPU from elsewhere; null: nothing is. */
+  readonly complete: ((sample: GpuSample) => GpuSample) | null
   /** true while the card sleeps: no call is made then. */
   readonly asleep: () => boolean
 }
@@ -107,7 +109,8 @@ export class Gpu {
     if (device.fault !== null) this.#lose(tick, device.fault, samples)
     else if (failure !== null) this.#silence(tick, 'error', codeInWords(failure), samples)
     else {
-      samples.push(sampleOf(tick.at, this.#info.id, this.#readings, this.#slowAt, processes))
+      const sample = sampleOf(tick.at, this.#info.id, this.#readings, this.#slowAt, processes)
+      samples.push(this.#env.complete?.(sample) ?? sample)
       this.#instances.read(tick.at, tick.monotonicMs, slow, samples)
     }
   }
