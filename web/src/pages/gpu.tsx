@@ -20,6 +20,7 @@ import {
   formatUsed,
   formatWatts,
   formatWhole,
+  heatTone,
   memoryTone,
   NOT_AVAILABLE,
   placeOf,
@@ -96,6 +97,12 @@ function Now({ cell }: { readonly cell: GpuCell }) {
           {info.temperatureSlowdownCelsius !== null && <small class="faint"> of {info.temperatureSlowdownCelsius}</small>}
           {sample.temperatureMarginCelsius !== null && <small class="faint"> ({sample.temperatureMarginCelsius} to its limit)</small>}
         </Fact>
+        {sample.junctionTemperatureCelsius !== null && (
+          <Fact label="Hottest spot" tone={heatTone(sample.junctionTemperatureCelsius, info.junctionTemperatureMaxCelsius)}>
+            {formatWhole(sample.junctionTemperatureCelsius, '°C')}
+            {info.junctionTemperatureMaxCelsius !== null && <small class="faint"> of {info.junctionTemperatureMaxCelsius}</small>}
+          </Fact>
+        )}
         <Fact label="Power" tone={powerTone(sample.powerWatts, info)}>
           {formatWatts(sample.powerWatts)}
           {info.powerLimitWatts !== null && <small class="faint"> of {Math.round(info.powerLimitWatts)}</small>}
@@ -105,6 +112,9 @@ function Now({ cell }: { readonly cell: GpuCell }) {
         <Fact label="Performance state">{sample.performanceState === null ? NOT_AVAILABLE : `P${sample.performanceState}`}</Fact>
         <Fact label="Fan">{formatPercent(sample.fanRatio)}</Fact>
         <Fact label="PCIe">{link(sample, info)}</Fact>
+        {sample.xgmiRxBytesPerSecond !== null && (
+          <Fact label="XGMI">{formatRate(sample.xgmiRxBytesPerSecond + (sample.xgmiTxBytesPerSecond ?? 0))}</Fact>
+        )}
         <Fact label="NVLink">
           {sample.nvlinkRxBytesPerSecond === null
             ? NOT_AVAILABLE

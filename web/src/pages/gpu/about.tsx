@@ -60,6 +60,7 @@ export function About({ info }: { readonly info: GpuInfo }) {
     ['CUDA', info.cudaVersion ?? NOT_AVAILABLE],
     ['Architecture', info.architecture ?? NOT_AVAILABLE],
     ['MIG', info.migMode ?? NOT_AVAILABLE],
+    ...known('Partitions', info.partitioning),
     ['Part number', info.partNumber ?? NOT_AVAILABLE],
     ['GSP firmware', info.gspFirmwareVersion ?? NOT_AVAILABLE],
     ['ECC', eccWords(info)],
