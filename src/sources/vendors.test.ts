@@ -7,6 +7,7 @@ describe('vendorOfModel', () => {
     ['Tesla V100-SXM2-16GB', 'nvidia'],
     ['AMD Instinct MI300X', 'amd'],
     ['Radeon RX 7900 XTX', 'amd'],
+    ['NVIDIA Jetson AGX Orin Developer Kit', 'jetson'],
     ['Simulated H100', 'nvidia'],
     [null, 'nvidia'],
   ])('of %j is %s', (model, vendor) => {
