@@ -262,7 +262,7 @@ describe('simulated GPUs', { timeout: 60_000 }, () => {
 
 describe('status and doctor', { timeout: 60_000 }, () => {
   it.each([
-    ['hangs', { hang: ['nvmlInit_v2'] }, 'driver_not_responding', /waiting for the nvidia driver to start/],
+    ['hangs', { hang: ['nvmlInit_v2'] }, 'driver_not_responding', /waiting for the nvidia driver to answer/],
     ['crashes', { crash: ['nvmlInit_v2'] }, 'driver_crashed', /^$/],
   ])('end within ten seconds where the driver %s in its start, and name it', async (_name, values, kind, said) => {
     const machine = twoCards('nvidia')

@@ -85,8 +85,9 @@ export function exitOf(gpus: readonly GpuView[], health: readonly SourceHealth[]
 /** Says on standard error what is waited for, if it takes long. */
 export function sayWaiting(sampling: Sampling): () => void {
   const timer = setTimeout(() => {
-    const waiting = sampling.state.health().filter(({ state }) => state === 'starting')
-    for (const { source } of waiting) process.stderr.write(`gpuwarden: waiting for the ${source} driver to start …\n`)
+    // They are opened one after the other: the first holds up the rest.
+    const held = sampling.state.health().find(({ state, source }) => state === 'starting' && source !== 'host')
+    if (held) process.stderr.write(`gpuwarden: waiting for the ${held.source} driver to answer …\n`)
   }, SAY_AFTER_MS)
   return () => clearTimeout(timer)
 }
