@@ -10,7 +10,7 @@ import {
   printable,
   shortModel,
 } from '../core/format.ts'
-import { clockReasons, powerCap, powerTone, temperatureTone } from '../core/gpu-words.ts'
+import { clockReasons, heatTone, powerCap, powerTone, temperatureTone } from '../core/gpu-words.ts'
 import { ledgerLabel } from '../core/memory/oom-report.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
@@ -142,6 +142,10 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
     {
       spans: [
         { text: `mem clock ${formatMegahertz(sample.memoryClockHertz)}`, style: TONE.muted },
+        {
+          text: junctionWords(sample, info),
+          style: styleOf(heatTone(sample.junctionTemperatureCelsius, info.junctionTemperatureMaxCelsius)),
+        },
         { text: `mem temp ${formatWhole(sample.memoryTemperatureCelsius, '°C')}`, style: TONE.muted },
         { text: `mem busy ${formatPercent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
       ],
@@ -166,6 +170,11 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
 }
 
 /** What will be added within the next ten minutes if it goes on. */
+function junctionWords({ junctionTemperatureCelsius: celsius }: GpuSample, info: GpuInfo): string {
+  const limit = info.junctionTemperatureMaxCelsius
+  return celsius === null ? '' : `hottest ${whole(celsius)}${limit === null ? '' : `/${Math.round(limit)}`} °C`
+}
+
 function forecastRatio({ forecast }: GpuData, share: Reading): number {
   const perSecond = forecast?.evidence.bytesPerSecond
   const capacity = forecast?.evidence.capacityBytes
