@@ -1,5 +1,5 @@
 /** What the figures of a card mean for the person who looks, on every screen. */
-import type { GpuInfo, Reading } from './model.ts'
+import type { GpuInfo, MigInstance, Reading } from './model.ts'
 
 /** Color and sign follow from it. */
 export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'
@@ -30,6 +30,15 @@ export function powerTone(watts: Reading, info: GpuInfo): Tone {
   const cap = powerCap(info)
   if (watts === null) return 'muted'
   return cap !== null && watts > cap * 1.05 ? 'warning' : 'plain'
+}
+
+/**
+ * Of a MIG instance: `0:1` where a compute instance has all of GPU instance 1, `0:1:2` where it is a part of it and others may share it.
+ * It depends on the instance alone, so that it does not change when a neighbor is made or removed.
+ */
+export function migLabel(index: number, { gpuInstanceId, computeInstanceId, profile }: MigInstance): string {
+  const isWhole = computeInstanceId === null || (profile !== null && !/^\d+c\./.test(profile))
+  return isWhole ? `${index}:${gpuInstanceId}` : `${index}:${gpuInstanceId}:${computeInstanceId}`
 }
 
 /** NVML's clock event reasons, bit by bit (nvml.h, nvmlClocksEventReason*). */
