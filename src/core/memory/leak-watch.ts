@@ -27,7 +27,7 @@ export interface LeakReading {
 /** A rise must have lasted this long, whatever the axis. */
 const LEAST_MS = { blocks: 5000, middles: 5000, lows: 3000 } as const
 /** A leak is over when nothing confirms it for this share of its length … */
-const PATIENCE = { blocks: 0.5, middles: 0.2, lows: 0.5 } as const
+const PATIENCE = { blocks: 0.5, middles: 0.05, lows: 0.5 } as const
 const LEAST_PATIENCE_MS = 10_000
 /** … or when this share of the rise was freed. */
 const GIVEN_BACK = 0.6
