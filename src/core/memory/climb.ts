@@ -39,7 +39,7 @@ export function dipsOften(dips: readonly number[]): boolean {
 export function fitClimb(values: readonly number[]): Climb | null {
   let best: Climb | null = null
   for (let start = BEFORE - 1; start <= values.length - LATEST_START; start++) {
-    const one = fit(values, start, values.length - 1)
+    const one = fitRamp(values, start, values.length - 1)
     if (best === null || one.squares < best.squares) best = one
   }
   return best !== null && best.slope > 0 && values.length - best.start >= LEAST_CLIMB ? best : null
@@ -50,7 +50,7 @@ export function endedFit(values: readonly number[], climb: Climb, share: number)
   const last = values.length - 1 - Math.max(2, Math.round(share * (values.length - climb.start)))
   let least = Number.POSITIVE_INFINITY
   for (let start = BEFORE - 1; start < last; start++)
-    for (let end = start + 2; end <= last; end++) least = Math.min(least, fit(values, start, end).squares)
+    for (let end = start + 2; end <= last; end++) least = Math.min(least, fitRamp(values, start, end).squares)
   return climb.squares > 0 ? least / climb.squares : Number.POSITIVE_INFINITY
 }
 
@@ -62,7 +62,7 @@ export function gained(values: readonly number[], climb: Climb): { readonly now:
 }
 
 /** Least squares of a level until `start`, a straight line until `end`, and a level after it. */
-function fit(values: readonly number[], start: number, end: number): Climb {
+function fitRamp(values: readonly number[], start: number, end: number): Climb {
   const n = values.length
   let [sumX, sumXX, sumY, sumXY, sumYY] = [0, 0, 0, 0, 0]
   for (let i = 0; i < n; i++) {

@@ -77,7 +77,7 @@ export class Exhaustion {
     if (Math.max(last - lowest, middle - lowestMiddle) < 0.1 * (1 - peak)) return
     const window = ladder.window(level)
     for (let i = 0; i < WINDOWS.length; i++) {
-      const forecast = this.accept(forecastBlocks(window, WINDOWS[i] ?? 0, ladder.blockLength(level), slack))
+      const forecast = this.accept(forecastBlocks(window, WINDOWS[i] ?? 0, ladder.blockLength(level), slack, this.caution))
       this.kept[slot + i] = forecast !== null && swingsBack(ladder, level, forecast) ? null : forecast
     }
     for (let i = 0; i < WINDOWS.length; i++) if (this.kept[slot + i] !== null) return

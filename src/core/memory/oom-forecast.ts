@@ -42,8 +42,8 @@ const INCREMENTS = 3
 /** Slope of the later half against the earlier one; below it the rise is settling. */
 const SETTLING = 0.4
 
-/** Forecast from the newest `blocks` of a window; null without a trustworthy trend. `slack`: uncertainty of capacity. */
-export function forecastBlocks(window: BlockWindow, blocks: number, blockLength: number, slack: number): Forecast | null {
+/** Forecast from the newest `blocks` of a window; null without a trustworthy trend. `slack`: uncertainty of capacity; `caution`: 1 as tuned, more asks for more evidence. */
+export function forecastBlocks(window: BlockWindow, blocks: number, blockLength: number, slack: number, caution = 1): Forecast | null {
   const values = window.floor
   const n = values.length
   if (n < blocks) return null
@@ -70,7 +70,7 @@ export function forecastBlocks(window: BlockWindow, blocks: number, blockLength:
   if (line === null || line.slope <= 0) return null
   const span = end - (position[0] ?? 0)
   const error = line.slopeError + (2e-6 * groups) / span
-  if (line.slope < TREND * error || !climbsEvenly(low, line.slope * span)) return null
+  if (line.slope < caution * TREND * error || !climbsEvenly(low, line.slope * span)) return null
   if (largestFall(values, Math.max(0, n - FALLS_WITHIN * blocks), n) > FALL_OVER_RISE * line.slope * span) return null
   const excursions: number[] = []
   for (let i = n - blocks; i < n; i++)
