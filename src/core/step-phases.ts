@@ -43,9 +43,21 @@ export function phasesBy(clock: PhaseClock, sent: PhaseSeconds | null): PhaseSec
   return found
 }
 
-/** By the GPU's clock where the step has it: only that one knows what the GPU waited for. */
-export function phasesOf(step: Pick<TrainingStep, 'phaseSeconds'>): PhaseSeconds | null {
-  return phasesBy('gpu', step.phaseSeconds) ?? phasesBy('host', step.phaseSeconds)
+export function hasGpuClock(sent: PhaseSeconds | null): boolean {
+  for (const name in sent) if (name.endsWith(GPU_CLOCK)) return true
+  return false
+}
+
+/** By one clock: the GPU's where the step has it, as only that one knows what the GPU waited for. What is not part of every step is by the host's. */
+export function phasesOf({ phaseSeconds }: Pick<TrainingStep, 'phaseSeconds'>): PhaseSeconds | null {
+  const host = phasesBy('host', phaseSeconds)
+  const gpu = phasesBy('gpu', phaseSeconds)
+  if (gpu === null) return host
+  return { ...gpu, ...Object.fromEntries(Object.entries(host ?? {}).filter(([name]) => OCCASIONAL.has(name))) }
+}
+
+export function isOccasional(phase: string): boolean {
+  return OCCASIONAL.has(phase)
 }
 
 /** The step, or its phases where they are more: a trainer may or may not count the wait for data. */

@@ -67,6 +67,8 @@ export function phaseShare(kind: PhaseShareKind): DetectorKind<PhaseShareOptions
     about,
     severities: ['info', 'warning'],
     inputs: ['step', 'run', 'gpu'],
+    // Time that is lost, not a fault: nobody has to run.
+    patienceSeconds: 300,
     charts: kind.charts ?? [STEP_TIME_CHART],
     defaults,
     create: (options, maxRuns) =>
