@@ -2,7 +2,7 @@
 // Run by `npm ci` (prepare), `npm start` and the tests; --clean begins with an empty folder.
 //   dist/            each module compiled by itself, with its types: what the library exports
 //   dist/web/        the web UI that the agent serves
-//   dist/web-report/ the script and the style that every HTML report carries
+//   dist/web-report/ the scripts and the styles that HTML reports carry
 //   dist/program/    the same as a few files, dependencies included: what the command line starts, quickly
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -38,7 +38,7 @@ const STEPS = [
     stamp: 'dist/web-report/MADE-FROM',
     from: ['web', 'src/core', 'package-lock.json'],
     run: reportPage,
-    isWhole: () => existsSync(inside('dist/web-report/report.css')),
+    isWhole: () => ['report.css', 'snapshot.js', 'snapshot.css'].every((name) => existsSync(inside('dist/web-report', name))),
     finish: () => undefined,
   },
 ]
@@ -46,12 +46,18 @@ const STEPS = [
 const markOf = (digest) => `// program/ is made from ${digest}\n`
 const NOT_BUILT = /\.(test|contract|fixture)\.tsx?$|\.golden\./
 
+/** One script that needs nothing else, and one style, for each kind of HTML file; what is of others says so, as their terms ask for it. */
+const REPORT_ENTRIES = { report: 'web/src/report/main.ts', snapshot: 'web/src/report/snapshot-main.tsx' }
 /** What the program starts as a process of its own has to stay a file of its own. */
-const ENTRIES = { cli: 'src/cli.ts', 'agent/sampler-child': 'src/agent/sampler-child.ts' }
+const ENTRIES = {
+  cli: 'src/cli.ts',
+  'agent/sampler-child': 'src/agent/sampler-child.ts',
+  'agent/snapshot-child': 'src/agent/snapshot-child.ts',
+}
 /** Native code, and what starts files of its own or is needed by none of the quick commands. */
 const NOT_BUNDLED = ['koffi', '@resvg/resvg-js', 'pino', 'nodemailer']
 /** Modules that start an entry see themselves beside it; all others where the compiler puts them. */
-const STARTS_ENTRIES = new Set(['agent/sampling.ts'])
+const STARTS_ENTRIES = new Set(['agent/sampling.ts', 'agent/snapshots.ts'])
 
 await build()
 
@@ -147,29 +153,25 @@ async function webUi() {
   return true
 }
 
-/** One script that needs nothing else, and one style; what is of others says so, as their terms ask for it. */
 async function reportPage() {
   const { build: viteBuild } = await import('vite')
-  const [{ output }] = await viteBuild({
-    configFile: false,
-    root: inside('web'),
-    publicDir: false,
-    logLevel: 'warn',
-    build: {
-      write: false,
-      target: 'es2022',
-      lib: {
-        entry: inside('web/src/report/main.ts'),
-        formats: ['iife'],
-        name: 'report',
-        fileName: () => 'report.js',
-        cssFileName: 'report',
-      },
-    },
-  })
   mkdirSync(inside('dist/web-report'), { recursive: true })
-  for (const { fileName, code, source } of output)
-    writeFileSync(inside('dist/web-report', fileName), code === undefined ? source : `/*\n${licenses(output)}*/\n${code}`)
+  for (const [name, entry] of Object.entries(REPORT_ENTRIES)) {
+    const [{ output }] = await viteBuild({
+      configFile: false,
+      root: inside('web'),
+      publicDir: false,
+      logLevel: 'warn',
+      oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+      build: {
+        write: false,
+        target: 'es2022',
+        lib: { entry: inside(entry), formats: ['iife'], name: 'report', fileName: () => `${name}.js`, cssFileName: name },
+      },
+    })
+    for (const { fileName, code, source } of output)
+      writeFileSync(inside('dist/web-report', fileName), code === undefined ? source : `/*\n${licenses(output)}*/\n${code}`)
+  }
   return true
 }
 

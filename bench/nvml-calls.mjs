@@ -14,13 +14,15 @@ const device = handleBuffer.readBigUInt64LE(0)
 const out = Buffer.alloc(65536)
 const small = Buffer.alloc(64)
 
-function fields(...ids) {
-  const buffer = Buffer.alloc(40 * ids.length)
-  ids.forEach((id, place) => {
+const fields = (...ids) => scoped(...ids.map((id) => [id, id === 138 || id === 139 ? 0xffffffff : 0]))
+
+function scoped(...asked) {
+  const buffer = Buffer.alloc(40 * asked.length)
+  for (const [place, [id, scope]] of asked.entries()) {
     buffer.writeUInt32LE(id, place * 40)
-    if (id === 138 || id === 139) buffer.writeUInt32LE(0xffffffff, place * 40 + 4)
-  })
-  return () => f.nvmlDeviceGetFieldValues(device, ids.length, buffer)
+    buffer.writeUInt32LE(scope, place * 40 + 4)
+  }
+  return () => f.nvmlDeviceGetFieldValues(device, asked.length, buffer)
 }
 
 function processes(call) {
@@ -72,6 +74,23 @@ const CALLS = {
   'field 94 replay': fields(94),
   'fields 142-145 remap': fields(142, 143, 144, 145),
   'field 230 recovery': fields(230),
+  'fields 185+186 memory, module': scoped([185, 2], [186, 1]),
+  'fields 269-271 slowdowns': fields(269, 270, 271),
+  'fields 91+170 link counts': fields(91, 170),
+  JpgUtilization: () => f.nvmlDeviceGetJpgUtilization(device, out, small),
+  OfaUtilization: () => f.nvmlDeviceGetOfaUtilization(device, out, small),
+  MarginTemperature: () => {
+    out.writeUInt32LE(8 | (1 << 24), 0)
+    return f.nvmlDeviceGetMarginTemperature(device, out)
+  },
+  BAR1MemoryInfo: () => f.nvmlDeviceGetBAR1MemoryInfo(device, out),
+  EccMode: () => f.nvmlDeviceGetEccMode(device, out, small),
+  PersistenceMode: () => f.nvmlDeviceGetPersistenceMode(device, out),
+  RepairStatus: () => {
+    out.writeUInt32LE(12 | (1 << 24), 0)
+    return f.nvmlDeviceGetRepairStatus(device, out)
+  },
+  NvLinkState: () => f.nvmlDeviceGetNvLinkState(device, 0, out),
   LinkGeneration: () => f.nvmlDeviceGetCurrPcieLinkGeneration(device, out),
   LinkWidth: () => f.nvmlDeviceGetCurrPcieLinkWidth(device, out),
   GpmSampleGet: () => {

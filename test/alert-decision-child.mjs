@@ -8,7 +8,13 @@ const quiet = () => undefined
 const log = { debug: quiet, info: quiet, warn: quiet, error: (_fields, message) => console.log(message), child: () => log }
 const none = () => []
 const state = { hostname: 'box', gpus: none, processes: none, health: none, findings: none }
-const channel = { name: 'mail', deliver: async () => ({ ok: true, answer: 'ok' }) }
+const channel = {
+  name: 'mail',
+  async deliver({ alerts: named }) {
+    console.log(`sent ${named.map(({ fingerprint }) => fingerprint)}`)
+    return { ok: true, answer: 'ok' }
+  },
+}
 const alerts = createAlerts({
   dir,
   channels: new Map([['mail', channel]]),
@@ -47,12 +53,18 @@ await alerts.flush()
 for (const name of ['before', 'ends']) tell(name)
 await alerts.flush()
 if (what === 'list') {
+  await alerts.sweep()
   console.log(JSON.stringify(alerts.list().map(({ fingerprint, state: phase }) => `${fingerprint} ${phase}`)))
   await alerts.close()
 } else {
   // Nothing more reaches the file: as when the kill comes before the disk's turn.
   void journalLane.run(dir, () => new Promise(() => undefined))
+  if (what === 'die of a full disk') {
+    while (alerts.health().fault === null) await new Promise((resolve) => setTimeout(resolve, 100))
+    for (let i = 0; i < 5000; i++) tell('flood', i % 2 ? 'resolved' : 'active')
+  }
   tell('once')
   tell('ends', 'resolved')
+  if (what === 'die of a full disk') await alerts.sweep()
   process.kill(process.pid, 'SIGKILL')
 }

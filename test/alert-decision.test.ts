@@ -14,7 +14,8 @@ const SETTINGS = JSON.stringify(settingsWith({ 'alerts.keep_firing_seconds': 0 }
 /** A folder in memory of its own, as systemd gives a service. */
 const MEMORY = mkdtempSync('/dev/shm/gpuwarden-test-')
 const env = { ...process.env, RUNTIME_DIRECTORY: MEMORY }
-const run = (dir: string, what: 'die' | 'list') => promisify(execFile)(process.execPath, [CHILD, dir, SETTINGS, what], { env })
+const run = (dir: string, what: 'die' | 'die of a full disk' | 'list') =>
+  promisify(execFile)(process.execPath, [CHILD, dir, SETTINGS, what], { env })
 afterAll(() => rmSync(MEMORY, { recursive: true }))
 const notes = () => readdirSync(MEMORY)
 
@@ -39,4 +40,15 @@ it('knows the end that was decided in the moment of a kill', async () => {
   const { entries } = decodeJournal(text, (id) => new UnwrittenLines(id, MEMORY).read())
   expect(entries.get('alert/ends')).toMatchObject({ phase: 'resolved' })
   expect(entries.get('alert/once')).toMatchObject({ phase: 'firing' })
+})
+
+it('keeps what was decided and sent while the disk takes nothing, however much it was', async () => {
+  const dir = await temporaryDir()
+  const before = notes()
+  const killed = await run(dir, 'die of a full disk').catch((error: unknown) => error as { signal: string; stdout: string })
+  expect(killed).toMatchObject({ signal: 'SIGKILL', stdout: expect.stringMatching(/cannot be kept.*sent .*once/s) as string })
+  const { stdout } = await run(dir, 'list')
+  expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toContain('once firing')
+  expect(stdout).not.toMatch(/sent .*once/)
+  expect(notes()).toEqual(before)
 })

@@ -227,6 +227,40 @@ describe('a restart', () => {
     await next.stop()
   })
 
+  it.each([
+    { what: 'a presumed death', end: { outcome: 'killed', endIsPresumed: true, message: 'its process (7) is gone' } },
+    { what: 'a reported failure', end: { outcome: 'failed', endIsPresumed: false, message: 'RuntimeError: boom' } },
+  ])('of $what that was stored in the moment of a kill is delivered, once', async ({ end }) => {
+    const box = await mailbox()
+    const script = fakeNvmlScript({ gpus: 1 })
+    const env = { GPUWARDEN_NVML: library, ...script.env, ...mailVariables(box.port), GPUWARDEN_ALERTS_GROUP_SECONDS: '0' }
+    const startAgent = (dir?: string) => start(['--source', 'nvidia', '--interval', '0.2'], env, dir)
+    const agent = await startAgent()
+    for (const id of ['known', 'new'])
+      await fetch(`${agent.url}/api/v1/runs`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+        body: JSON.stringify({ id, name: `${id} run` }),
+      })
+    await agent.stop()
+    // The detectors have seen one of them running, and know nothing of the other.
+    const saved = join(agent.logDir, 'detectors.json')
+    const state = JSON.parse(readFileSync(saved, 'utf8')) as { seenRuns: [string, string][] }
+    expect(state.seenRuns.map(([id]) => id)).toEqual(['known', 'new'])
+    writeFileSync(saved, JSON.stringify({ ...state, seenRuns: state.seenRuns.slice(0, 1) }))
+    for (const id of ['known', 'new']) {
+      const file = join(agent.logDir, 'runs', `${id}.run.json`)
+      writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), ...end, endedAt: Date.now() }))
+    }
+    const deaths = () => ['known', 'new'].map((id) => box.mails.filter(({ text }) => text.includes(`${id} run died`)).length)
+    const next = await startAgent(agent.logDir)
+    await until('both are delivered', () => deaths().every((count) => count > 0))
+    await next.stop('SIGKILL')
+    const last = await startAgent(agent.logDir)
+    await until('it is ready', async () => (await fetch(`${last.url}/readyz`)).ok)
+    await last.stop()
+    expect(deaths()).toEqual([1, 1])
+  })
+
   it('begins anew, and says so, when what they knew is damaged', async () => {
     const logDir = temporaryFolder()
     writeFileSync(join(logDir, 'detectors-demo.json'), '{"version":1,"det')

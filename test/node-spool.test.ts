@@ -1,5 +1,5 @@
 /** Steps of training code in Node that no agent takes: they wait on the disk and arrive later, once. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -164,6 +164,40 @@ describe('a spool', () => {
     spool.append(['{"seq":1,"step":1}'])
     expect(await deliverLeftSpools(dir, new AgentClient({ url: 'http://a', token: null }))).toBe(0)
     expect(readdirSync(dir)).toEqual(['own.jsonl'])
+  })
+
+  it('that an earlier process left under the same name is continued', () => {
+    const dir = folder()
+    const longer = { ...head, run: { id: 'r', name: 'an earlier, longer name' } }
+    writeFileSync(join(dir, 'a.jsonl'), `${JSON.stringify(longer)}\n{"seq":1}\n{"seq":2,"st`)
+    const spool = new StepSpool(dir, 'a', head)
+    expect(spool.append(['{"seq":3}'])).toEqual({ kept: 1, reason: null })
+    expect(all(spool)).toEqual(['{"seq":1}', '{"seq":3}'])
+  })
+
+  it('with damaged or very long lines is delivered, and neither it nor a pipe holds others up', async () => {
+    const dir = folder()
+    const gone = JSON.stringify({ ...head, process: { pid: 2 ** 22 + 1, start: 1 } })
+    const long = JSON.stringify({ seq: 2, text: 'x'.repeat(3 * 1024 * 1024) })
+    writeFileSync(join(dir, 'a.jsonl'), `${gone}\n{"seq":1}\n${long}\n{"end": {"out\n{"seq":3}\n{"end": {"outcome": "success"}}\n{"se`)
+    writeFileSync(join(dir, 'b.jsonl'), `${gone}\n{"seq":4}\n`)
+    execFileSync('mkfifo', [join(dir, 'c.jsonl')])
+    const got: string[] = []
+    const ends: unknown[] = []
+    const link = {
+      url: 'http://a',
+      async tryPost(path: string, body: unknown) {
+        if (path.endsWith('/end')) ends.push(body)
+        return { status: 200, code: null, body: { id: 'r' }, message: '' }
+      },
+      async tryPostLines(_path: string, lines: readonly string[]) {
+        got.push(...lines.map((line) => line.slice(0, 9)))
+        return { status: 200, code: null, body: { run: 'r', accepted: lines.length, duplicates: 0, rejected_count: 0 }, message: '' }
+      },
+    }
+    expect(await deliverLeftSpools(dir, link as unknown as AgentClient)).toBe(4)
+    expect([got, ends]).toEqual([['{"seq":1}', '{"seq":2,', '{"seq":3}', '{"seq":4}'], [{ outcome: 'success' }]])
+    expect(readdirSync(dir)).toEqual(['c.jsonl'])
   })
 
   it('can be imported', async () => {

@@ -53,8 +53,7 @@ def _start(program: str, settings: Settings, flags: List[str]) -> bool:
     port = urlsplit(settings.url).port or 80
     try:
         child = subprocess.Popen(
-            # Where no GPU can be read, a real training stands beside idle simulated ones, not in the middle of a story.
-            [program, "monitor", "--port", str(port), "--quiet", "--demo-scenario", "idle"] + flags,
+            [program, "monitor", "--port", str(port), "--quiet"] + flags,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

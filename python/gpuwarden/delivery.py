@@ -79,14 +79,21 @@ class Delivery:
         self.say("rejected", "the agent refused the %s of a run: %s" % (what, reason_of(answer)))
 
     def lines(self, run: Mapping[str, Any], lines: List[bytes]) -> None:
-        """Lines of a spool file: steps, and what may be at the end."""
+        """Lines of a spool file: steps, and what may be at the end. What is neither is left out."""
         steps: List[bytes] = []
         after: List[Any] = []
         for line in lines:
             if line.startswith((b'{"report"', b'{"end"')):
-                after.append(json.loads(line.decode("utf-8")))
-            else:
+                try:
+                    after.append(json.loads(line.decode("utf-8")))
+                    continue
+                except (ValueError, RecursionError):
+                    pass
+            elif line.startswith(b"{"):
                 steps.append(line)
+                continue
+            self.rejected += 1
+            self.say("unreadable", "a line of a spool file is damaged and left out: %r" % line[:60])
         if steps:
             self.steps(run, steps)
         for one in after:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .formats import format_bytes
@@ -100,13 +101,13 @@ class Spool:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             _lock(file)
-            self._file, self._size, self._read_from = file, os.fstat(file).st_size, 0
+            self._file, self._size, self._read_from = file, _whole_bytes(file), 0
             if self._size == 0:
                 reason = self._write(self._head)
                 if reason is not None:
                     raise OSError(reason)
             # The head is for other readers: this process announces its run itself.
-            self._read_from = len(self._head)
+            self._read_from = read_lines(file, 0, 1, FILE_LIMIT_BYTES)[1]
         except OSError:
             self._file = -1
             os.close(file)
@@ -172,16 +173,21 @@ def leftovers(folder: Optional[str], url: str) -> Iterator[Leftover]:
         lines: List[bytes] = []
         try:
             _lock(file)
-            # Between listing and locking its owner may have delivered and removed it.
-            if os.fstat(file).st_nlink > 0:
+            status = os.fstat(file)
+            # Between listing and locking its owner may have delivered and removed it. A larger file is nobody's spool.
+            if status.st_nlink > 0 and stat.S_ISREG(status.st_mode) and status.st_size <= FILE_LIMIT_BYTES:
                 lines, _ = read_lines(file, 0, 1, FILE_LIMIT_BYTES)
                 head = json.loads(lines[0].decode("utf-8")) if lines else None
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             head = None
-        if isinstance(head, dict) and isinstance(head.get("run"), dict) and head.get("url") == url and not _is_written(head):
+        if _is_head(head) and head["url"] == url and not _is_written(head):
             yield Leftover(path, file, head, len(lines[0]))
         else:
             os.close(file)
+
+
+def _is_head(head: Any) -> bool:
+    return isinstance(head, dict) and isinstance(head.get("run"), dict) and isinstance(head["run"].get("id"), str) and "url" in head
 
 
 def _is_written(head: Dict[str, Any]) -> bool:
@@ -192,7 +198,7 @@ def _is_written(head: Dict[str, Any]) -> bool:
     try:
         with open("/proc/%d/stat" % process["pid"], encoding="utf-8", errors="replace") as file:
             return bool(int(file.read().rpartition(")")[2].split()[19]) == process["start"])
-    except (OSError, KeyError, TypeError, ValueError, IndexError):
+    except (OSError, KeyError, TypeError, ValueError, OverflowError, IndexError):
         return False
 
 
@@ -200,21 +206,39 @@ def read_lines(file: int, offset: int, most_lines: int, most_bytes: int) -> Tupl
     """Whole lines from `offset`, and the offset behind them. A torn line at the end of the file is left out."""
     os.lseek(file, offset, os.SEEK_SET)
     data = os.read(file, most_bytes)
-    end = data.rfind(b"\n") + 1
-    lines = data[:end].splitlines(keepends=True)[:most_lines]
+    if b"\n" not in data and len(data) == most_bytes < FILE_LIMIT_BYTES:
+        # One line is longer than that: it comes alone, and whatever is behind it must not wait for ever.
+        return read_lines(file, offset, 1, FILE_LIMIT_BYTES)
+    lines = [line + b"\n" for line in data.split(b"\n")[:-1][:most_lines]]
     return lines, offset + sum(map(len, lines))
+
+
+def _whole_bytes(file: int) -> int:
+    """The size of a file without a torn line at its end, which is cut off: whatever came next would be glued to it."""
+    os.lseek(file, 0, os.SEEK_SET)
+    size = os.read(file, FILE_LIMIT_BYTES).rfind(b"\n") + 1
+    os.ftruncate(file, size)
+    return size
 
 
 def _files(folder: str) -> List[str]:
     try:
-        found = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.name.endswith(_SUFFIX)]
+        found = [(status.st_mtime, entry.path) for entry, status in _entries(folder) if entry.name.endswith(_SUFFIX)]
     except OSError:
         return []
     return [path for _, path in sorted(found)]
 
 
 def _folder_bytes(folder: str) -> int:
-    return sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
+    return sum(status.st_size for _, status in _entries(folder) if stat.S_ISREG(status.st_mode))
+
+
+def _entries(folder: str) -> "Iterator[Tuple[os.DirEntry[str], os.stat_result]]":
+    for entry in os.scandir(folder):
+        try:
+            yield entry, entry.stat()
+        except OSError:
+            pass  # Delivered and removed by another process in the meantime, or a link that leads nowhere.
 
 
 def _lock(file: int) -> None:

@@ -22,6 +22,7 @@ import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
 import { Replay } from './replay.ts'
 import { type Opened, Sampling } from './sampling.ts'
+import { createSnapshots, type Snapshots } from './snapshots.ts'
 import { isShuttingDown, noteShutdown } from './system-state.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
@@ -32,6 +33,8 @@ const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)
 export interface AgentOptions {
   readonly config: Config
   readonly logToStderr: boolean
+  /** See SamplingOptions. */
+  readonly mayStandIn?: boolean
   readonly samplerEntry?: URL
   /** From `unansweredFolders`: not read, and written to once they answer. */
   readonly unanswered?: readonly string[]
@@ -57,13 +60,14 @@ export class Agent {
   readonly #alerting: Alerting
   readonly #training: Training
   readonly #replay: Replay | null
+  readonly #snapshots: Snapshots | null
   readonly #abort = new AbortController()
   #refilled: Promise<unknown> = Promise.resolve()
   #port: number | null = null
   #retract: () => Promise<void> = async () => undefined
   #stopped: Promise<void> | null = null
 
-  constructor({ config, logToStderr, samplerEntry, unanswered = [] }: AgentOptions) {
+  constructor({ config, logToStderr, mayStandIn = false, samplerEntry, unanswered = [] }: AgentOptions) {
     this.#config = config
     const { values } = config
     const runId = randomBytes(16).toString('hex')
@@ -84,6 +88,7 @@ export class Agent {
       log,
       runId,
       cardsFile: logDir === null || !answers ? null : join(logDir, 'gpus.json'),
+      mayStandIn,
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording has ended'),
     })
@@ -165,6 +170,12 @@ export class Agent {
       version: VERSION,
     })
     for (const sink of push) hub.addSink(sink)
+    const runs = async () => {
+      // A disk that does not answer keeps nobody from looking at an upload.
+      await this.#training.open().catch(() => undefined)
+      return this.#training.runs().map(({ run }) => run)
+    }
+    this.#snapshots = webUi ? createSnapshots({ mostUploadBytes: values['server.max_upload_mb'] * 1024 ** 2, runs, log }) : null
     this.#server = webUi
       ? createServer({
           state,
@@ -183,6 +194,7 @@ export class Agent {
             ...this.#alerting.routes,
             ...this.#training.routes,
             ...webUi.routes,
+            ...(this.#snapshots?.routes ?? []),
             ...(this.#replay ? replayRoutes(this.#replay) : []),
           ],
           processControl: webUi.processControl,
@@ -217,10 +229,7 @@ export class Agent {
       // Its routes wait for it, and try again when it failed: the GPUs need not, unless the runs of a recording are to be played with it.
       const hasRuns = this.#training
         .open()
-        .then(() => {
-          this.#training.tellEnds(this.sampling.state.findings().flatMap(({ subject }) => subject.run ?? []))
-          return this.#training.closeSilentRuns()
-        })
+        .then(() => this.#training.closeSilentRuns())
         .catch((error: unknown) => log.error({ err: error }, 'earlier runs cannot be read; trying again'))
       if (this.#replay) await hasRuns
       const opened = await this.sampling.open()
@@ -231,9 +240,13 @@ export class Agent {
       }
       if (opened.simulatedInstead) log.warn({}, 'no GPU was found: showing SIMULATED GPUs')
       const missing = opened.missing.map((index) => `there is no GPU ${index}, which was requested`)
-      for (const one of missing) log.warn({}, one)
+      const none = opened.openings.every(({ result }) => result === 'absent')
+        ? ['no GPU was found: runs and the host are watched, and a GPU that comes later is picked up']
+        : []
+      const notes = [...missing, ...none, ...opened.notes]
+      for (const one of notes) log.warn({}, one)
       log.info({ url, metricsUrl, gpus: this.sampling.state.devices().length }, 'gpuwarden is watching')
-      return { opened, url, metricsUrl, notes: [...problems, ...missing] }
+      return { opened, url, metricsUrl, notes: [...problems, ...notes] }
     } catch (error) {
       await this.stop('could not start')
       throw error
@@ -265,6 +278,7 @@ export class Agent {
     await this.#training.close()
     await this.sampling.hub.close()
     await this.#server?.close()
+    await this.#snapshots?.close()
     await logLane.patiently(() => this.#refilled, STUCK_AT_END_MS).catch(() => undefined)
     this.log.log.info({ reason }, 'gpuwarden stops')
     const lost = await this.log.close()

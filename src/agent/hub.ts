@@ -60,9 +60,10 @@ export class Hub {
     })
   }
 
-  receiveDevices(source: string, devices: readonly GpuInfo[]): void {
+  /** `standIns`: shown until the source lists real ones in their place. */
+  receiveDevices(source: string, devices: readonly GpuInfo[], standIns: readonly GpuInfo[] = []): void {
     const { state } = this.#options
-    const events = state.keepDevices(source, devices)
+    const events = state.keepDevices(source, devices, standIns)
     this.#publish({ type: 'devices', devices: state.devices() })
     const first = events[0]
     if (first) this.receive({ source, provenance: devices[0]?.provenance ?? 'live', at: first.at, samples: events })

@@ -60,7 +60,7 @@ export class KnownCards {
         pciBusId,
         minor: device.minor ?? minor,
         serial: device.serial ?? serial,
-        name: device.name ?? name,
+        name: name ?? device.name,
         unavailable,
       }
     })

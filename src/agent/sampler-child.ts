@@ -6,6 +6,7 @@ import { TickClock } from '../sampler/clock.ts'
 import type { FromSampler, ProcessUsage, StartMessage, ToSampler } from '../sampler/messages.ts'
 import { type Beat, Metronome } from '../sampler/metronome.ts'
 import { SourceRunner } from '../sampler/runner.ts'
+import { faultOfSource } from '../sources/driver-fault.ts'
 import { loadSource } from '../sources/index.ts'
 
 const runners = new Map<string, SourceRunner>()
@@ -86,6 +87,8 @@ async function open(name: string): Promise<void> {
     }
     const source = await kind.open(env)
     if (source === null) {
+      const fault = faultOfSource(name, null, start.root)
+      if (fault !== null) throw fault
       await say({ type: 'absent', source: name })
       return
     }
@@ -105,7 +108,8 @@ async function open(name: string): Promise<void> {
     runners.set(name, runner)
     if (watched.length > 0) runner.watch(watched)
   } catch (error) {
-    await say({ type: 'failed', source: name, message: error instanceof Error ? error.message : String(error) })
+    const { kind, message } = faultOfSource(name, error, start.root)
+    await say({ type: 'failed', source: name, kind, message })
   }
 }
 
@@ -126,6 +130,10 @@ process.on('message', (message: ToSampler) => {
     case 'open':
       pending++
       opening = opening.then(() => open(message.source)).finally(() => pending--)
+      break
+    case 'close':
+      void runners.get(message.source)?.close()
+      runners.delete(message.source)
       break
     case 'watch':
       watched = message.pids

@@ -1,5 +1,6 @@
 /** What the agent knows now, written by the hub alone: which card is which and whose a process is; the rest is `Known`. */
 import { hostname } from 'node:os'
+import { migLabel } from '../core/gpu-words.ts'
 import type { AgentState, GpuView, HostView, HubEvent, SelfUsage, SinkHealth } from '../core/kinds.ts'
 import { compareGpus, Known } from '../core/known/known.ts'
 import type { Finding, GpuEvent, GpuInfo, GpuSample, ProcessInfo, ProcessView, SourceHealth } from '../core/model.ts'
@@ -10,6 +11,8 @@ interface Card {
   readonly source: string
   /** Still in the driver's list. A card that fell off the bus keeps its row. */
   listed: boolean
+  /** Shown until the driver lists the real one: a card without a driver, or a simulated one. Its row goes with it. */
+  standsIn: boolean
 }
 
 export interface StateOptions {
@@ -128,12 +131,13 @@ export class State implements AgentState {
   }
 
   /** Takes over a source's list. Indices are kept per identity: drivers renumber cards when one is lost, people do not. */
-  keepDevices(source: string, devices: readonly GpuInfo[]): GpuEvent[] {
+  keepDevices(source: string, own: readonly GpuInfo[], standIns: readonly GpuInfo[] = []): GpuEvent[] {
     const events: GpuEvent[] = []
+    const devices = [...own, ...standIns]
     const listed = new Set(devices.map((device) => device.id))
     for (const [id, card] of this.#cards) {
       if (card.source !== source || listed.has(id)) continue
-      if (card.info.mig !== null) {
+      if (card.info.mig !== null || card.standsIn) {
         this.#cards.delete(id)
         continue
       }
@@ -142,12 +146,14 @@ export class State implements AgentState {
       events.push(happened(this.now(), id, 'lost', `GPU ${card.info.label} is no longer listed by the driver`))
     }
     for (const device of devices) {
+      const standsIn = standIns.includes(device)
       const card = this.#cards.get(device.id)
       if (card) {
         if (!card.listed) events.push(happened(this.now(), device.id, 'recovered', `GPU ${card.info.label} is listed by the driver again`))
         card.info = renumber(device, card.info.index)
         card.listed = true
-      } else this.#cards.set(device.id, { info: renumber(device, this.#freeIndex(device)), source, listed: true })
+        card.standsIn = standsIn
+      } else this.#cards.set(device.id, { info: renumber(device, this.#freeIndex(device)), source, listed: true, standsIn })
     }
     return events
   }
@@ -175,7 +181,7 @@ export class State implements AgentState {
 
 function renumber(device: GpuInfo, index: number): GpuInfo {
   if (device.index === index) return device
-  return { ...device, index, label: device.mig ? `${index}:${device.mig.gpuInstanceId}` : String(index) }
+  return { ...device, index, label: device.mig ? migLabel(index, device.mig) : String(index) }
 }
 
 function lostSample(info: GpuInfo, at: number): GpuSample {

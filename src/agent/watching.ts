@@ -7,7 +7,7 @@ import { EXIT, Failure } from '../core/failure.ts'
 import { KeptFile } from '../core/kept-file.ts'
 import type { AgentState, HubEvent, Log, Sink } from '../core/kinds.ts'
 import { makeFolderSync } from '../core/make-folder.ts'
-import type { Finding, TrainingStep } from '../core/model.ts'
+import type { Finding, Run, TrainingStep } from '../core/model.ts'
 import { readOwnFile } from '../core/system-file.ts'
 import type { DetectorFailure } from '../detectors/detector-failure.ts'
 import { createEngine, type Engine } from '../detectors/engine.ts'
@@ -40,6 +40,8 @@ const SAVE_EVERY_MS = 60_000
 const LOOK_EVERY_MS = 15_000
 /** After a finding began or ended: a kill must not make the detectors repeat what was over, or forget what was not. */
 const SAVE_SOON_MS = 1000
+/** A run that the detectors never saw, and that was over for longer than this when they were saved, is no news. */
+const NEWS_MS = 3_600_000
 /** Writing the state down stops everything else: it gets at most this share of the time. With 256 runs of 8 ranks it takes most of a second. */
 const SAVING_SHARE = 0.01
 
@@ -105,6 +107,18 @@ export class Watching implements Sink {
   skip(steps: readonly TrainingStep[]): void {
     this.#hasJudged = true
     for (const step of steps) this.#judged.add(step)
+  }
+
+  /** False: a change of this run was stored just before a kill, and nobody has judged it yet. */
+  hasSeen(run: Run): boolean {
+    const { values, state } = this.#options
+    const hasSeen = this.#engine.hasSeen(run)
+    if (hasSeen !== null || this.#file === null) return hasSeen ?? true
+    // Real runs of earlier days are no part of a demonstration, nor simulated ones of anything else.
+    if (values.source === 'demo' || run.provenance === 'simulated') return true
+    // Either time may be from a clock that was wrong: the earlier one lets more through.
+    const newsSince = Math.min(state.now(), this.#engine.lastAt || state.now()) - NEWS_MS
+    return run.endedAt !== null && run.endedAt < newsSince
   }
 
   health(): WatchingHealth {

@@ -41,6 +41,14 @@ export function isSimulated({ subject, provenance }: Finding, gpus: readonly Gpu
   return provenance !== 'live'
 }
 
+/** What detectors find out after the finding: the line that leaks, where and why a run died, what else was seen then. */
+const EXPLANATIONS = ['line', 'cause', 'place', 'also_seen']
+
+/** null: nothing is known about the cause yet. */
+export function explanationOf({ evidence }: Finding): string | null {
+  return EXPLANATIONS.flatMap((name) => evidence[name] ?? []).join('; ') || null
+}
+
 /** NaN and ±Infinity are valid evidence, and JSON has neither. */
 export function jsonSafe(finding: Finding): Finding {
   const entries = Object.entries(finding.evidence)

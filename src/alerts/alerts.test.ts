@@ -163,6 +163,35 @@ describe('alerts: from a finding to a message', () => {
     expect(world.channel.got.map(({ alerts }) => alerts.map(({ finding }) => finding.evidence.line))).toEqual([['train.py:77 in remember']])
   })
 
+  it('is sent once more, in its thread, when the line of the leak becomes known', async () => {
+    const world = pretendWorld()
+    const say = (evidence: object) =>
+      world.say('leak|run=r|rank=0', { detector: 'leak', subject: { run: 'r', rank: 0 }, evidence: { ...evidence } })
+    say({ source: 'allocator' })
+    await world.pass(MINUTE)
+    expect(world.channel.said()).toEqual(['leak|run=r|rank=0 firing'])
+    for (const line of ['train.py:77 in remember', 'train.py:78 in remember', 'train.py:77 in remember']) {
+      say({ source: 'allocator', line })
+      await world.pass(MINUTE)
+    }
+    expect(world.channel.said()).toEqual(['leak|run=r|rank=0 firing', 'leak|run=r|rank=0 repeat'])
+    const [first, second] = world.channel.got
+    expect(second).toMatchObject({ threadId: first?.threadId, alerts: [{ finding: { evidence: { line: 'train.py:77 in remember' } } }] })
+  })
+
+  it('is not sent once more for a cause that it named already, nor while it is acknowledged', async () => {
+    const world = pretendWorld()
+    const died = { detector: 'run_died', severity: 'critical', subject: { run: 'r' } } as const
+    world.say('run_died|run=r', { ...died, evidence: { cause: 'a leak', place: 'train.py:77' } })
+    world.say('run_died|run=s', { ...died, evidence: { cause: null, place: null, also_seen: null } })
+    await world.pass(MINUTE)
+    world.alerts.acknowledge('run_died|run=s', NOON + 60 * MINUTE, 'ada')
+    world.say('run_died|run=r', { ...died, evidence: { cause: 'a leak', place: 'train.py:77', also_seen: 'XID 31' } })
+    world.say('run_died|run=s', { ...died, evidence: { cause: null, place: null, also_seen: 'the kernel killed python' } })
+    await world.pass(5 * MINUTE)
+    expect(world.channel.said()).toEqual(['run_died|run=r firing, run_died|run=s firing'])
+  })
+
   it('gives links to the web UI and to silence it', async () => {
     const world = pretendWorld({ settings: { 'alerts.dashboard_url': 'https://gpu.example.org/' } })
     world.say('thermal|gpu=GPU-0')
@@ -191,6 +220,38 @@ describe('alerts: from a finding to a message', () => {
     world.say('a', { provenance: 'replay' })
     await world.pass(MINUTE)
     expect(world.alerts.list()).toEqual([expect.objectContaining({ fingerprint: 'a', state: 'firing' })])
+  })
+
+  it('settles the alerts of a recording at its end, and those of nothing else', async () => {
+    const world = pretendWorld({ settings: { 'alerts.simulated': true } })
+    world.say('of the machine')
+    for (const name of ['open', 'cleared']) world.say(name, { provenance: 'replay' })
+    await world.pass(MINUTE)
+    world.clear('cleared', { provenance: 'replay' })
+    world.say('just begun', { provenance: 'replay', detector: 'throttle' })
+    world.alerts.accept({ type: 'playback', playback: { state: 'ended', at: NOON + MINUTE, speed: 1, jumps: 0 } })
+    const states = () => world.alerts.list().map(({ fingerprint, state }) => `${fingerprint} ${state}`)
+    const settled = ['of the machine firing', 'open resolved', 'cleared resolved']
+    expect(states()).toEqual(settled)
+    expect(world.alerts.list()[1]?.finding.message).toMatch(/^The recording ended while this was open: /)
+    expect(world.alerts.list()[2]?.finding.message).not.toContain('recording')
+    await world.pass(HOUR, MINUTE)
+    expect(states()).toEqual(settled)
+    expect(world.channel.said().at(-1)).toContain('open resolved')
+  })
+
+  it('fires nothing of a recording while it is paused', async () => {
+    const world = pretendWorld({ provenance: 'replay' })
+    const playback = { at: NOON, speed: 1, jumps: 0 }
+    world.say('a', { provenance: 'replay', detector: 'throttle' })
+    const state = () => world.alerts.list()[0]?.state
+    expect(state()).toBe('pending')
+    world.alerts.accept({ type: 'playback', playback: { ...playback, state: 'paused' } })
+    await world.pass(HOUR, MINUTE)
+    expect(state()).toBe('pending')
+    world.alerts.accept({ type: 'playback', playback: { ...playback, state: 'playing' } })
+    await world.pass(HOUR, MINUTE)
+    expect(state()).toBe('firing')
   })
 
   it('keeps the alerts of real GPUs when a recording starts over', async () => {

@@ -3,6 +3,7 @@ import type { AlertView, Delivery, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Dropped, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
+import type { PlaybackState } from '../core/playback.ts'
 import { AlertChanges, keptAlerts } from './alert-changes.ts'
 import { ChangeWatch } from './alert-news.ts'
 import { type AlertRecord, isSimulated } from './alert-record.ts'
@@ -120,6 +121,7 @@ class AlertRoom implements Alerts {
     } else if (event.type === 'steps') this.#courses.accept(event.steps)
     else if (event.type === 'run') this.#dispatch.noteRun(event.run)
     else if (event.type === 'health') this.#clock?.hurry()
+    else if (event.type === 'playback') this.#played(event.playback)
     else if (event.type === 'restart') {
       this.#follow(this.#engine.forgetSimulated())
       this.#past.forgetSimulated()
@@ -238,6 +240,11 @@ class AlertRoom implements Alerts {
     const record = isTurn ? this.#engine.get(finding.fingerprint) : undefined
     if (record) this.#changes.note(record)
     if (this.#engine.refused > refused) this.#dispatch.mention(admitted, simulated)
+  }
+
+  #played({ state, at }: PlaybackState): void {
+    this.#events.stand(state === 'paused' || state === 'ended', this.#time.advance(this.#options.now()))
+    if (state === 'ended') this.#follow(this.#engine.settleSimulated(at ?? this.#eventTime()))
   }
 
   #follow(transitions: readonly Transition[]): void {

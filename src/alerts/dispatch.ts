@@ -4,7 +4,7 @@ import { BoundedMap } from '../core/bounded-map.ts'
 import type { AgentState } from '../core/kinds.ts'
 import type { Finding, GpuInfo, ProcessView, Run } from '../core/model.ts'
 import { RunNames } from '../core/run-names.ts'
-import { type AlertRecord, SEVERITY_RANK } from './alert-record.ts'
+import { type AlertRecord, explanationOf, SEVERITY_RANK } from './alert-record.ts'
 import type { ChannelQueue } from './channel-queue.ts'
 import type { MatchSubject } from './matcher.ts'
 import type { Notice } from './notice.ts'
@@ -109,6 +109,7 @@ export class Dispatch {
     if (queues.size === 0 || record.unconfirmed) return
     const channels = channelsFor(routes, queues.keys(), this.#subject(record.finding))
     if (channels.size === 0) return
+    const explanation = explanationOf(record.finding)
     let muted: Muted | null | undefined
     let notice: Notice | null = null
     for (const name of channels) {
@@ -117,11 +118,12 @@ export class Dispatch {
       const told = queue.told(record.fingerprint)
       const waiting = queue.waiting.get(record.fingerprint)
       const isWorse = SEVERITY_RANK[record.finding.severity] > SEVERITY_RANK[waiting?.severity ?? told?.severity ?? 'critical']
-      // A line of code that became known while the message waits belongs into it.
-      const isNamed = record.finding.evidence.line !== undefined && waiting?.alert.finding.evidence.line !== record.finding.evidence.line
+      // A cause that becomes known belongs into the message that waits, and is worth one more message.
+      const isNamed = explanation !== null && waiting !== undefined && explanationOf(waiting.alert.finding) !== explanation
+      const isExplained = explanation !== null && told?.sent === true && told.isExplained === false
       const isWanted = queue.announces(record.fingerprint)
         ? waiting !== undefined && (isWorse || isNamed)
-        : told === undefined || isWorse || nowMs() - told.ms >= repeatMs
+        : told === undefined || isWorse || isExplained || nowMs() - told.ms >= repeatMs
       if (!isWanted && !waiting) continue
       if (muted === undefined) muted = this.muted(record)
       if (muted) {

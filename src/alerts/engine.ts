@@ -102,6 +102,27 @@ export class AlertEngine {
     return forgotten.map((record) => ({ type: 'forgotten', record }))
   }
 
+  /** A recording is over, so nothing more can come of its alerts: those that wait never fired, those that fire are settled. */
+  settleSimulated(at: number): readonly Transition[] {
+    return [...this.#records.values()].flatMap((record): Transition[] => {
+      if (!record.simulated || record.phase === 'resolved') return []
+      if (record.phase === 'pending') {
+        this.#records.delete(record.fingerprint)
+        return [{ type: 'forgotten', record }]
+      }
+      if (record.cleared === null) {
+        record.finding = {
+          ...record.finding,
+          state: 'resolved',
+          at,
+          message: `The recording ended while this was open: ${record.finding.message}`,
+        }
+        record.cleared = record.finding
+      }
+      return [this.#resolve(record, this.#time.ms)]
+    })
+  }
+
   snapshot(): EngineSnapshot {
     return structuredClone({ time: this.#time.snapshot(), records: [...this.#records.values()] })
   }
@@ -201,14 +222,18 @@ export class AlertEngine {
     }
     if (record.phase === 'firing') {
       if (record.clearMs === null || ms - record.clearMs < this.#holdMs(record)) return null
-      record.phase = 'resolved'
-      record.resolvedAt = Math.max(record.cleared?.at ?? record.finding.at, record.firedAt ?? 0)
-      record.resolvedMs = ms
-      return { type: 'resolved', record }
+      return this.#resolve(record, ms)
     }
     if (ms - (record.resolvedMs ?? ms) < this.#limits.flapWindowMs) return null
     this.#records.delete(record.fingerprint)
     return { type: 'forgotten', record }
+  }
+
+  #resolve(record: AlertRecord, ms: number): Transition {
+    record.phase = 'resolved'
+    record.resolvedAt = Math.max(record.cleared?.at ?? record.finding.at, record.firedAt ?? 0)
+    record.resolvedMs = ms
+    return { type: 'resolved', record }
   }
 
   #turn(record: AlertRecord, ms: number): void {

@@ -22,17 +22,26 @@ export function decodeLine(line: string): readonly Change[] | null {
 }
 
 const FORMAT = 1
+/** Deletes all that came before. */
+const NOTHING = '*'
 
 /** A whole journal: one entry per line, so that damage costs one entry. `id` names it, wherever its folder is moved. */
 export function encodeJournal(id: string, entries: Iterable<readonly [string, unknown]>): string {
-  const lines = [
-    encodeLine([
-      ['format', FORMAT],
-      ['journal', id],
-    ]),
-  ]
+  const lines = [encodeLine(headOf(id))]
   for (const [key, value] of entries) lines.push(encodeLine([[key, value]]))
   return lines.join('')
+}
+
+/** One line that counts instead of all before it. */
+export function encodeEverything(id: string, entries: Iterable<readonly [string, unknown]>): string {
+  return encodeLine([[NOTHING], ...headOf(id), ...entries])
+}
+
+function headOf(id: string): readonly Change[] {
+  return [
+    ['format', FORMAT],
+    ['journal', id],
+  ]
 }
 
 export interface DecodedJournal {
@@ -55,7 +64,8 @@ export function decodeJournal(text: string, unwritten: (id: string) => string = 
     if (!changes) damaged++
     else
       for (const [key, value] of changes) {
-        if (value === undefined) entries.delete(key)
+        if (key === NOTHING) entries.clear()
+        else if (value === undefined) entries.delete(key)
         else entries.set(key, value)
       }
   }

@@ -11,7 +11,7 @@ import { setAside } from './corrupt-file.ts'
 import { JournalFault } from './journal-fault.ts'
 import { JournalFile, patiently } from './journal-file.ts'
 import { JournalFolder } from './journal-folder.ts'
-import { type Change, decodeJournal, encodeJournal, encodeLine } from './journal-line.ts'
+import { type Change, decodeJournal, encodeEverything, encodeJournal, encodeLine } from './journal-line.ts'
 import { UnwrittenLines } from './unwritten-lines.ts'
 
 const FILE = 'alerts.journal'
@@ -37,11 +37,15 @@ export class Journal {
   readonly #folder: JournalFolder | null
   #table = new Map<string, unknown>()
   #dirty = new Set<string>()
+  /** Of those, what shared memory does not have either. */
+  readonly #unnoted = new Set<string>()
   #liveBytes = 0
   /** Appended, and not yet safe from a power cut. */
   #isUnsynced = false
   #id = randomBytes(12).toString('hex')
   #unwritten: UnwrittenLines | null = null
+  /** The file has the id, so a restart finds the lines in shared memory. */
+  #isNamed = false
   /** Lines that the system does not have yet. */
   #appending = 0
   #writing: Promise<boolean> | null = null
@@ -82,11 +86,16 @@ export class Journal {
   /** Written as it is at the next commit: an object that changes after set() must be set again. */
   set(key: string, value: unknown): void {
     this.#table.set(key, value)
-    this.#dirty.add(key)
+    this.#change(key)
   }
 
   delete(key: string): void {
-    if (this.#table.delete(key)) this.#dirty.add(key)
+    if (this.#table.delete(key)) this.#change(key)
+  }
+
+  #change(key: string): void {
+    this.#dirty.add(key)
+    this.#unnoted.add(key)
   }
 
   get isDirty(): boolean {
@@ -105,8 +114,9 @@ export class Journal {
 
   /** Hands what was set to the system as one line, without waiting: it survives a kill. An error shows at commit(). */
   write(): void {
-    if (this.#dirty.size === 0 || this.#closed || !this.#file?.isOpen || this.fault !== null) return
-    this.#append(this.#file)
+    if (this.#file === null || this.#closed) return
+    if (this.#file.isOpen && this.fault === null) this.#append(this.#file)
+    else if (this.#isNamed && this.#unnoted.size > 0 && !this.#folder?.isLockedOut) this.#note(this.#unnoted)
   }
 
   /** True: everything set so far is on disk. False: the disk cannot be written (see `fault`), or there is none. */
@@ -213,16 +223,22 @@ export class Journal {
 
   /** What was set since the last one. It survives a kill from here. */
   #nextLine(): string {
-    const changes: Change[] = [...this.#dirty].map((key) => (this.#table.has(key) ? [key, this.#table.get(key)] : [key]))
+    const line = this.#note(this.#dirty)
     this.#dirty.clear()
-    const line = encodeLine(changes)
+    return line
+  }
+
+  /** While the disk does not take these, shared memory has them. */
+  #note(keys: ReadonlySet<string>): string {
+    const line = encodeLine([...keys].map((key): Change => (this.#table.has(key) ? [key, this.#table.get(key)] : [key])))
+    this.#unnoted.clear()
     this.#unwritten ??= new UnwrittenLines(this.#id)
-    this.#unwritten.add(line)
+    if (!this.#unwritten.add(line)) this.#unwritten.replace(encodeEverything(this.#id, this.#table))
     return line
   }
 
   #noteWritten(): void {
-    if (this.#appending === 0 && this.#fault.reason === null) this.#unwritten?.clear()
+    if (this.#appending === 0 && this.#dirty.size === 0 && this.#fault.reason === null) this.#unwritten?.clear()
   }
 
   async #rewrite(file: JournalFile): Promise<void> {
@@ -231,6 +247,7 @@ export class Journal {
     this.#isUnsynced = false
     const content = encodeJournal(this.#id, this.#table)
     await file.replace(content)
+    this.#isNamed = true
     this.#liveBytes = content.length
   }
 
@@ -250,6 +267,7 @@ export class Journal {
       return this.#unwritten.read()
     })
     this.#id = id ?? this.#id
+    this.#isNamed = id !== null
     this.#damage = damage
     return entries
   }

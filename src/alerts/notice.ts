@@ -39,6 +39,8 @@ export interface Told {
   readonly severity: Severity
   readonly thread: string
   readonly firedAt: number
+  /** Whether it named a cause. Absent in what an earlier version kept. */
+  readonly isExplained?: boolean
 }
 
 /** Says that the problem is there, not that it is over. */

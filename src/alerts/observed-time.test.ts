@@ -33,4 +33,13 @@ describe('observed time', () => {
     time.note(100, 20)
     expect(time.now(9000, 50)).toBe(130)
   })
+
+  it('lets the time of events stand still while a recording is paused', () => {
+    const time = new EventTime()
+    time.note(100, 20)
+    time.stand(true, 30)
+    expect(time.now(9000, 500)).toBe(100)
+    time.stand(false, 600)
+    expect(time.now(9000, 610)).toBe(110)
+  })
 })

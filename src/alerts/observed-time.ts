@@ -34,16 +34,23 @@ export class ObservedTime {
   }
 }
 
-/** The time of events. It continues when none comes: in a recording from where it is, live with the clock. */
+/** The time of events. It continues when none comes: in a recording from where it is, unless that is paused or over; live with the clock. */
 export class EventTime {
   #last: { readonly at: number; readonly arrivedMs: number } | null = null
+  #isStill = false
 
   /** `observedMs`: when it arrived, in observed time. */
   note(at: number, observedMs: number): void {
     this.#last = { at, arrivedMs: observedMs }
   }
 
+  stand(isStill: boolean, observedMs: number): void {
+    if (this.#isStill && !isStill && this.#last) this.note(this.#last.at, observedMs)
+    this.#isStill = isStill
+  }
+
   now(clockNow: number, observedMs: number): number {
-    return this.#last === null ? clockNow : this.#last.at + (observedMs - this.#last.arrivedMs)
+    if (this.#last === null) return clockNow
+    return this.#isStill ? this.#last.at : this.#last.at + (observedMs - this.#last.arrivedMs)
   }
 }

@@ -1,5 +1,6 @@
 /** What one channel last reported of each problem. */
 import type { Alert } from '../core/alert-contract.ts'
+import { explanationOf } from './alert-record.ts'
 import type { Journal } from './journal.ts'
 import type { Told } from './notice.ts'
 
@@ -25,7 +26,8 @@ export class ToldBook {
   /** What was sent once stays sent. */
   tell({ fingerprint, finding, firedAt }: Alert, threadId: string, ms: number, sent: boolean): void {
     const thread = this.#told.get(fingerprint)?.thread || threadId
-    this.put(fingerprint, { sent: sent || this.isSent(fingerprint), ms, severity: finding.severity, thread, firedAt })
+    const isExplained = explanationOf(finding) !== null
+    this.put(fingerprint, { sent: sent || this.isSent(fingerprint), ms, severity: finding.severity, thread, firedAt, isExplained })
   }
 
   put(fingerprint: string, told: Told): void {

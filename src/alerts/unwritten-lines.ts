@@ -1,6 +1,7 @@
 /**
- * Lines on their way to the journal, in shared memory until they are in its file: a kill in that moment does not lose them. Shared memory always
- * answers, so this may be synchronous; the file may be on a disk that does not. It is gone after a reboot, as is what the system had not written.
+ * Lines on their way to the journal, in shared memory until they are in its file: neither a kill in that moment loses them, nor one while the
+ * disk is full. Shared memory always answers, so this may be synchronous; the file may be on a disk that does not. It is gone after a reboot, as
+ * is what the system had not written.
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,12 +35,21 @@ export class UnwrittenLines {
     }, '')
   }
 
-  add(line: string): void {
-    if (!this.#isUsable || this.#bytes > LARGEST_BYTES) return
-    this.#attempt(() => {
-      this.#file ??= open(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND)
-      this.#bytes += writeSync(this.#file, line)
-    }, undefined)
+  /** False: there is no room for it. */
+  add(line: string): boolean {
+    if (this.#bytes + line.length > LARGEST_BYTES) return false
+    if (this.#isUsable)
+      this.#attempt(() => {
+        this.#file ??= open(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND)
+        this.#bytes += writeSync(this.#file, line)
+      }, undefined)
+    return true
+  }
+
+  /** A line that has no room is given up, and all others with it: older ones alone would be taken for the latest. */
+  replace(line: string): void {
+    this.clear()
+    this.add(line)
   }
 
   /** All of them are in the file. */

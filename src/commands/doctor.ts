@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../agent/config.ts'
-import { SILENT_LOG } from '../agent/one-look.ts'
+import { impatient, SILENT_LOG, sayWaiting } from '../agent/one-look.ts'
 import { Sampling } from '../agent/sampling.ts'
 import { EXIT } from '../core/failure.ts'
 import { examine } from './doctor/index.ts'
@@ -8,9 +8,11 @@ import { examine } from './doctor/index.ts'
 const SIGNS = { ok: 'ok     ', advice: 'note   ', missing: 'MISSING' } as const
 
 export async function doctor(config: Config, options: Record<string, unknown>): Promise<number> {
-  const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: randomBytes(16).toString('hex') })
+  const values = impatient(config)
+  const sampling = new Sampling({ values, log: SILENT_LOG, runId: randomBytes(16).toString('hex') })
+  const stopSaying = sayWaiting(sampling)
   try {
-    const results = await examine({ values: config.values, configWarnings: config.warnings, sampling })
+    const results = await examine({ values, configWarnings: config.warnings, sampling })
     const isMissing = results.some((result) => result.state === 'missing')
     if (options.json === true) process.stdout.write(`${JSON.stringify({ ok: !isMissing, checks: results }, null, 2)}\n`)
     else {
@@ -22,6 +24,7 @@ export async function doctor(config: Config, options: Record<string, unknown>): 
     }
     return isMissing ? EXIT.checkFailed : EXIT.ok
   } finally {
+    stopSaying()
     await sampling.stop()
   }
 }

@@ -49,6 +49,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       ONE_GPU,
       { flag: '--duration <seconds>', help: 'stop after this long (0: until Ctrl-C)' },
       { flag: '--quiet', help: 'print nothing but errors' },
+      { flag: '--or-demo', help: 'on a machine without a GPU show simulated ones, as at a terminal' },
       { flag: '--all', help: 'accepted for compatibility: monitor always runs every feature' },
       { flag: '--json', help: 'print only findings, as NDJSON, as they come' },
     ],

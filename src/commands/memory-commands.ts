@@ -114,6 +114,10 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
       { flag: '--at <moment>', help: 'peak (default), end, oom, seconds after the first event, a time, or #INDEX of an event' },
       { flag: '--text', help: 'as text (default)' },
       JSON_OPTION,
+      {
+        flag: '--html <file>',
+        help: 'write a page with pictures that opens without a server: timeline, segments, flame graph, differences',
+      },
       { flag: '--folded', help: 'stacks in use with their bytes, one a line, for flame graph tools' },
       { flag: '--min <size>', help: 'leave out rows of less, such as 1MiB' },
       { flag: '--match <regex>', help: 'only allocations with a frame ("file:line name") or metadata that matches' },
@@ -125,6 +129,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
     examples: [
       'gpuwarden snapshot snapshot.pickle',
       'gpuwarden snapshot snapshot.pickle.gz --at oom --json',
+      'gpuwarden snapshot snapshot.pickle --html memory.html',
       'gpuwarden snapshot before.pickle after.pickle --at end --min 1MiB',
       'gpuwarden snapshot snapshot.pickle --folded | flamegraph.pl --countname bytes > memory.svg',
       "gpuwarden snapshot snapshot.pickle --match 'model.py' --category 'weights=build_model'",

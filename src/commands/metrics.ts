@@ -1,14 +1,19 @@
 import type { Config } from '../agent/config.ts'
-import { oneLook } from '../agent/one-look.ts'
-import { EXIT } from '../core/failure.ts'
+import { exitOf, oneLook } from '../agent/one-look.ts'
 import { createExporter } from '../exporter/exporter.ts'
 import { hasMetricSet } from '../sources/vendors.ts'
 
 export async function metrics(config: Config): Promise<number> {
   const { values } = config
-  const text = await oneLook(config, ({ state }) =>
-    createExporter({ state, sets: values['metrics.sets'], hasSet: hasMetricSet, maxProcesses: values['metrics.max_processes'] }).render(),
-  )
+  const { text, code } = await oneLook(config, ({ state }) => ({
+    text: createExporter({
+      state,
+      sets: values['metrics.sets'],
+      hasSet: hasMetricSet,
+      maxProcesses: values['metrics.max_processes'],
+    }).render(),
+    code: exitOf(state.gpus(), state.health()),
+  }))
   process.stdout.write(text)
-  return EXIT.ok
+  return code
 }

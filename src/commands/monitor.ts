@@ -16,7 +16,13 @@ export async function monitor(config: Config, options: Record<string, unknown>):
   const isQuiet = options.quiet === true
   const isJson = options.json === true
   const isTerminal = process.stdout.isTTY === true && !isQuiet && !isJson
-  const agent = new Agent({ config, logToStderr: !isTerminal && !isQuiet, unanswered: await unansweredFolders(config) })
+  const agent = new Agent({
+    config,
+    logToStderr: !isTerminal && !isQuiet,
+    // A service watches what is there, even when somebody starts it at a terminal.
+    mayStandIn: options.isService !== true && (isTerminal || options.orDemo === true),
+    unanswered: await unansweredFolders(config),
+  })
   // Before start(): a Ctrl-C while a cold driver opens must end as cleanly as a later one.
   const ended = waitForEnd(durationMs)
   if (isJson) printFindings(agent)

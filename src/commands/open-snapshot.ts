@@ -2,7 +2,7 @@
 import { basename } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import { formatPercent, printable } from '../core/format.ts'
-import { counted } from '../snapshot/output/words.ts'
+import { notesOf } from '../snapshot/output/notes.ts'
 import { readSnapshot, type Snapshot } from '../snapshot/read/read-snapshot.ts'
 import { devicesOf } from '../snapshot/verdict/device.ts'
 import { DeviceAnalysis } from '../snapshot/verdict/device-analysis.ts'
@@ -40,19 +40,5 @@ export async function openSnapshot(path: string, { devices, analysis }: Snapshot
       },
     )
   const analyses = chosen.map((device) => new DeviceAnalysis(snapshot, device, analysis))
-  return { path, snapshot, analyses, notes: notesOf(path, snapshot) }
-}
-
-function notesOf(path: string, { cut, tables, layout }: Snapshot): string[] {
-  const notes: string[] = []
-  const name = printable(basename(path))
-  if (cut !== null)
-    notes.push(
-      `${name} is cut: ${cut}. It was read up to the last whole event (${counted(tables.events.count, 'event')}); the blocks are of a later moment, so levels may be too high.`,
-    )
-  const unknown = [...tables.unknownActions].map(([text, count]) => `${printable(tables.texts.text(text))} (${count})`)
-  if (unknown.length > 0) notes.push(`Events of unknown kinds were left out: ${unknown.slice(0, 5).join(', ')}.`)
-  if (layout.hostSegments.count > 0)
-    notes.push(`It also lists ${counted(layout.hostSegments.count, 'segment')} of pinned host memory, which are not judged.`)
-  return notes
+  return { path, snapshot, analyses, notes: notesOf(basename(path), snapshot) }
 }

@@ -34,17 +34,14 @@ export async function openWatcher(config: Config): Promise<Watcher> {
   const running = await findAgent(config)
   if (running) return { link: running, agent: null, tokenFile: token.file, close: token.remove }
   const { values } = config
-  // Where there is no GPU, a real run needs no simulated runs beside it.
-  const isCalm = config.origins['demo.scenario'].from === 'default'
-  const own = isCalm ? { ...config, values: { ...values, 'demo.scenario': 'idle' as const } } : config
-  const unanswered = await unansweredFolders(own)
-  let agent = new Agent({ config: own, logToStderr: false, unanswered })
+  const unanswered = await unansweredFolders(config)
+  let agent = new Agent({ config, logToStderr: false, unanswered })
   let url: string | null
   try {
     url = (await agent.start()).url
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.noListen) throw error
-    agent = new Agent({ config: { ...own, values: { ...own.values, 'server.port': 0 } }, logToStderr: false, unanswered })
+    agent = new Agent({ config: { ...config, values: { ...values, 'server.port': 0 } }, logToStderr: false, unanswered })
     url = (await agent.start()).url
   }
   if (url === null) {

@@ -78,7 +78,7 @@ async function run(config: Config): Promise<number> {
     onFailure: (reason) => process.stderr.write(`${JSON.stringify({ level: 'warn', msg: `no sign of life for systemd: ${reason}` })}\n`),
   })
   try {
-    return await monitor(config, {})
+    return await monitor(config, { isService: true })
   } finally {
     stop()
   }

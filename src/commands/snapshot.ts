@@ -9,9 +9,11 @@ import { summaryText } from '../snapshot/output/summary-text.ts'
 import { fitted, momentText } from '../snapshot/output/words.ts'
 import type { DeviceAnalysis } from '../snapshot/verdict/device-analysis.ts'
 import { diffOf } from '../snapshot/verdict/diff.ts'
-import { indexOf } from '../snapshot/verdict/moment.ts'
+import { indexOf, nameOf } from '../snapshot/verdict/moment.ts'
+import { pairsOf } from '../snapshot/verdict/pairs.ts'
 import { type OpenedSnapshot, openSnapshot } from './open-snapshot.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
+import { writeSnapshotHtml } from './snapshot-html.ts'
 import { readRequest, type SnapshotRequest } from './snapshot-options.ts'
 
 export async function snapshot(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
@@ -25,10 +27,15 @@ export async function snapshot(config: Config, options: Record<string, unknown>,
   if (outputs.length > 1) throw new Failure('--json, --text and --folded exclude each other', { exitCode: EXIT.usage })
   const request = readRequest(config, options)
   const opened = await openSnapshot(first, request)
+  const other = second === undefined ? null : await openSnapshot(second, request)
+  if (typeof options.html === 'string') {
+    await writeSnapshotHtml(options.html, opened, other, request)
+    if (outputs.length === 0) return EXIT.ok
+  }
   const write = options.json === true ? printJson : options.folded === true ? printFolded : printText
-  if (second === undefined) write(opened, request)
+  if (other === null) write(opened, request)
   else if (options.folded === true) throw new Failure('--folded takes one file', { exitCode: EXIT.usage })
-  else compare(opened, await openSnapshot(second, request), request, options.json === true)
+  else compare(opened, other, request, options.json === true)
   return EXIT.ok
 }
 
@@ -80,29 +87,12 @@ function compare(before: OpenedSnapshot, after: OpenedSnapshot, request: Snapsho
   writeOut(`${[...before.notes, ...after.notes, ...parts].join('\n\n')}\n`)
 }
 
-/** By index; one device alone is compared with the other one, whatever they are called. */
-function pairsOf(before: readonly DeviceAnalysis[], after: readonly DeviceAnalysis[]): [DeviceAnalysis, DeviceAnalysis][] {
-  if (before.length === 1 && after.length === 1) return [[before[0] as DeviceAnalysis, after[0] as DeviceAnalysis]]
-  const pairs = after.flatMap((young): [DeviceAnalysis, DeviceAnalysis][] => {
-    const old = before.find(({ device }) => device.index === young.device.index)
-    return old ? [[old, young]] : []
-  })
-  if (pairs.length > 0) return pairs
-  throw new Failure('the two files have no GPU in common: choose with --gpu', { exitCode: EXIT.usage })
-}
-
 export function momentOf(analysis: DeviceAnalysis, { moment }: SnapshotRequest): { index: number; name: string } {
-  const index = indexOf(moment, analysis.device.trace, analysis.curve.peak.index)
-  const names = { peak: 'the peak', end: 'the end', oom: 'the out-of-memory', event: 'the event', seconds: 'that time', clock: 'that time' }
-  return { index, name: names[moment.kind] }
+  return { index: indexOf(moment, analysis.device.trace, analysis.curve.peak.index), name: nameOf(moment) }
 }
 
-/** What PyTorch can have: as was said, or what it had and the driver had left when it ran out. */
 export function limitOf(analysis: DeviceAnalysis, { analysis: { deviceBytes } }: SnapshotRequest): number | null {
-  if (deviceBytes !== undefined) return deviceBytes
-  const [last] = analysis.outOfMemoryEvents.slice(-1)
-  const free = last === undefined ? null : analysis.device.trace.deviceFree(last)
-  return last === undefined || free === null ? null : analysis.levelAt(last).reservedBytes + free
+  return deviceBytes ?? analysis.limitBytes
 }
 
 export function writeJson(value: Json): void {

@@ -1,6 +1,6 @@
 /** `gpuwarden status`: memory and use now, as the running agent knows them with its findings, else by a look of its own. */
 import type { Config, ConfigKey } from '../agent/config.ts'
-import { oneLook } from '../agent/one-look.ts'
+import { exitOf, oneLook } from '../agent/one-look.ts'
 import { AgentClient } from '../core/agent-client.ts'
 import { EXIT } from '../core/failure.ts'
 import { messageAt } from '../core/forecast-words.ts'
@@ -46,7 +46,7 @@ function showAgent({ values }: Config, options: Record<string, unknown>, url: st
     })
     const report = memoryStatusReport(at, gpus, processes, statistics)
     process.stdout.write(`${JSON.stringify({ ...report, agent: url, findings: sorted }, null, 2)}\n`)
-    return EXIT.ok
+    return exitOf(gpus, picture.health)
   }
   const simulated = gpus.some(({ info }) => info.provenance === 'simulated') ? ['The GPUs are SIMULATED.'] : []
   const counts = alerts === null ? findingsInWords(findings) : `${findingsInWords(findings)}, ${openAlertsInWords(alerts.alerts)}`
@@ -58,32 +58,34 @@ function showAgent({ values }: Config, options: Record<string, unknown>, url: st
   ])
   const lines = [`As the agent at ${url} sees it.`, ...simulated, table(gpus, processes), '', `${counts}${rows.length === 0 ? '' : ':'}`]
   process.stdout.write(`${[...lines, ...alignColumns(rows)].join('\n')}\n`)
-  return EXIT.ok
+  return exitOf(gpus, picture.health)
 }
 
 async function lookOnce(config: Config, options: Record<string, unknown>): Promise<number> {
   const statistics = new MemoryStatistics()
-  let troubles: string[] = []
-  const text = await oneLook(
+  const { text, faults, code } = await oneLook(
     config,
-    ({ state }, { simulatedInstead }) => {
-      troubles = state.gpus().some(({ sample }) => sample !== null) ? [] : state.health().flatMap(({ message }) => message ?? [])
-      if (options.json === true)
-        return JSON.stringify(memoryStatusReport(state.now(), state.gpus(), state.processes(), statistics), null, 2)
-      const note = simulatedInstead ? 'No GPU was found: these are SIMULATED GPUs. Run "gpuwarden doctor" to see why.\n' : ''
-      return note + table(state.gpus(), state.processes())
+    ({ state }) => {
+      const gpus = state.gpus()
+      const report = () => JSON.stringify(memoryStatusReport(state.now(), gpus, state.processes(), statistics), null, 2)
+      return {
+        text: options.json === true ? report() : table(gpus, state.processes()),
+        faults: state.health().flatMap(({ source, message }) => (message === null || isSaid(gpus, source) ? [] : message)),
+        code: exitOf(gpus, state.health()),
+      }
     },
     { onEvent: (event) => statistics.accept(event) },
   )
   process.stdout.write(`${text}\n`)
-  for (const trouble of troubles) process.stderr.write(`gpuwarden: ${trouble}\n`)
-  return troubles.length === 0 ? EXIT.ok : EXIT.noSource
+  for (const fault of faults) process.stderr.write(`gpuwarden: ${fault}\n`)
+  if (code === EXIT.noSource) process.stderr.write('gpuwarden: no GPU was found on this machine; --source demo shows simulated ones\n')
+  return code
 }
 
 function table(gpus: readonly GpuView[], processes: readonly ProcessView[]): string {
   if (gpus.length === 0) return 'No GPU to show.'
   const rows = [['GPU', 'NAME', 'STATE', 'UTIL', 'MEMORY', 'MEM%', 'TEMP', 'POWER'], ...gpus.map(gpuRow)]
-  const lines = alignColumns(rows)
+  const lines = [...alignColumns(rows), ...reasonsOf(gpus)]
   if (processes.length > 0)
     lines.push(
       '',
@@ -92,13 +94,24 @@ function table(gpus: readonly GpuView[], processes: readonly ProcessView[]): str
   return lines.join('\n')
 }
 
+/** The table says it already. */
+function isSaid(gpus: readonly GpuView[], source: string): boolean {
+  return gpus.some(({ info, sample }) => info.vendor === source && sample?.state === 'no_driver')
+}
+
+/** Why cards without a driver have none, each reason once. */
+function reasonsOf(gpus: readonly GpuView[]): string[] {
+  const reasons = gpus.flatMap(({ sample }) => (sample?.state === 'no_driver' ? (sample.stateReason ?? []) : []))
+  return reasons.length === 0 ? [] : ['', ...new Set(reasons)].map((reason) => printable(reason))
+}
+
 function gpuRow({ info, sample }: GpuView): string[] {
   const used = sample?.memoryUsedBytes ?? null
   const total = sample?.memoryTotalBytes ?? info.memoryTotalBytes
   return [
     info.label,
     printable(info.name ?? 'unknown GPU'),
-    sample?.state ?? 'no sample',
+    sample?.state.replaceAll('_', ' ') ?? 'no sample',
     formatPercent(sample?.utilizationRatio ?? null),
     `${formatBytes(used)} / ${formatBytes(total)}`,
     used === null || !total ? NOT_AVAILABLE : formatPercent(used / total),

@@ -41,7 +41,7 @@ export async function attach(address: AgentAddress, state: LiveState, onChange: 
 /** Gives the feed while the driver is still being opened, so that it can be ended at any time; what goes wrong comes through `fail`. */
 export async function embed(config: Config, state: LiveState, onChange: () => void, fail: (error: unknown) => void): Promise<Feed> {
   const [{ Sampling }, { SILENT_LOG }] = await Promise.all([import('../agent/sampling.ts'), import('../agent/one-look.ts')])
-  const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: `top-${process.pid}` })
+  const sampling = new Sampling({ values: config.values, log: SILENT_LOG, runId: `top-${process.pid}`, mayStandIn: true })
   const { hub, supervisor } = sampling
   state.origin = 'sampling here'
   const show = (event: HubEvent) => {

@@ -65,5 +65,5 @@ async function lookHere(config: Config, state: LiveState): Promise<void> {
     judge(event)
   }
   state.origin = 'sampling here'
-  await oneLook(config, (sampling) => state.setHealth(sampling.state.health()), { onEvent })
+  await oneLook(config, (sampling) => state.setHealth(sampling.state.health()), { onEvent, mayStandIn: true })
 }

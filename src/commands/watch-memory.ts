@@ -53,10 +53,8 @@ export async function watchMemory(command: MemoryCommand): Promise<Watched> {
     const opened = watch.start()
     await Promise.race([opened, interruption.happened])
     if (!interruption.hasHappened) {
-      const { simulatedInstead } = await opened
-      if (simulatedInstead)
-        process.stderr.write('No GPU was found: these are SIMULATED GPUs ("gpuwarden doctor" says what was looked for).\n')
-      if (!isReplay && values.source !== 'demo' && !simulatedInstead) await listenTo(steps)
+      await opened
+      if (!isReplay && values.source !== 'demo') await listenTo(steps)
       progress.draw()
       await Promise.race([interruption.happened, watch.ended, ...(seconds > 0 && !isReplay ? [limit.passed(seconds)] : [])])
     }

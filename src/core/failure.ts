@@ -25,5 +25,7 @@ export const EXIT = {
   noSource: 3,
   /** The address is taken or may not be bound. */
   noListen: 4,
+  /** A GPU is in this machine, but its driver cannot be used. */
+  noDriver: 5,
   internal: 70,
 } as const

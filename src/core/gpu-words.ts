@@ -1,13 +1,17 @@
 /** What the figures of a card mean for the person who looks, on every screen. */
-import type { GpuInfo, Reading } from './model.ts'
+import type { GpuInfo, MigInstance, Reading } from './model.ts'
 
 /** Color and sign follow from it. */
 export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'
 
 /** What the card says of its own limit counts; a common figure only where it says nothing. */
 export function temperatureTone(celsius: Reading, info: GpuInfo): Tone {
-  if (celsius === null) return 'muted'
-  const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius ?? 90
+  return heatTone(celsius, info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius ?? 90)
+}
+
+/** Of a part that has a limit of its own. */
+export function heatTone(celsius: Reading, limit: Reading): Tone {
+  if (celsius === null || limit === null) return 'muted'
   return celsius >= limit - 2 ? 'critical' : celsius >= limit - 10 ? 'warning' : 'plain'
 }
 
@@ -26,6 +30,15 @@ export function powerTone(watts: Reading, info: GpuInfo): Tone {
   const cap = powerCap(info)
   if (watts === null) return 'muted'
   return cap !== null && watts > cap * 1.05 ? 'warning' : 'plain'
+}
+
+/**
+ * Of a MIG instance: `0:1` where a compute instance has all of GPU instance 1, `0:1:2` where it is a part of it and others may share it.
+ * It depends on the instance alone, so that it does not change when a neighbor is made or removed.
+ */
+export function migLabel(index: number, { gpuInstanceId, computeInstanceId, profile }: MigInstance): string {
+  const isWhole = computeInstanceId === null || (profile !== null && !/^\d+c\./.test(profile))
+  return isWhole ? `${index}:${gpuInstanceId}` : `${index}:${gpuInstanceId}:${computeInstanceId}`
 }
 
 /** NVML's clock event reasons, bit by bit (nvml.h, nvmlClocksEventReason*). */

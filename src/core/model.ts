@@ -3,7 +3,7 @@
  * Most fields are in the tables of fields/, from which records and schemas follow, too.
  */
 import type { ColumnsOf, FactsOf } from './fields/field.ts'
-import type { GPU_EVENTS, GPU_INFO, GPU_READINGS, GPU_STATES, MIG_INSTANCE, PROVENANCES } from './fields/gpu.ts'
+import type { GPU_EVENTS, GPU_INFO, GPU_LINK, GPU_READINGS, GPU_STATES, MIG_INSTANCE, PROVENANCES } from './fields/gpu.ts'
 import type { HOST_READINGS } from './fields/host.ts'
 import type { GPU_PROCESS_TYPES, PROCESS_INFO, PROCESS_SHARES } from './fields/process.ts'
 import type { STEP_FIGURES } from './fields/step.ts'
@@ -19,7 +19,9 @@ export interface GpuInfo extends FactsOf<typeof GPU_INFO> {}
 
 export interface MigInstance extends FactsOf<typeof MIG_INSTANCE> {}
 
-/** `lost`: fell off the bus. `suspended`: asleep, not touched. `error`: could not be read (see `stateReason`); readings are null. */
+export interface GpuLink extends FactsOf<typeof GPU_LINK> {}
+
+/** `lost`: fell off the bus. `suspended`: asleep, not touched. `error`: could not be read (see `stateReason`). `no_driver`: on the PCI bus, but no driver answers for it. Readings are null in all of these. */
 export type GpuState = (typeof GPU_STATES)[number]
 
 /** The numeric readings of a GPU at one moment. */

@@ -65,7 +65,31 @@ export interface SourceTick {
   readonly tick: number
 }
 
-/** open() → null: no such hardware. It throws when the hardware cannot be used; the message says what to do. */
+/** Why a driver cannot be used, for whoever has to decide what to say or do about it. */
+export type DriverFaultKind =
+  | 'no_driver'
+  | 'wrong_version'
+  | 'no_permission'
+  | 'no_device_files'
+  | 'no_library'
+  | 'wrong_architecture'
+  | 'no_gpu'
+  | 'crashed'
+  | 'not_responding'
+  | 'other'
+
+/** The hardware is there, but its driver cannot be used. */
+export class DriverFault extends Error {
+  readonly kind: DriverFaultKind
+
+  constructor(kind: DriverFaultKind, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'DriverFault'
+    this.kind = kind
+  }
+}
+
+/** open() → null: no such hardware. It throws a DriverFault when the hardware cannot be used; the message says what to do. */
 export interface SourceKind {
   readonly name: string
   /** Never read more often. */

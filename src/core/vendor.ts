@@ -8,6 +8,7 @@ export interface Vendor {
   load(): Promise<SourceKind>
   /** As sysfs has it: `0x10de`. */
   readonly pciVendor: string
+  readonly driver: KernelDriver
   /** Names of its cards, for recordings without a vendor. */
   readonly models: RegExp
   /** Device files that a process has open while it uses a card. */
@@ -21,10 +22,26 @@ export interface Vendor {
     readonly tool: string
     /** What is not seen when the kernel log cannot be read; null where it is not needed. */
     readonly kernelLog: string | null
+    /** The device file that programs need to compute, where it has permissions of its own: `dev/kfd`. */
+    readonly computeFile: string | null
     /** The package of native code that calls the driver; null where there is none. */
     readonly nativePackage: string | null
   }
   readonly unit: DriverUnit
+}
+
+/** How the driver of a vendor's cards is recognized without touching it. */
+export interface KernelDriver {
+  /** Names under which the kernel binds a card to it. */
+  readonly names: readonly string[]
+  /** Drivers that only show a picture: a card on one of them is not watched, and nothing is wrong. */
+  readonly displayOnly: readonly string[]
+  /** PCI classes of the cards, by how they begin: `0x03` for display controllers. */
+  readonly classes: readonly string[]
+  /** Needed besides a bound driver, such as `dev/nvidiactl`; null: a bound driver is enough. */
+  readonly deviceFile: string | null
+  /** Files that come or change with the driver: then it is tried again at once. */
+  readonly signs: readonly string[]
 }
 
 /** What the systemd unit needs for a driver. */

@@ -2,7 +2,7 @@
 import { BoundedMap } from '../core/bounded-map.ts'
 import { type DetectorInput, type DetectorKind, MOST_RUNS } from '../core/detector-contract.ts'
 import type { HubEvent, Tick } from '../core/kinds.ts'
-import type { Finding, FindingSubject, GpuInfo, HostSample, ProcessView, Provenance, Reading, SourceHealth } from '../core/model.ts'
+import type { Finding, FindingSubject, GpuInfo, HostSample, ProcessView, Provenance, Reading, Run, SourceHealth } from '../core/model.ts'
 import { RunNames } from '../core/run-names.ts'
 import { type DetectorFailure, failureFinding } from './detector-failure.ts'
 import { DetectorSet, type DetectorStates, type Unfollowed, unfollowedBy } from './detector-set.ts'
@@ -28,6 +28,10 @@ export interface Engine {
   findings(): readonly Finding[]
   failures(): readonly DetectorFailure[]
   unfollowed(): Unfollowed
+  /** Whether it was shown this run as it is; null: it was never shown the run. */
+  hasSeen(run: Run): boolean | null
+  /** The time of the latest input; 0: there was none yet. */
+  readonly lastAt: number
   /** JSON-safe. */
   snapshot(): unknown
   /** Before the first event. Returns the findings that end because nothing watches them anymore. */
@@ -42,6 +46,7 @@ interface Saved {
   readonly simulated?: DetectorStates
   readonly active: readonly Finding[]
   readonly runNames?: unknown
+  readonly seenRuns?: unknown
 }
 
 const NO_PROCESSES: readonly ProcessView[] = Object.freeze([])
@@ -70,6 +75,8 @@ class DetectorEngine implements Engine {
   readonly #failures: DetectorFailure[] = []
   readonly #names = new RunNames()
   readonly #runProvenance: BoundedMap<string, Provenance>
+  /** How each run was shown last. */
+  readonly #seenRuns: BoundedMap<string, string>
   #lastAt = 0
   /** Of the input at hand. */
   #provenance: Provenance = 'live'
@@ -77,6 +84,7 @@ class DetectorEngine implements Engine {
   constructor(given: EngineOptions, kinds: readonly DetectorKind[]) {
     this.#given = given
     this.#runProvenance = new BoundedMap(2 * (given.maxRuns ?? MOST_RUNS))
+    this.#seenRuns = new BoundedMap(2 * (given.maxRuns ?? MOST_RUNS), { isRenewed: true })
     this.#kinds = kinds
     this.#real = new DetectorSet(kinds, given.options, given.maxRuns)
     this.#outliving = new Set(kinds.filter((kind) => kind.outlivesGpu).map((kind) => kind.name))
@@ -103,6 +111,7 @@ class DetectorEngine implements Engine {
         this.#names.note(event.run)
         this.#provenance = event.run.provenance
         this.#runProvenance.set(event.run.id, event.run.provenance)
+        this.#seenRuns.set(event.run.id, endOf(event.run))
         this.#show({ type: 'run', run: event.run }, out)
         break
       case 'health':
@@ -132,6 +141,15 @@ class DetectorEngine implements Engine {
     return unfollowedBy(this.#simulated ? [this.#real, this.#simulated] : [this.#real])
   }
 
+  hasSeen(run: Run): boolean | null {
+    const seen = this.#seenRuns.get(run.id)
+    return seen === undefined ? null : seen === endOf(run)
+  }
+
+  get lastAt(): number {
+    return this.#lastAt
+  }
+
   snapshot(): unknown {
     return {
       version: 1,
@@ -140,6 +158,7 @@ class DetectorEngine implements Engine {
       ...(this.#simulated ? { simulated: this.#simulated.snapshot() } : {}),
       active: [...this.#active.values()],
       runNames: this.#names.saved(),
+      seenRuns: this.#seenRuns.saved(),
     } satisfies Saved
   }
 
@@ -148,6 +167,7 @@ class DetectorEngine implements Engine {
     if (saved?.version !== 1) throw new Error(`expected a saved detector state of version 1, got version ${String(saved?.version)}`)
     this.#lastAt = saved.lastAt
     if (saved.runNames) this.#names.load(saved.runNames)
+    if (saved.seenRuns) this.#seenRuns.load(saved.seenRuns)
     const fail = (detector: string, error: unknown) => this.#fail({ detector, while: 'restoring', error })
     const real = this.#real.restore(saved.detectors, fail)
     const simulated = saved.simulated ? this.#setOf('simulated').restore(saved.simulated, fail) : new Set<string>()
@@ -211,7 +231,9 @@ class DetectorEngine implements Engine {
     }
     for (const finding of [...this.#active.values()]) {
       const { gpu } = finding.subject
-      if (gpu === null || this.#devices.has(gpu) || this.#outliving.has(finding.detector)) continue
+      if (gpu === null || this.#devices.has(gpu)) continue
+      // A simulated GPU that is gone made room for real ones.
+      if (this.#outliving.has(finding.detector) && finding.provenance !== 'simulated') continue
       this.#provenance = finding.provenance
       this.#note(resolved(finding, this.#lastAt, 'The GPU is no longer listed.'), out)
     }
@@ -273,4 +295,8 @@ class DetectorEngine implements Engine {
     const candidates: Reading[] = [this.#lastAt, health.since, health.lastSampleAt]
     return Math.max(...candidates.map((at) => at ?? 0))
   }
+}
+
+function endOf({ endedAt, outcome }: Run): string {
+  return `${endedAt} ${outcome}`
 }

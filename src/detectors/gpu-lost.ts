@@ -59,8 +59,8 @@ export const gpuLost: DetectorKind<Thresholds<'gpuLost'>> = {
     }
 
     function note(sample: GpuSample, gpu: WatchedGpu<Span>, book: FindingBook): readonly Finding[] {
-      // MIG instances come and go with the configuration.
-      if (gpu.facts?.mig) return NO_FINDINGS
+      // MIG instances come and go with the configuration; a card without a driver goes when the driver knows its name.
+      if (gpu.facts?.mig || sample.state === 'no_driver') return NO_FINDINGS
       let presence = present.get(sample.gpu)
       advance(time, sample.at)
       samples++

@@ -20,7 +20,7 @@ export interface Clue {
   readonly gpu: string | null
   readonly gpuIndex: number | null
   readonly pid: number | null
-  /** The machine that shut down: it explains only runs of its own that were killed. */
+  /** The machine it happened on; without a PID, a shutdown of it: that explains only runs that were killed. */
   readonly host?: string | null
   readonly text: string
 }

@@ -90,12 +90,24 @@ describe('run_died', () => {
     expect(finding?.message).toMatch(/: exit code 1\.$/)
   })
 
-  it('names the kernel when it killed the process because the host was out of memory', () => {
-    const killed = event(START + 19_900, { event: 'oom_kill', gpu: null, code: 4711, message: 'the kernel killed python (4711)' })
-    const [finding] = feedTo([...lived(), killed, died(START + 20_000, 'killed', { message: 'ended by SIGKILL' }, { pid: 4711 })])
-    expect(finding?.message).toContain('the host ran out of memory: the kernel killed python (4711) (ended by SIGKILL)')
-    const [another] = feedTo([...lived(), killed, died(START + 20_000, 'killed', { message: 'ended by SIGKILL' }, { pid: 99 })])
-    expect(another?.message).toMatch(/: ended by SIGKILL\.$/)
+  describe('a kill by the kernel', () => {
+    const text = 'the kernel killed python (PID 4711): the host ran out of memory'
+    const killed = event(START + 19_900, { event: 'oom_kill', gpu: null, code: 4711, message: text })
+    const told = (outcome: 'killed' | 'failed', message: string, run: object) =>
+      feedTo([host(START, { hostname: 'box' }), ...lived(), killed, died(START + 20_000, outcome, { message }, run)]).at(-1)?.message
+
+    it('is the cause of the run of that process', () => {
+      expect(told('killed', 'ended by SIGKILL', { pid: 4711 })).toContain(`: ${text} (ended by SIGKILL)`)
+      expect(told('killed', 'ended by SIGKILL', { pid: 99 })).toMatch(/: ended by SIGKILL\.$/)
+      expect(told('killed', 'ended by SIGKILL', { pid: 4711, host: 'elsewhere' })).toMatch(/: ended by SIGKILL\.$/)
+    })
+
+    it('is the cause where the error names the worker, or a shell passes it on', () => {
+      expect(told('failed', 'DataLoader worker (pid(s) 4711) exited unexpectedly', { pid: 99 })).toContain(text)
+      expect(told('failed', 'DataLoader worker (pid(s) 14711) exited unexpectedly', { pid: 99 })).not.toContain(text)
+      expect(told('failed', 'exit code 137', { pid: 99 })).toContain(text)
+      expect(told('failed', 'exit code 1', { pid: 99 })).not.toContain(text)
+    })
   })
 
   it('names a shutdown of the machine for runs that it killed, and for no others', () => {

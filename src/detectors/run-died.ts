@@ -13,6 +13,9 @@ const CLUE_CAP = 64
 const BEFORE_MS = 120_000
 const AFTER_MS = 30_000
 const SHUTDOWN = 'shutdown'
+/** 128 + SIGKILL: what a shell ends with when its command was killed. */
+const KILLED_IN_SHELL = 'exit code 137'
+const SHELL_MS = 10_000
 /** A longer step from sample to sample is no time that passed here. */
 const JUMP_MS = 300_000
 /** Detectors whose findings about a run's GPUs explain a death. */
@@ -120,7 +123,7 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
   function takeEvent({ event, at, code, message }: GpuEvent): readonly Finding[] {
     if (event === 'shutdown') return noteShutdown(code, message)
     if (event !== 'oom_kill') return NO_FINDINGS
-    return note(`oom_kill ${code} ${at}`, { at, gpu: null, gpuIndex: null, pid: code, text: `the host ran out of memory: ${message}` })
+    return note(`oom_kill ${code} ${at}`, { at, gpu: null, gpuIndex: null, pid: code, host: hostName, text: message })
   }
 
   /** `dueAt` null: it was canceled. */
@@ -172,8 +175,16 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
   }
 }
 
-function concerns({ gpu, gpuIndex, pid, host }: Clue, run: Run): boolean {
-  if (host !== undefined) return run.outcome === 'killed' && (run.host === null || run.host === host)
-  if (pid !== null) return pid === run.pid
+function concerns({ at, gpu, gpuIndex, pid, host }: Clue, run: Run): boolean {
+  if (host != null && run.host !== null && run.host !== host) return false
+  if (pid !== null) return pid === run.pid || isKillOfChild(run, pid, at)
+  if (host !== undefined) return run.outcome === 'killed'
   return (gpu !== null && run.gpus.includes(gpu)) || (gpuIndex !== null && run.gpus.includes(String(gpuIndex)))
+}
+
+/** A worker that the error names, as PyTorch's DataLoader does, or the command of a shell that ended with it. */
+function isKillOfChild({ ending, endedAt }: Run, pid: number, at: number): boolean {
+  const message = ending?.message ?? ''
+  if (message === KILLED_IN_SHELL) return Math.abs(at - (endedAt ?? at)) <= SHELL_MS
+  return message.match(/\d+/g)?.includes(String(pid)) ?? false
 }

@@ -2,6 +2,7 @@ import { ALERT_METRICS } from './alerts.ts'
 import { DCGM_LABELS, DCGM_METRICS } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'
 import { HOST_METRICS } from './host.ts'
+import { LINK_METRICS } from './links.ts'
 import type { Family } from './metric.ts'
 import { NATIVE_LABELS, NATIVE_METRICS } from './native.ts'
 import { NVIDIA_SMI_LABELS, NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
@@ -20,6 +21,7 @@ export interface CatalogueEntry {
 
 export const CATALOGUE: readonly CatalogueEntry[] = [
   { title: 'GPUs (set `native`)', labels: NATIVE_LABELS, metrics: NATIVE_METRICS },
+  { title: 'Links of GPUs (set `native`)', labels: NATIVE_LABELS, metrics: LINK_METRICS },
   { title: 'Processes (set `native`)', labels: [], metrics: PROCESS_METRICS },
   { title: 'Events and predictions (set `native`)', labels: [], metrics: EVENT_METRICS },
   { title: 'Host (set `native`)', labels: [], metrics: HOST_METRICS },

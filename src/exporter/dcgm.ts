@@ -42,6 +42,9 @@ const gauge = (field: string, unit: string, help: string, of: Of): GpuMetric =>
 const counter = (field: string, unit: string, help: string, of: Of): GpuMetric =>
   gpuCounter(`DCGM_FI_${field}`, unit, help, (gpu) => of(gpu.readings))
 
+const fact = (field: string, unit: string, help: string, of: (info: GpuInfo) => Reading): GpuMetric =>
+  gpuGauge(`DCGM_FI_${field}`, unit, help, (gpu) => (gpu.current ? of(gpu.info) : null))
+
 const sum = (tx: Reading, rx: Reading): Reading => (tx === null || rx === null ? null : tx + rx)
 
 export const DCGM_METRICS: readonly GpuMetric[] = [
@@ -77,6 +80,14 @@ export const DCGM_METRICS: readonly GpuMetric[] = [
   gauge('DEV_CLOCK_THROTTLE_REASONS', 'bit mask', 'Reasons that limit the clocks, as a bit mask.', (r) => r.clockEventReasons),
   counter('DEV_POWER_VIOLATION', 'ns', 'Time throttled by the power limit (in ns).', (r) => nanoseconds(r.powerViolationSeconds)),
   counter('DEV_THERMAL_VIOLATION', 'ns', 'Time throttled by temperature (in ns).', (r) => nanoseconds(r.thermalViolationSeconds)),
+  fact('DEV_BAR1_TOTAL', 'MiB', 'Size of the BAR1 window (in MiB).', (i) => mebibytes(i.bar1TotalBytes)),
+  gauge('DEV_BAR1_USED', 'MiB', 'BAR1 window in use (in MiB).', (r) => mebibytes(r.bar1UsedBytes)),
+  fact('DEV_ECC_CURRENT', '', '1 when ECC is on.', (i) => (i.eccMode === null ? null : i.eccMode === 'enabled' ? 1 : 0)),
+  fact('DEV_PERSISTENCE_MODE', '', '1 when persistence mode is on.', (i) =>
+    i.persistenceMode === null ? null : i.persistenceMode === 'enabled' ? 1 : 0,
+  ),
+  counter('DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL', '', 'Packets sent again over all NVLinks.', (r) => r.nvlinkReplayCount),
+  counter('DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL', '', 'How often an NVLink went down and came back.', (r) => r.nvlinkRecoveryCount),
   gauge('PROF_GR_ENGINE_ACTIVE', 'ratio', 'Share of time the graphics engine was active.', (r) => r.graphicsActiveRatio),
   gauge('PROF_SM_ACTIVE', 'ratio', 'Share of multiprocessors with work, averaged over time.', (r) => r.smActiveRatio),
   gauge('PROF_SM_OCCUPANCY', 'ratio', 'Resident warps as a share of the maximum.', (r) => r.smOccupancyRatio),

@@ -9,6 +9,7 @@ import { EVENT_METRICS } from './events.ts'
 import { GpuTable } from './gpu-table.ts'
 import { HOST_METRICS } from './host.ts'
 import { nativeLabels } from './labels.ts'
+import { LINK_METRICS } from './links.ts'
 import type { Format, GpuSubject } from './metric.ts'
 import { NATIVE_METRICS } from './native.ts'
 import { NVIDIA_SMI_METRICS, nvidiaSmiLabels } from './nvidia-smi.ts'
@@ -80,6 +81,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     const inSet = (set: MetricSet) => all.filter(({ info }) => options.hasSet(info.vendor, set))
     if (sets.has('native')) {
       native.write(to, all)
+      publish(to, LINK_METRICS, all)
       publish(to, PROCESS_METRICS, processRows(state.processes(), all, maxProcesses))
       publish(to, EVENT_METRICS, { state, gpus: all })
       publish(to, HOST_METRICS, state)

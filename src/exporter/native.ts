@@ -25,6 +25,13 @@ const gauge = (name: string, unit: string, help: string, of: Of<GpuReadings>): G
 const counter = (name: string, unit: string, help: string, of: Of<GpuReadings>): GpuMetric => gpuCounter(name, unit, help, reading(of))
 const limit = (name: string, unit: string, help: string, of: Of<GpuInfo>): GpuMetric => gpuGauge(name, unit, help, fixed(of))
 
+const enabled = (of: (info: GpuInfo) => 'enabled' | 'disabled' | null): Of<GpuInfo> => {
+  return (info) => {
+    const mode = of(info)
+    return mode === null ? null : mode === 'enabled' ? 1 : 0
+  }
+}
+
 /** `stale`: the last sample said ok, and it is too old to believe. */
 type ShownState = GpuState | 'stale'
 
@@ -42,12 +49,27 @@ function infoLabels(info: GpuInfo): Labels {
     pci_bus_id: info.pciBusId,
     architecture: info.architecture,
     serial: info.serial,
+    part_number: info.partNumber,
+    gsp_firmware: info.gspFirmwareVersion,
     unified_memory: info.unifiedMemory ? 'true' : null,
+    partitioning: info.partitioning,
   })
   return device.and(info.mig === null ? NO_LABELS : Labels.of({ mig_profile: info.mig.profile, mig_parent: info.mig.parentId }))
 }
 
-const INFO_LABELS = ['driver', 'cuda', 'pci_bus_id', 'architecture', 'serial', 'unified_memory', 'mig_profile', 'mig_parent']
+const INFO_LABELS = [
+  'driver',
+  'cuda',
+  'pci_bus_id',
+  'architecture',
+  'serial',
+  'part_number',
+  'gsp_firmware',
+  'unified_memory',
+  'partitioning',
+  'mig_profile',
+  'mig_parent',
+]
 
 /** There for every GPU, whether or not it answers. */
 const STANDING: readonly GpuMetric[] = [
@@ -68,6 +90,17 @@ const STANDING: readonly GpuMetric[] = [
   ),
 ]
 
+const XCD_READINGS: readonly Of<GpuReadings>[] = [
+  (r) => r.xcd0ActiveRatio,
+  (r) => r.xcd1ActiveRatio,
+  (r) => r.xcd2ActiveRatio,
+  (r) => r.xcd3ActiveRatio,
+  (r) => r.xcd4ActiveRatio,
+  (r) => r.xcd5ActiveRatio,
+  (r) => r.xcd6ActiveRatio,
+  (r) => r.xcd7ActiveRatio,
+]
+
 export const NATIVE_METRICS: readonly GpuMetric[] = [
   gauge('gpu_utilization_percent', 'percent', 'Share of time a kernel was running.', (r) => percent(r.utilizationRatio)),
   gauge('gpu_memory_used_mb', 'MiB', 'Memory in use, without the reserve of the driver where the device reports it separately.', (r) =>
@@ -80,6 +113,7 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   gauge('gpu_memory_free_bytes', 'bytes', 'Memory that can still be allocated.', (r) => r.memoryFreeBytes),
   gauge('gpu_memory_reserved_bytes', 'bytes', 'Memory that the driver keeps for itself.', (r) => r.memoryReservedBytes),
   gauge('gpu_memory_utilization_ratio', 'ratio', 'Share of time the memory controller was busy.', (r) => r.memoryUtilizationRatio),
+  gauge('gpu_junction_temperature_celsius', 'celsius', 'Temperature of the hottest spot of the chip.', (r) => r.junctionTemperatureCelsius),
   gauge('gpu_memory_temperature_celsius', 'celsius', 'Temperature of the memory.', (r) => r.memoryTemperatureCelsius),
   counter('gpu_energy_joules_total', 'joules', 'Energy used since the driver was loaded.', (r) => r.energyJoules),
   gauge('gpu_graphics_clock_hertz', 'hertz', 'Graphics clock.', (r) => r.graphicsClockHertz),
@@ -106,6 +140,15 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   gauge('gpu_pcie_rx_bytes_per_second', 'bytes per second', 'Received by the GPU over PCIe.', (r) => r.pcieRxBytesPerSecond),
   gauge('gpu_nvlink_tx_bytes_per_second', 'bytes per second', 'Sent by the GPU over all NVLinks.', (r) => r.nvlinkTxBytesPerSecond),
   gauge('gpu_nvlink_rx_bytes_per_second', 'bytes per second', 'Received by the GPU over all NVLinks.', (r) => r.nvlinkRxBytesPerSecond),
+  gauge('gpu_xgmi_tx_bytes_per_second', 'bytes per second', 'Sent by the GPU over all XGMI links.', (r) => r.xgmiTxBytesPerSecond),
+  gauge('gpu_xgmi_rx_bytes_per_second', 'bytes per second', 'Received by the GPU over all XGMI links.', (r) => r.xgmiRxBytesPerSecond),
+  gpuGauges(
+    'gpu_xcd_active_ratio',
+    'ratio',
+    'Share of time a compute die (XCD) was busy.',
+    ['xcd'],
+    XCD_READINGS.map((of, xcd) => ({ labels: () => Labels.of({ xcd }), value: (gpu) => of(gpu.readings) })),
+  ),
   counter(
     'gpu_ecc_corrected_volatile_total',
     '',
@@ -154,6 +197,42 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
     'Joining the NVLink fabric: 1 not started, 2 in progress, 3 completed; absent where there is no NVSwitch.',
     (r) => r.fabricState,
   ),
+  gauge('gpu_fabric_health', '', 'Health of the NVLink fabric: 1 healthy, 2 unhealthy, 3 limited capacity.', (r) => r.fabricHealth),
+  gauge('gpu_jpeg_utilization_ratio', 'ratio', 'Share of time the JPEG engine was busy.', (r) => r.jpegRatio),
+  gauge('gpu_ofa_utilization_ratio', 'ratio', 'Share of time the optical flow engine was busy.', (r) => r.ofaRatio),
+  gauge(
+    'gpu_temperature_margin_celsius',
+    'celsius',
+    'Distance to the temperature at which the card slows down (T.Limit); negative above it.',
+    (r) => r.temperatureMarginCelsius,
+  ),
+  gauge('gpu_memory_power_draw_watts', 'watts', 'Power drawn by the memory of the GPU.', (r) => r.memoryPowerWatts),
+  gauge(
+    'gpu_module_power_draw_watts',
+    'watts',
+    'Power drawn by the module: GPU and CPU together (Grace, Jetson).',
+    (r) => r.modulePowerWatts,
+  ),
+  gauge('gpu_bar1_used_bytes', 'bytes', 'Window through which the CPU reaches the memory: in use.', (r) => r.bar1UsedBytes),
+  gauge('gpu_nvlink_active_links', '', 'NVLinks that are up.', (r) => r.nvlinkActiveCount),
+  counter('gpu_nvlink_replay_errors_total', '', 'Packets sent again over all NVLinks.', (r) => r.nvlinkReplayCount),
+  counter('gpu_nvlink_recovery_errors_total', '', 'How often an NVLink went down and came back.', (r) => r.nvlinkRecoveryCount),
+  counter('gpu_nvlink_crc_errors_total', '', 'Packets with a wrong checksum over all NVLinks.', (r) => r.nvlinkCrcErrorCount),
+  gauge('gpu_channel_repair_pending', '', '1 when a memory channel waits for a reset to be repaired.', (r) => r.channelRepairPending),
+  gauge('gpu_tpc_repair_pending', '', '1 when a part of the chip waits for a reset to be repaired.', (r) => r.tpcRepairPending),
+  counter(
+    'gpu_software_thermal_seconds_total',
+    'seconds',
+    'Time slowed down by the driver because of heat.',
+    (r) => r.softwareThermalSeconds,
+  ),
+  counter(
+    'gpu_hardware_thermal_seconds_total',
+    'seconds',
+    'Time slowed down by the hardware because of heat.',
+    (r) => r.hardwareThermalSeconds,
+  ),
+  counter('gpu_power_brake_seconds_total', 'seconds', 'Time slowed down by the power brake of the server.', (r) => r.powerBrakeSeconds),
   counter('gpu_power_violation_seconds_total', 'seconds', 'Time throttled by the power limit.', (r) => r.powerViolationSeconds),
   counter('gpu_thermal_violation_seconds_total', 'seconds', 'Time throttled by temperature.', (r) => r.thermalViolationSeconds),
   gauge('gpu_graphics_active_ratio', 'ratio', 'Share of time the graphics or compute engine was active.', (r) => r.graphicsActiveRatio),
@@ -180,11 +259,54 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   limit('gpu_temperature_slowdown_celsius', 'celsius', 'Temperature at which this card slows down.', (i) => i.temperatureSlowdownCelsius),
   limit('gpu_temperature_shutdown_celsius', 'celsius', 'Temperature at which this card shuts down.', (i) => i.temperatureShutdownCelsius),
   limit('gpu_temperature_max_celsius', 'celsius', 'Highest temperature for normal operation.', (i) => i.temperatureMaxCelsius),
+  limit(
+    'gpu_junction_temperature_max_celsius',
+    'celsius',
+    'Highest temperature of the hottest spot.',
+    (i) => i.junctionTemperatureMaxCelsius,
+  ),
   limit('gpu_memory_temperature_max_celsius', 'celsius', 'Highest temperature of the memory.', (i) => i.memoryTemperatureMaxCelsius),
   limit('gpu_pcie_link_generation_max', '', 'Maximum PCIe generation of card and slot.', (i) => i.pcieGenerationMax),
   limit('gpu_pcie_link_width_max', '', 'Maximum PCIe lanes of card and slot.', (i) => i.pcieWidthMax),
-  limit('gpu_mig_enabled', '', '1 when the card is split into MIG instances.', (i) =>
-    i.migMode === null ? null : i.migMode === 'enabled' ? 1 : 0,
+  limit(
+    'gpu_mig_enabled',
+    '',
+    '1 when the card is split into MIG instances.',
+    enabled((i) => i.migMode),
+  ),
+  limit(
+    'gpu_ecc_enabled',
+    '',
+    '1 when the memory corrects errors (ECC).',
+    enabled((i) => i.eccMode),
+  ),
+  limit(
+    'gpu_ecc_pending_enabled',
+    '',
+    '1 when ECC is on after the next reset.',
+    enabled((i) => i.eccModePending),
+  ),
+  limit(
+    'gpu_persistence_enabled',
+    '',
+    '1 when the driver stays loaded while nobody uses the card.',
+    enabled((i) => i.persistenceMode),
+  ),
+  limit(
+    'gpu_power_smoothing_enabled',
+    '',
+    '1 when the card smooths its power draw.',
+    enabled((i) => i.powerSmoothing),
+  ),
+  limit('gpu_confidential_computing', '', 'Confidential computing: 0 off, 1 on, 2 on but open to debuggers.', (i) =>
+    i.confidentialComputing === null ? null : ['off', 'on', 'devtools'].indexOf(i.confidentialComputing),
+  ),
+  limit('gpu_bar1_total_bytes', 'bytes', 'Size of the window through which the CPU reaches the memory.', (i) => i.bar1TotalBytes),
+  limit(
+    'gpu_fabric_clique',
+    '',
+    'Number of the NVLink clique: GPUs of one cluster and clique reach each other over NVLink.',
+    (i) => i.fabricCliqueId,
   ),
   ...STANDING,
 ]

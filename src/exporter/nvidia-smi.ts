@@ -35,6 +35,8 @@ const gauge = (field: string, unit: string, help: string, of: (readings: GpuRead
 const limit = (field: string, unit: string, help: string, of: (info: GpuInfo) => Reading): GpuMetric =>
   gpuGauge(`nvidia_smi_${field}`, unit, help, (gpu) => (gpu.current ? of(gpu.info) : null))
 
+const enabled = (mode: 'enabled' | 'disabled' | null): Reading => (mode === null ? null : mode === 'enabled' ? 1 : 0)
+
 export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   gpuGauges('nvidia_smi_gpu_info', '', 'What the GPU is; always 1.', INFO_LABELS, [{ labels: infoLabels, value: () => 1 }]),
   gpuGauge('nvidia_smi_index', '', 'index', (gpu) => gpu.info.index),
@@ -42,6 +44,8 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   gauge('utilization_memory_ratio', 'ratio', 'utilization.memory', (r) => r.memoryUtilizationRatio),
   gauge('utilization_encoder_ratio', 'ratio', 'utilization.encoder', (r) => r.encoderRatio),
   gauge('utilization_decoder_ratio', 'ratio', 'utilization.decoder', (r) => r.decoderRatio),
+  gauge('utilization_jpeg_ratio', 'ratio', 'utilization.jpeg', (r) => r.jpegRatio),
+  gauge('utilization_ofa_ratio', 'ratio', 'utilization.ofa', (r) => r.ofaRatio),
   gauge('memory_used_bytes', 'bytes', 'memory.used', (r) => r.memoryUsedBytes),
   gauge('memory_free_bytes', 'bytes', 'memory.free', (r) => r.memoryFreeBytes),
   gauge('memory_total_bytes', 'bytes', 'memory.total', (r) => r.memoryTotalBytes),
@@ -53,6 +57,7 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   limit('power_min_limit_watts', 'watts', 'power.min_limit', (i) => i.powerLimitMinWatts),
   limit('power_max_limit_watts', 'watts', 'power.max_limit', (i) => i.powerLimitMaxWatts),
   gauge('temperature_gpu', 'celsius', 'temperature.gpu', (r) => r.temperatureCelsius),
+  gauge('temperature_gpu_tlimit', 'celsius', 'temperature.gpu.tlimit', (r) => r.temperatureMarginCelsius),
   gauge('temperature_memory', 'celsius', 'temperature.memory', (r) => r.memoryTemperatureCelsius),
   gauge('fan_speed_ratio', 'ratio', 'fan.speed', (r) => r.fanRatio),
   gauge('clocks_current_graphics_clock_hz', 'hertz', 'clocks.current.graphics', (r) => r.graphicsClockHertz),
@@ -95,6 +100,9 @@ export const NVIDIA_SMI_METRICS: readonly GpuMetric[] = [
   gauge('pcie_link_width_current', '', 'pcie.link.width.current', (r) => r.pcieWidth),
   limit('pcie_link_gen_max', '', 'pcie.link.gen.max', (i) => i.pcieGenerationMax),
   limit('pcie_link_width_max', '', 'pcie.link.width.max', (i) => i.pcieWidthMax),
-  limit('mig_mode_current', '', 'mig.mode.current', (i) => (i.migMode === null ? null : i.migMode === 'enabled' ? 1 : 0)),
+  limit('mig_mode_current', '', 'mig.mode.current', (i) => enabled(i.migMode)),
+  limit('ecc_mode_current', '', 'ecc.mode.current', (i) => enabled(i.eccMode)),
+  limit('ecc_mode_pending', '', 'ecc.mode.pending', (i) => enabled(i.eccModePending)),
+  limit('persistence_mode', '', 'persistence_mode', (i) => enabled(i.persistenceMode)),
   limit('compute_mode', '', 'compute_mode: 0 default, 1 one thread, 2 prohibited, 3 one process', (i) => i.computeMode),
 ]

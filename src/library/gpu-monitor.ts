@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { loadConfig } from '../agent/config.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
-import { Sampling } from '../agent/sampling.ts'
+import { noGpuFailure, Sampling } from '../agent/sampling.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import type { GpuEvent, GpuInfo, GpuSample, HostSample, ProcessView, SourceHealth } from '../core/model.ts'
 
@@ -67,7 +67,8 @@ export class GPUMonitor extends EventEmitter<GPUMonitorEvents> implements AsyncI
       accept: (event) => this.#hear(event),
     })
     try {
-      await sampling.open()
+      const { openings } = await sampling.open()
+      if (openings.every(({ result }) => result === 'absent')) throw noGpuFailure(openings)
     } catch (error) {
       this.#sampling = null
       await sampling.stop()

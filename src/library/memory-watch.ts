@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ConfigValues } from '../agent/config.ts'
 import { SILENT_LOG } from '../agent/one-look.ts'
-import { type Opened, Sampling } from '../agent/sampling.ts'
+import { type Opened, refuseWithoutGpu, Sampling } from '../agent/sampling.ts'
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { GpuView, HubEvent, Log } from '../core/kinds.ts'
@@ -70,12 +70,7 @@ export class MemoryWatch {
   async start(): Promise<Opened> {
     try {
       const opened = await this.#sampling.open()
-      const failed = opened.openings.filter((opening) => opening.result === 'failed')
-      if (failed.length > 0 && opened.openings.every((opening) => opening.result !== 'opened'))
-        throw new Failure(failed.map((opening) => opening.message).join('; '), {
-          exitCode: EXIT.noSource,
-          hint: 'Run "gpuwarden doctor" for what to do.',
-        })
+      refuseWithoutGpu(opened)
       this.#checkDevices()
       return opened
     } catch (error) {

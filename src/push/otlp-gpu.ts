@@ -103,6 +103,7 @@ const ROWS: readonly Row[] = [
     generic: true,
     values: [
       { extra: [text('hw.sensor_location', 'gpu')], of: (sample) => sample.temperatureCelsius },
+      { extra: [text('hw.sensor_location', 'junction')], of: (sample) => sample.junctionTemperatureCelsius },
       { extra: [text('hw.sensor_location', 'memory')], of: (sample) => sample.memoryTemperatureCelsius },
     ],
   },

@@ -11,7 +11,7 @@ const BUILT = new URL('../../dist/web-report/', import.meta.url)
 const POLICY =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
-export interface HtmlPage {
+interface Frame {
   readonly title: string
   /** After the title, as HTML. */
   readonly head: string
@@ -20,10 +20,18 @@ export interface HtmlPage {
   readonly notes: string
   readonly version: string
   readonly generatedAt: number
+}
+
+export interface HtmlPage extends Frame {
   readonly data: ReportPageData
 }
 
-export function htmlPage({ title, head, body, notes, version, generatedAt, data }: HtmlPage): string {
+export function htmlPage({ data, ...frame }: HtmlPage): string {
+  return framedPage(frame, 'report', reportData(data))
+}
+
+/** `script`: which of the scripts in `dist/web-report` the page has; `data` is what it draws. */
+export function framedPage({ title, head, body, notes, version, generatedAt }: Frame, script: 'report' | 'snapshot', data: object): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -31,7 +39,7 @@ export function htmlPage({ title, head, body, notes, version, generatedAt, data 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <title>${escapeHtml(title)} · gpuwarden</title>
-<style>${builtFile('report.css')}</style>
+<style>${builtFile(`${script}.css`)}</style>
 </head>
 <body>
 <main>
@@ -40,8 +48,8 @@ ${body}
 <p class="faint">gpuwarden ${escapeHtml(version)}, ${timeHtml(generatedAt)}. <span id="zone">Times are UTC.</span> ${notes}</p>
 </main>
 <div id="tip" hidden></div>
-<script type="application/json" id="data">${dataText(data)}</script>
-<script>${builtFile('report.js')}</script>
+<script type="application/json" id="data">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>
+<script>${builtFile(`${script}.js`)}</script>
 </body>
 </html>
 `
@@ -65,10 +73,9 @@ function builtFile(name: string): string {
   }
 }
 
-/** JSON inside a script element: must not contain an end tag. */
-function dataText(data: ReportPageData): string {
+function reportData(data: ReportPageData): ReportPageData {
   const to = data.to > data.from ? data.to : data.from + 1000
-  return JSON.stringify({ ...data, to, charts: data.charts.map(rounded) }).replaceAll('<', '\\u003c')
+  return { ...data, to, charts: data.charts.map(rounded) }
 }
 
 function rounded(chart: ReportChart): ReportChart {

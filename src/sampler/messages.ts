@@ -1,7 +1,8 @@
 /** What the agent and its sampler processes say to each other. Plain JSON over the child's channel. */
+import { revivedStep } from '../core/known/revive.ts'
 import type { GpuInfo, Provenance, Sample } from '../core/model.ts'
 import type { PlaybackCommand, PlaybackState } from '../core/playback.ts'
-import type { SourceOptions } from '../core/source-contract.ts'
+import type { DriverFaultKind, SourceOptions } from '../core/source-contract.ts'
 
 export interface StartMessage {
   readonly type: 'start'
@@ -14,7 +15,7 @@ export interface StartMessage {
 
 export type ToSampler =
   | StartMessage
-  | { readonly type: 'open'; readonly source: string }
+  | { readonly type: 'open' | 'close'; readonly source: string }
   | { readonly type: 'watch'; readonly pids: readonly number[] }
   | { readonly type: 'playback'; readonly source: string; readonly command: PlaybackCommand }
   | { readonly type: 'stop' }
@@ -47,7 +48,7 @@ export type FromSampler =
     }
   | { readonly type: 'absent'; readonly source: string }
   /** The source is there but cannot be used; the child has let go of it. */
-  | { readonly type: 'failed'; readonly source: string; readonly message: string }
+  | { readonly type: 'failed'; readonly source: string; readonly kind: DriverFaultKind; readonly message: string }
   | { readonly type: 'devices'; readonly source: string; readonly devices: readonly GpuInfo[] }
   /** Before reading any but the first source, where no tick announced it, so that a silence can be blamed on the right one. */
   | { readonly type: 'begin'; readonly source: string }
@@ -65,3 +66,8 @@ export type FromSampler =
       readonly message: string
       readonly detail: object
     }
+
+/** NaN comes as text: see runner.ts. */
+export function revived(samples: readonly Sample[]): readonly Sample[] {
+  return samples.some(({ kind }) => kind === 'step') ? samples.map((one) => (one.kind === 'step' ? revivedStep(one) : one)) : samples
+}

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { writtenStep } from '../core/known/revive.ts'
 import type { GpuInfo, Sample } from '../core/model.ts'
 import type { PlaybackCommand } from '../core/playback.ts'
-import type { Source } from '../core/source-contract.ts'
+import { DriverFault, type Source } from '../core/source-contract.ts'
 import { TickClock } from './clock.ts'
 import type { FromSampler } from './messages.ts'
 import type { Beat, Metronome } from './metronome.ts'
@@ -183,7 +183,7 @@ export class SourceRunner implements Beat {
     if (this.#closed) return
     const message = error instanceof Error ? error.message : String(error)
     await this.close().catch(() => undefined)
-    this.#options.send({ type: 'failed', source: this.source, message })
+    this.#options.send({ type: 'failed', source: this.source, kind: error instanceof DriverFault ? error.kind : 'other', message })
     this.#options.onGone()
   }
 }

@@ -8,6 +8,8 @@ export interface SamplerFailure {
   readonly kind: 'not_responding' | 'crashed'
   /** The source that was being read when it happened. */
   readonly culprit: string
+  /** It was being opened. */
+  readonly wasOpening: boolean
   readonly since: number
   readonly detail: string
 }
@@ -72,6 +74,10 @@ export class SamplerProcess {
     this.sources.push(source)
     this.#opening.add(source)
     this.#send({ type: 'open', source })
+  }
+
+  close(source: string): void {
+    this.#send({ type: 'close', source })
   }
 
   forget(source: string): void {
@@ -168,9 +174,10 @@ export class SamplerProcess {
   #fail(kind: SamplerFailure['kind'], detail: string): void {
     if (this.#over) return
     const culprit = this.#begun ?? [...this.#opening][0] ?? this.sources[0] ?? 'sampler'
+    const wasOpening = this.#opening.has(culprit)
     this.kill()
     this.#options.onFailure(
-      { kind, culprit, since: Date.now() - (kind === 'crashed' ? 0 : Math.round(performance.now() - this.#heardMs)), detail },
+      { kind, culprit, wasOpening, since: Date.now() - (kind === 'crashed' ? 0 : Math.round(performance.now() - this.#heardMs)), detail },
       this,
     )
   }
@@ -179,4 +186,10 @@ export class SamplerProcess {
 /** A recording may be read as fast as it can be. */
 function isCalm({ intervalMs, options }: StartMessage): boolean {
   return intervalMs >= CALM_INTERVAL_MS && options.replayPath === undefined
+}
+
+/** A crash may come from the driver or from whoever ended the process: its signal says which. */
+export function failureInWords({ kind, culprit, wasOpening, detail }: SamplerFailure): string {
+  if (kind === 'not_responding') return `the ${culprit} driver is not responding${wasOpening ? ' while it starts' : ''}: ${detail}`
+  return wasOpening ? `the ${culprit} driver crashed while it started: ${detail}` : `the ${culprit} source crashed: ${detail}`
 }

@@ -1,9 +1,16 @@
 /** What the supervisor knows of a source, in whatever process it runs. */
 import type { Provenance, Reading, SourceHealth, SourceState } from '../core/model.ts'
+import type { DriverFaultKind } from '../core/source-contract.ts'
 import type { ProcessUsage, TickMessage } from './messages.ts'
 import type { SamplerProcess } from './sampler-process.ts'
 
-export type Opening = { readonly source: string; readonly result: 'opened' | 'absent' | 'failed'; readonly message: string | null }
+export interface Opening {
+  readonly source: string
+  readonly result: 'opened' | 'absent' | 'failed'
+  /** Why it failed; null when it did not. */
+  readonly fault: DriverFaultKind | null
+  readonly message: string | null
+}
 
 export interface SourceRecord {
   readonly source: string
@@ -17,6 +24,8 @@ export interface SourceRecord {
   skippedTicks: number
   skippedBefore: number
   restarts: number
+  /** It was opened at least once, so it had GPUs. */
+  hasOpened: boolean
   nextStartAt: Reading
   intervalMs: number
   readMs: Reading
@@ -39,6 +48,7 @@ export function newRecord(source: string, intervalMs: number, backoffMs: number,
     skippedTicks: 0,
     skippedBefore: 0,
     restarts: 0,
+    hasOpened: false,
     nextStartAt: null,
     intervalMs,
     readMs: null,

@@ -1,14 +1,16 @@
 /** Keeps sources alive. All share one sampler process; one that hangs or crashes gets its own, restarted with growing pauses. */
-import { revivedStep } from '../core/known/revive.ts'
-import type { Sample, SourceHealth, SourceState } from '../core/model.ts'
+import type { SourceHealth, SourceState } from '../core/model.ts'
 import type { PlaybackCommand } from '../core/playback.ts'
-import type { FromSampler, ProcessUsage } from './messages.ts'
-import { type SamplerFailure, SamplerProcess } from './sampler-process.ts'
+import type { DriverFaultKind } from '../core/source-contract.ts'
+import { type FromSampler, type ProcessUsage, revived } from './messages.ts'
+import { failureInWords, type SamplerFailure, SamplerProcess } from './sampler-process.ts'
 import { healthOf, moveTimes, newRecord, noteTick, type Opening, type SourceRecord, takeOut } from './source-record.ts'
 import type { SupervisorOptions } from './supervisor-options.ts'
 
 /** Processes that the kernel has not let go of yet: starting more of them would only pile up. */
 const MOST_UNDEAD = 2
+/** A driver that refuses is asked again at least this often: somebody may be about to load it. */
+const LONGEST_REFUSED_MS = 5000
 /** A source that ran this long is trusted again. */
 const TRUSTED_AFTER_MS = 60_000
 
@@ -143,12 +145,14 @@ export class Supervisor {
         record.intervalMs = message.intervalMs
         // Its process was replaced: it is read from the beginning again.
         if (record.restarts > 0 && record.provenance === 'replay') this.#options.onRestart?.('replaced')
+        record.hasOpened = true
         this.#options.onDevices(record.source, message.devices)
         this.#answer(record, 'opened', null)
         break
       case 'absent':
         this.#release(record)
-        if (record.restarts === 0) this.#records.delete(record.source)
+        // Whoever never had a GPU has nothing to lose.
+        if (!record.hasOpened) this.#end(record)
         else this.#retry(record, 'failed', `the ${record.source} driver no longer lists any GPU`)
         this.#answer(record, 'absent', null)
         this.#publishHealth()
@@ -156,7 +160,7 @@ export class Supervisor {
       case 'failed':
         this.#release(record)
         this.#retry(record, 'failed', message.message)
-        this.#answer(record, 'failed', message.message)
+        this.#answer(record, message.kind, message.message)
         break
       case 'ended':
         if (!message.stays) this.#release(record)
@@ -174,8 +178,9 @@ export class Supervisor {
     }
   }
 
-  #answer(record: SourceRecord, result: Opening['result'], message: string | null): void {
-    record.answer?.({ source: record.source, result, message })
+  #answer(record: SourceRecord, how: 'opened' | 'absent' | DriverFaultKind, message: string | null): void {
+    const answer = how === 'opened' || how === 'absent' ? { result: how, fault: null } : ({ result: 'failed', fault: how } as const)
+    record.answer?.({ source: record.source, ...answer, message })
     record.answer = null
   }
 
@@ -233,10 +238,8 @@ export class Supervisor {
       if (!record) continue
       takeOut(record)
       if (source !== failure.culprit) continue
-      // A crash may come from the driver or from whoever ended the process: its signal says which.
-      const what = failure.kind === 'crashed' ? `the ${source} source crashed` : `the ${source} driver is not responding`
-      this.#retry(record, failure.kind, `${what}: ${failure.detail}`, failure.since)
-      this.#answer(record, 'failed', record.message)
+      this.#retry(record, failure.kind, failureInWords(failure), failure.since)
+      this.#answer(record, failure.kind, record.message)
     }
     const innocent = sources.filter((source) => source !== failure.culprit)
     if (this.#stopped || innocent.length === 0) return
@@ -249,8 +252,36 @@ export class Supervisor {
     }
   }
 
+  /** Tries a source again now: its driver seems to have come or changed. No effect on one that is being read. */
+  lookAgain(source: string): void {
+    const known = this.#records.get(source)
+    if (this.#stopped || known?.sampler || this.#undead.size >= MOST_UNDEAD) return
+    const record = known ?? this.#record(source)
+    if (record.timer) clearTimeout(record.timer)
+    this.#openIn(this.#startSampler(), record)
+  }
+
+  /** Ends a source for good, as if it had never been there. */
+  close(source: string): void {
+    const record = this.#records.get(source)
+    if (!record) return
+    if (record.timer) clearTimeout(record.timer)
+    record.sampler?.close(source)
+    this.#release(record)
+    this.#end(record)
+    this.#publishHealth()
+  }
+
+  /** Whoever heard that it failed hears that this is over. */
+  #end(record: SourceRecord): void {
+    if (record.state !== 'starting') this.#setState(record, 'ended', null)
+    this.#records.delete(record.source)
+  }
+
   #retry(record: SourceRecord, state: SourceState, message: string, since = this.#options.now()): void {
     record.restarts++
+    // A driver that refuses costs little to ask again; one that hangs or crashes leaves a process behind each time.
+    if (state === 'failed') record.backoffMs = Math.min(record.backoffMs, LONGEST_REFUSED_MS)
     this.#startLater(record)
     record.backoffMs = Math.min(record.backoffMs * 2, this.#options.backoffMs.most)
     this.#setState(record, state, message, since)
@@ -271,9 +302,4 @@ export class Supervisor {
     this.#startLater(record)
     this.#publishHealth()
   }
-}
-
-/** NaN comes as text: see runner.ts. */
-function revived(samples: readonly Sample[]): readonly Sample[] {
-  return samples.some(({ kind }) => kind === 'step') ? samples.map((one) => (one.kind === 'step' ? revivedStep(one) : one)) : samples
 }

@@ -160,8 +160,9 @@ function health(state: AgentState, stream: Stream, rooms: Readonly<Record<string
   const at = state.now()
   const sources = state.health()
   const isSilent = sources.length === 0 || sources.some((source) => source.state !== 'ended' && reasonOf(source, at) !== null)
+  const lacksDriver = state.gpus().some(({ sample }) => sample?.state === 'no_driver')
   return {
-    status: isSilent || Object.values(rooms).some(isDegraded) ? 'degraded' : 'ok',
+    status: isSilent || lacksDriver || Object.values(rooms).some(isDegraded) ? 'degraded' : 'ok',
     at,
     hostname: state.hostname,
     sources: sources.map((source) => ({

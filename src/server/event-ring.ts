@@ -81,18 +81,18 @@ export function encodeFrame(name: string, data: unknown, id: string | null, retr
   return Buffer.from(`${id === null ? '' : `id: ${id}\n`}event: ${name}\n${retry}data: ${json}\n\n`)
 }
 
-/** Close enough: a tick of 8 GPUs with 8 processes and every reading is 15.7 KB of JSON; the estimate is 17.5. */
+/** Close enough: a tick of 8 GPUs with 8 processes and every reading is 20 KB of JSON; the estimate is 21.5. */
 function guessBytes(event: StreamEvent): number {
   switch (event.type) {
     case 'tick':
       return (
         300 +
-        event.tick.gpus.length * 1700 +
+        event.tick.gpus.length * 2200 +
         event.tick.processes.length * 450 +
         (event.tick.host ? 500 + event.tick.host.processes.length * 400 : 0)
       )
     case 'devices':
-      return 100 + event.devices.length * 1300
+      return 100 + event.devices.length * 2600
     case 'health':
       return 100 + event.health.length * 450
     case 'steps':

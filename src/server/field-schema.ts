@@ -35,5 +35,7 @@ function factSchema(fact: Fact): z.ZodType {
       return fact.missing === undefined ? z.enum(fact.of).nullable() : z.enum(fact.of)
     case 'object':
       return z.strictObject(factShape(fact.of)).nullable()
+    case 'list':
+      return z.array(z.strictObject(factShape(fact.of)))
   }
 }

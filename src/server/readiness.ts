@@ -9,9 +9,11 @@ export interface Readiness {
 /** The host's own readings go on without the GPU driver, so they do not make a GPU monitor ready. */
 const BESIDE_THE_GPUS = 'host'
 
-/** Ready once a GPU source is ok and its last sample is not overdue: younger than one interval plus the deadline of a read. */
+/** Ready once a GPU source, or the host of a machine without GPUs, is ok and its last sample is not overdue: younger than one interval plus the deadline of a read. */
 export function readiness(sources: readonly SourceHealth[], now: number): Readiness {
-  const reasons = sources.filter(({ source }) => source !== BESIDE_THE_GPUS).map((source) => reasonOf(source, now))
+  const gpuSources = sources.filter(({ source }) => source !== BESIDE_THE_GPUS)
+  // A machine without a GPU: there is nothing else to wait for.
+  const reasons = (gpuSources.length === 0 ? sources : gpuSources).map((source) => reasonOf(source, now))
   if (reasons.includes(null)) return { status: 'ready', reasons: [] }
   if (reasons.length === 0) return { status: 'not_ready', reasons: ['no source has reported yet'] }
   return { status: 'not_ready', reasons: reasons.filter((reason) => reason !== null) }

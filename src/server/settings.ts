@@ -35,6 +35,11 @@ export const serverSettings = {
     false,
     'Let whoever has the token end processes on the GPUs from the web UI, with the rights of the user that runs gpuwarden; never without a token.',
   ),
+  'server.max_upload_mb': setting(
+    z.number().int().min(0).max(65_536),
+    2048,
+    'How many MiB of memory snapshots may be uploaded to look at them, all together; 0: none. They are kept in the temporary folder until the agent ends.',
+  ),
   'server.web_dir': setting(
     z.string().min(1).nullable(),
     null,

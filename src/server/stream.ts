@@ -8,7 +8,7 @@ import { GpuMatcher, narrow, type StreamFilter } from './stream-filter.ts'
 
 const LIMITS = {
   ringEvents: 600,
-  ringBytes: 4 * 1024 * 1024,
+  ringBytes: 6 * 1024 * 1024,
   /** What may wait in one client's socket before the rest waits in the ring. */
   clientBytes: 256 * 1024,
   drainTimeoutMs: 10_000,

@@ -90,7 +90,7 @@ function systemOnly({ runAs, node, program, config, drivers }: UnitOptions): Lin
     'ProtectClock=yes',
     'ProtectHostname=yes',
     'KeyringMode=private',
-    '# XIDs that NVML does not report are in the kernel log: ProtectKernelLogs= must stay off, and reading it needs CAP_SYSLOG.',
+    '# Out-of-memory kills, and XIDs that NVML does not report, are in the kernel log: ProtectKernelLogs= must stay off, and reading it needs CAP_SYSLOG.',
     'CapabilityBoundingSet=CAP_SYSLOG',
     'AmbientCapabilities=CAP_SYSLOG',
     '# The owners of GPU processes are read from /proc: ProtectProc= and PrivateUsers= must stay off.',

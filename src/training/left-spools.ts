@@ -3,6 +3,7 @@ import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from '
 import { join } from 'node:path'
 import type { AgentClient } from '../core/agent-client.ts'
 import { isStillRunning } from '../core/process-identity.ts'
+import { refuseOtherThanFile } from '../core/system-file.ts'
 import { acknowledgedSteps, isAcknowledged, isRefusedByAgent } from './acknowledgement.ts'
 import { readWholeLines } from './step-spool.ts'
 
@@ -59,10 +60,21 @@ async function deliver(file: number, from: number, id: string, link: AgentClient
       delivered += outcome?.accepted ?? 0
     }
     for (const line of lines.filter((one) => one.startsWith('{"end"'))) {
-      const answer = await link.tryPost(`/api/v1/runs/${id}/end`, (JSON.parse(line) as { end: unknown }).end)
+      const end = endOf(line)
+      if (end === null) continue
+      const answer = await link.tryPost(`/api/v1/runs/${id}/end`, end)
       if (!isAcknowledged(answer, id) && !isRefusedByAgent(answer)) return null
     }
     offset = next
+  }
+}
+
+/** null: damaged. */
+function endOf(line: string): unknown {
+  try {
+    return (JSON.parse(line) as { end: unknown }).end
+  } catch {
+    return null
   }
 }
 
@@ -82,6 +94,7 @@ function spoolsIn(folder: string): string[] {
 
 function opened(path: string): number | null {
   try {
+    refuseOtherThanFile(path)
     return openSync(path, 'r')
   } catch {
     // Delivered by another process in the meantime, or somebody else's.

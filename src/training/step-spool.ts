@@ -22,6 +22,7 @@ import { formatBytes } from '../core/format.ts'
 
 const FILE_LIMIT_BYTES = 64 * 1024 * 1024
 const FOLDER_LIMIT_BYTES = 1024 * 1024 * 1024
+const HEAD_BYTES = 256 * 1024
 const SUFFIX = '.jsonl'
 const NEW_LINE = 10
 
@@ -103,7 +104,7 @@ export class StepSpool {
     this.close()
     const file = openSpool(path)
     try {
-      this.#size = fstatSync(file).size
+      this.#size = wholeBytes(file)
       if (this.#size === 0) {
         const reason = this.#write(file, Buffer.concat([this.#head, ...rest.map((line) => Buffer.from(`${line}\n`))]))
         if (reason !== null) throw new Error(reason)
@@ -113,7 +114,7 @@ export class StepSpool {
       throw error
     }
     // The head is for other readers: this process announces its run itself.
-    this.#readFrom = this.#head.length
+    this.#readFrom = readWholeLines(file, 0, 1, HEAD_BYTES).next
     this.#file = file
     return file
   }
@@ -143,11 +144,20 @@ function openSpool(path: string): number {
   return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600)
 }
 
-/** Whole lines from `offset`, and the offset behind them. A torn line at the end is left out. */
+/** The size of a file without a torn line at its end, which is cut off: whatever came next would be glued to it. */
+function wholeBytes(file: number): number {
+  const bytes = Buffer.alloc(fstatSync(file).size)
+  const size = bytes.subarray(0, readSync(file, bytes, 0, bytes.length, 0)).lastIndexOf(NEW_LINE) + 1
+  if (size < bytes.length) ftruncateSync(file, size)
+  return size
+}
+
+/** Whole lines from `offset`, and the offset behind them. A torn line at the end is left out; one longer than `mostBytes` comes alone. */
 export function readWholeLines(file: number, offset: number, mostLines: number, mostBytes: number): SpoolRead {
-  const room = Math.max(0, Math.min(mostBytes, fstatSync(file).size - offset))
-  const bytes = Buffer.alloc(room)
-  const length = readSync(file, bytes, 0, room, offset)
+  const left = Math.max(0, fstatSync(file).size - offset)
+  const bytes = Buffer.alloc(Math.min(mostBytes, left))
+  const length = readSync(file, bytes, 0, bytes.length, offset)
+  if (length < left && !bytes.subarray(0, length).includes(NEW_LINE)) return readWholeLines(file, offset, 1, left)
   const lines: string[] = []
   let from = 0
   while (lines.length < mostLines) {

@@ -22,6 +22,8 @@ export interface StepJudge {
   judge(steps: readonly TrainingStep[]): void
   /** These were judged, and are about to be published: they are not shown again. */
   skip(steps: readonly TrainingStep[]): void
+  /** False: they were saved before this run became what it is, and must be told again. */
+  hasSeen(run: Run): boolean
 }
 
 export interface TrainingOptions {
@@ -35,7 +37,7 @@ export interface TrainingOptions {
   readonly settings?: TrainingValues
   /** How often the open journal is compared with its path. */
   readonly lookEveryMs?: number
-  /** Who judges steps that cannot be stored; without it nobody does. */
+  /** Who judges runs and steps, also steps that cannot be stored; without it nobody does. */
   readonly judge?: StepJudge
   /** Has what the hub was given been written to the log? Resolves with false while it cannot be. Without it nothing is waited for. */
   readonly flush?: () => Promise<boolean>
@@ -79,8 +81,6 @@ export interface Training {
   /** Most recently heard of first. */
   runs(): readonly ListedRun[]
   recordOf(id: string): RunRecord | null
-  /** Tells the hub again of those of these runs that are over: detectors that were saved before the end still follow them. */
-  tellEnds(ids: Iterable<string>): void
   find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
   /** Its report; null: nothing is logged. */
   report(id: string, kind: ReportKind): Promise<ReportOutcome | null>

@@ -209,13 +209,6 @@ class TrainingRoom implements Training {
     return run && progress ? { run, progress } : null
   }
 
-  tellEnds(ids: Iterable<string>): void {
-    for (const id of new Set(ids)) {
-      const run = this.#registry.get(id)
-      if (run && run.endedAt !== null) this.#options.hub.receiveRun(publicRun(run))
-    }
-  }
-
   async report(id: string, kind: ReportKind): Promise<ReportOutcome | null> {
     // Only the steps of an unannounced run are recorded: its report is that of the whole recording.
     const isRecorded = this.played?.isRecorded(id) ?? true
@@ -248,11 +241,14 @@ class TrainingRoom implements Training {
 
   async #open(): Promise<void> {
     for (const fault of await this.#registry.load()) this.#log.warn({}, fault)
-    const { dir, hub, recording } = this.#options
+    const { dir, hub, recording, judge } = this.#options
     // A recording of something else has no runs beside it.
     if (recording !== undefined) this.played?.load(await recordedRuns(recording))
     if (dir === null) return
     for (const run of await this.#simulated.leftOpen()) hub.receiveRun(publicRun(run))
     await this.#intake.recover(dir)
+    // A run is stored before anybody is told of it, so a kill may have come in between. The oldest first: one that was started again
+    // ends the alert about its death.
+    for (const run of this.#registry.list().map(publicRun).reverse()) if (judge?.hasSeen(run) === false) hub.receiveRun(run)
   }
 }

@@ -143,6 +143,7 @@ export class AgentFeed implements Feed {
   #accept(event: StreamEvent): void {
     if (event.type === 'playback' && this.#hasJumped(event.playback)) {
       this.#options.state.forget()
+      this.#options.state.accept(event)
       this.#inBackground(this.#begin().then((picture) => this.#backfill(picture)))
       return
     }

@@ -1,5 +1,6 @@
 import { formatAge, formatBytes, formatClock, formatPercent, formatUsed, NOT_AVAILABLE, printable } from '../core/format.ts'
 import type { GpuInfo, SourceHealth } from '../core/model.ts'
+import type { PlaybackState } from '../core/playback.ts'
 import { graphRows } from './graph.ts'
 import { BOLD, type Rect, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
@@ -13,7 +14,7 @@ const OLD_INTERVALS = 3
 export function drawStatus(painter: Painter, data: ScreenData, view: View, { x, y, width }: Rect): void {
   const right: Span[] = [
     { text: view.paused && !data.replay ? 'PAUSED' : '', style: TONE.accent | BOLD },
-    replaySpan(data.replay),
+    data.playback ? playbackSpan(data.playback) : replaySpan(data.replay),
     ageSpan(data),
     {
       text: data.overhead === null ? '' : `self ${formatPercent(data.overhead.cpuRatio)} ${formatBytes(data.overhead.residentBytes)}`,
@@ -39,8 +40,8 @@ function versions(info: GpuInfo | undefined): string {
   return info?.cudaVersion == null ? driver : `${driver}  CUDA ${printable(info.cudaVersion)}`
 }
 
-function ageSpan({ ageMs, intervalMs, replay }: ScreenData): Span {
-  if (replay) return { text: '' }
+function ageSpan({ ageMs, intervalMs, replay, playback }: ScreenData): Span {
+  if (replay || playback) return { text: '' }
   if (ageMs === null) return { text: 'no sample yet', style: TONE.muted }
   const isOld = ageMs > OLD_INTERVALS * intervalMs + 1000
   return { text: `age ${ageMs < 1000 ? '<1 s' : formatAge(ageMs)}`, style: isOld ? TONE.warning | BOLD : TONE.muted }
@@ -52,6 +53,11 @@ function replaySpan(replay: ReplayData | null): Span {
   const end = replay.lastAt === null ? '' : `/${shortDuration(replay.lastAt - replay.firstAt)}`
   const pace = replay.state === 'playing' ? `x${replay.speed}` : replay.state.toUpperCase()
   return { text: `${at}${end} ${pace}`, style: TONE.accent | BOLD }
+}
+
+/** Of the recording that the agent plays. */
+function playbackSpan({ state, speed }: PlaybackState): Span {
+  return { text: state === 'playing' ? `x${speed ?? 'max'}` : state.toUpperCase(), style: TONE.accent | BOLD }
 }
 
 /** Why there are no readings, one line each. */

@@ -104,8 +104,9 @@ export class LiveState {
     const findings = known.findings.list
     const deaths = [...findings, ...known.findings.resolved].filter(({ detector }) => detector === 'run_died')
     const host = known.host(now)
-    // A recording that this program plays itself is as it was: nothing of it grows old.
-    const isLive = (live: boolean) => live || this.replay !== null
+    // A recording is as it was, whether this program plays it or the agent: nothing of it grows old.
+    const playback = known.isPlayback && known.isLinked ? known.playback : null
+    const isLive = (live: boolean) => live || this.replay !== null || playback !== null
     return {
       now,
       at,
@@ -145,6 +146,7 @@ export class LiveState {
       runs: this.#courses.views(known.runs.values(), at, findings),
       overhead: this.overhead,
       replay: this.replay,
+      playback,
       isReadonly: this.isReadonly,
     }
   }

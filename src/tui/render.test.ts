@@ -2,9 +2,21 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { healthWith } from '../core/model.fixture.ts'
 import type { LiveState } from './live-state.ts'
 import { render, type Size } from './render.ts'
-import { bareSample, finding, gpuInfo, gpuSample, processView, recordedState, trainingStep, worldState } from './screen-data.fixture.ts'
+import {
+  AT,
+  bareSample,
+  emptyState,
+  finding,
+  gpuInfo,
+  gpuSample,
+  processView,
+  recordedState,
+  trainingStep,
+  worldState,
+} from './screen-data.fixture.ts'
 import { FIRST_VIEW, type View } from './screen-data.ts'
 import { textWidth } from './text-width.ts'
 import { createTheme } from './theme.ts'
@@ -188,6 +200,35 @@ describe('render', () => {
     expect(text).toContain('nvidia driver not responding since 08:53:20')
     expect(text).toContain('last sample 30 s ago')
     expect(text).toContain('age 30 s')
+  })
+
+  it('says that the recording which the agent plays is paused or over, not that its figures are old', () => {
+    let now = AT
+    const state = emptyState(() => now)
+    state.accept({ type: 'devices', devices: [gpuInfo(0, { provenance: 'replay' })] })
+    state.accept({ type: 'health', health: [healthWith(AT, { source: 'replay', provenance: 'replay' })] })
+    const tick = {
+      seq: 1,
+      at: AT,
+      source: 'replay',
+      provenance: 'replay',
+      gpus: [gpuSample('GPU-0')],
+      processes: [],
+      host: null,
+      events: [],
+    } as const
+    state.accept({ type: 'tick', tick })
+    now += 600_000
+    const size = { columns: 100, rows: 24 }
+    expect(frame(state, size)).toContain('last sample 10 min ago')
+    for (const playing of ['paused', 'ended'] as const) {
+      state.accept({ type: 'playback', playback: { state: playing, at: AT, speed: 1, jumps: 0 } })
+      const text = frame(state, size)
+      expect(text).toMatch(new RegExp(`REPLAY.*${playing.toUpperCase()} `))
+      expect(text).not.toMatch(/last sample|\bage /)
+    }
+    state.linkLost = { since: now, reason: 'connection closed' }
+    expect(frame(state, size)).toContain('last sample 10 min ago')
   })
 
   it('keeps every line within the screen whatever the names are', () => {

@@ -3,6 +3,7 @@ import type { AlertView } from '../core/alert-contract.ts'
 import type { GpuView } from '../core/kinds.ts'
 import type { LedgerEntry } from '../core/memory/ledger.ts'
 import type { Finding, HostSample, ProcessView, Provenance, Reading, SourceHealth, TrainingStep } from '../core/model.ts'
+import type { PlaybackState } from '../core/playback.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
 
 export interface GpuData {
@@ -79,7 +80,10 @@ export interface ScreenData {
   readonly runs: readonly RunData[]
   /** What this program and its sampler cost; null before it is known. */
   readonly overhead: { readonly cpuRatio: number; readonly residentBytes: number } | null
+  /** A recording that this program plays. */
   readonly replay: ReplayData | null
+  /** A recording that the agent plays. */
+  readonly playback: PlaybackState | null
   readonly isReadonly: boolean
 }
 

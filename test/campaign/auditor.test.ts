@@ -182,13 +182,19 @@ describe('the auditor', () => {
     twice.receipts.splice(1, 0, receipt('webhook', 'w0', T + 1600, 'throttle|gpu=GPU-3', 'firing'))
     twice.receipts.push(again('w1', T + 5500), receipt('webhook', 'w0', T + 5600, 'throttle|gpu=GPU-3', 'firing'))
     expect(kinds(twice)).toEqual(['alert repeated'])
+    twice.fullDisks.push({ from: T + 2000, to: T + 4900 })
+    expect(audit(twice).faults).toMatchObject([{ isExcused: false }])
+    twice.fullDisks.push({ from: T + 4900, to: T + 5100 })
+    expect(audit(twice).faults).toMatchObject([{ isExcused: true }])
   })
 
-  it('finds one problem in two different messages, unless the disk was full in between', () => {
+  it('finds one problem in two different messages, unless the agent was killed in between while the disk was full', () => {
     const ledger = rightWorld()
     ledger.receipts.push(receipt('webhook', 'w9', T + 7000, `loss_nan|run=${RUN}`, 'firing'))
     expect(audit(ledger).faults).toMatchObject([{ kind: 'alert doubled', isExcused: false }])
     ledger.fullDisks.push({ from: T + 2000, to: T + 3000 })
+    expect(audit(ledger).faults).toMatchObject([{ kind: 'alert doubled', isExcused: false }])
+    ledger.fullDisks.push({ from: T + 4500, to: T + 5500 })
     expect(audit(ledger).faults).toMatchObject([{ kind: 'alert doubled', isExcused: true }])
   })
 

@@ -150,7 +150,7 @@ function auditDelivery(ledger: Ledger, expected: readonly Expected[], blame: Bla
   for (const one of expected)
     for (const channel of CHANNELS)
       if (!ledger.receipts.some((receipt) => receipt.channel === channel && tells(receipt, one, OPEN)))
-        blame('alert lost', `${one.fingerprint} never reached the ${channel}`, isKilledOverFault(ledger, one.since))
+        blame('alert lost', `${one.fingerprint} never reached the ${channel}`, isKilledSoonOnFullDisk(ledger, one.since))
   const scripted = new Set(expected.map(({ fingerprint }) => fingerprint))
   for (const [fingerprint, at] of ledger.shown) {
     if (scripted.has(fingerprint)) continue
@@ -158,7 +158,7 @@ function auditDelivery(ledger: Ledger, expected: readonly Expected[], blame: Bla
       ({ channel, isAcknowledged, alerts }) =>
         channel === 'webhook' && isAcknowledged && alerts.some((alert) => alert.fingerprint === fingerprint && OPEN.includes(alert.status)),
     )
-    if (!isThere) blame('alert lost', `${fingerprint} was shown and never reached the webhook`, isOverFullDisk(ledger, at, at + 10_000))
+    if (!isThere) blame('alert lost', `${fingerprint} was shown and never reached the webhook`, isKilledOnFullDisk(ledger, at, at + 10_000))
   }
 }
 
@@ -175,7 +175,7 @@ function auditEpisodes(ledger: Ledger, blame: Blame): void {
   for (const [key, ids] of messages) {
     const times = [...ids.values()]
     if (ids.size > 1)
-      blame('alert doubled', `${key}: ${ids.size} messages`, isOverFullDisk(ledger, Math.min(...times) - 10_000, Math.max(...times)))
+      blame('alert doubled', `${key}: ${ids.size} messages`, isKilledOnFullDisk(ledger, Math.min(...times) - 10_000, Math.max(...times)))
   }
 }
 
@@ -200,8 +200,8 @@ function auditRepetitions(ledger: Ledger, blame: Blame): void {
       if (isHeard) seenIn.set(baseOf(id), life)
     }
     for (const [life, ids] of again) {
-      const from = ledger.lives[life - 1]
-      const isFull = from ? isOverFullDisk(ledger, from.startedAt, from.endedAt + 1) : false
+      const killedAt = ledger.lives[life - 1]?.endedAt ?? 0
+      const isFull = isKilledOnFullDisk(ledger, killedAt, killedAt)
       const isAfterKill = ledger.lives.slice(0, life).some(({ end }) => end === 'killed')
       if (ids.length > 1 || !isAfterKill) blame('alert repeated', `${channel}: ${ids.length} messages again after start ${life}`, isFull)
     }
@@ -247,7 +247,7 @@ function auditEndings(ledger: Ledger, blame: Blame): void {
       const isTold = ledger.receipts.some(
         (receipt) => receipt.channel === channel && tells(receipt, { ...one, since: Math.min(from, one.since) }, OVER),
       )
-      if (!isTold && !isUnconfirmed) blame('never resolved', `${one.fingerprint} on the ${channel}`, isKilledOverFault(ledger, from))
+      if (!isTold && !isUnconfirmed) blame('never resolved', `${one.fingerprint} on the ${channel}`, isKilledSoonOnFullDisk(ledger, from))
     }
   }
 }
@@ -265,16 +265,17 @@ function auditAlarms(ledger: Ledger, expected: readonly Expected[], blame: Blame
       blame('false alarm', fingerprint)
 }
 
-function isOverFullDisk({ fullDisks }: Ledger, from: number, to: number): boolean {
-  return fullDisks.some((span) => span.from <= to && span.to >= from)
+/** Whether the agent was killed within this time, at a moment when the disk was full. */
+function isKilledOnFullDisk({ lives, fullDisks }: Ledger, from: number, to: number): boolean {
+  return lives.some(
+    ({ end, endedAt }) =>
+      end === 'killed' && endedAt >= from && endedAt <= to && fullDisks.some((full) => full.from <= endedAt && full.to >= endedAt),
+  )
 }
 
-/** Whether, soon after this, the agent was killed while it could not write. */
-function isKilledOverFault(ledger: Ledger, at: number): boolean {
-  const last = ledger.lives[lifeAt(ledger.lives, at) + 1]?.endedAt ?? Number.POSITIVE_INFINITY
-  return ledger.lives.some(
-    ({ end, endedAt }) => end === 'killed' && endedAt >= at && endedAt <= last && isOverFullDisk(ledger, endedAt, endedAt),
-  )
+/** The same, for this life of the agent and the next one. */
+function isKilledSoonOnFullDisk(ledger: Ledger, at: number): boolean {
+  return isKilledOnFullDisk(ledger, at, ledger.lives[lifeAt(ledger.lives, at) + 1]?.endedAt ?? Number.POSITIVE_INFINITY)
 }
 
 function lifeAt(lives: readonly Life[], at: number): number {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { parseStepLine } from '../../src/core/recording/line.ts'
 import { run } from '../program.ts'
-import { countStep, type Ledger, type Span } from './ledger.ts'
+import { countStep, type Ledger } from './ledger.ts'
 
 interface RunAnswer {
   readonly runs: readonly { readonly id: string; readonly outcome: string | null; readonly training: { readonly steps: number } | null }[]
@@ -50,7 +50,6 @@ export async function gatherFromDisk(ledger: Ledger, logDir: string, spool: stri
       else countStep(ledger.stored, step.run, step.rank, step.step)
     }
   }
-  for (const span of unwritableSpans(logDir, ledger)) ledger.fullDisks.push(span)
   try {
     ledger.leftSpools = readdirSync(spool)
   } catch {
@@ -68,19 +67,4 @@ export async function gatherFromDisk(ledger: Ledger, logDir: string, spool: stri
 function stepsOfReport(text: string): number {
   const report = JSON.parse(text) as { readonly training?: { readonly steps?: number } | null }
   return report.training?.steps ?? -1
-}
-
-/** A machine under load can take seconds for a write: the agent then goes on from memory, as with a full disk, and says so. */
-function unwritableSpans(logDir: string, { lives }: Ledger): Span[] {
-  const spans: Span[] = []
-  for (const name of readdirSync(logDir).filter((one) => one.startsWith('gpu_monitor.log')))
-    for (const line of readFileSync(join(logDir, name), 'utf8').split('\n')) {
-      const from = /"time":"([^"]+)".*alerts cannot be kept on disk/.exec(line)?.[1]
-      if (from === undefined) continue
-      const at = Date.parse(from)
-      const life = lives.find(({ startedAt, endedAt }) => startedAt <= at && at <= endedAt)
-      // The last few seconds before it was noticed count as well; at the latest the next start writes again.
-      if (life) spans.push({ from: at - 10_000, to: life.endedAt + 1 })
-    }
-  return spans
 }

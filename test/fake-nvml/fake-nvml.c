@@ -15,6 +15,9 @@ static int events_sent;
 
 static int64_t number(const handle *device, const char *key, int64_t otherwise) { return script_number(device->gpu, key, otherwise); }
 
+/* Compute instances in each GPU instance. */
+static int mig_compute(int gpu) { return (int)script_number(gpu, "mig_compute", 1); }
+
 static int put_text(char *out, unsigned room, const char *text) {
   if (room < strlen(text) + 1) return INSUFFICIENT_SIZE;
   memcpy(out, text, strlen(text) + 1);
@@ -90,7 +93,8 @@ API int nvmlDeviceGetName(handle *device, char *out, unsigned room) {
   if (!name) name = "NVIDIA H200";
   if (device->mig < 0) return put_text(out, room, name);
   char text[96];
-  snprintf(text, sizeof text, "%s MIG 1g.%dgb", name, (int)(memory_total(device) / 1000000000));
+  int share = mig_compute(device->gpu);
+  snprintf(text, sizeof text, "%s MIG %s%dg.%dgb", name, share > 1 ? "1c." : "", share, (int)(memory_total(device) / 1000000000));
   return put_text(out, room, text);
 }
 
@@ -121,6 +125,12 @@ API int nvmlDeviceGetVbiosVersion(handle *device, char *out, unsigned room) {
   return put_text(out, room, version ? version : "96.00.A5.00.03");
 }
 
+API int nvmlDeviceGetBoardPartNumber(handle *device, char *out, unsigned room) {
+  ENTER_DEVICE(device);
+  const char *number = script_text(device->gpu, "part_number");
+  return put_text(out, room, number ? number : "692-2G520-0282-000");
+}
+
 API int nvmlDeviceGetCudaComputeCapability(handle *device, int *major, int *minor) {
   ENTER_DEVICE(device);
   *major = (int)number(device, "compute_major", 9);
@@ -137,6 +147,118 @@ API int nvmlDeviceGetComputeMode(handle *device, unsigned *out) {
 API int nvmlDeviceGetMinorNumber(handle *device, unsigned *out) {
   ENTER_DEVICE(device);
   *out = (unsigned)number(device, "minor", device->gpu);
+  return OK;
+}
+
+API int nvmlDeviceGetEccMode(handle *device, unsigned *current, unsigned *pending) {
+  ENTER_DEVICE(device);
+  if (number(device, "ecc_mode", 1) < 0) return NOT_SUPPORTED;
+  *current = (unsigned)number(device, "ecc_mode", 1);
+  *pending = (unsigned)number(device, "ecc_mode_pending", *current);
+  return OK;
+}
+
+API int nvmlDeviceGetPersistenceMode(handle *device, unsigned *out) {
+  ENTER_DEVICE(device);
+  *out = (unsigned)number(device, "persistence", 1);
+  return OK;
+}
+
+API int nvmlDeviceGetBAR1MemoryInfo(handle *device, uint64_t *out) {
+  ENTER_DEVICE(device);
+  out[0] = (uint64_t)number(device, "bar1_total", 274877906944);
+  out[2] = (uint64_t)number(device, "bar1_used", 1048576);
+  out[1] = out[0] - out[2];
+  return OK;
+}
+
+#ifndef OLD_DRIVER
+API int nvmlSystemGetConfComputeState(uint32_t *out) {
+  ENTER(-1);
+  int64_t state = script_number(-1, "confidential", 0);
+  if (state < 0) return NOT_SUPPORTED;
+  out[0] = state ? 2 : 0;
+  out[1] = state > 0;
+  out[2] = state > 1;
+  return OK;
+}
+
+API int nvmlDeviceGetGspFirmwareVersion(handle *device, char *out) {
+  ENTER_DEVICE(device);
+  const char *version = script_text(device->gpu, "gsp");
+  return version && !*version ? NOT_SUPPORTED : put_text(out, 64, version ? version : "580.159.04");
+}
+
+typedef struct {
+  uint32_t version;
+  unsigned char guid[16], chassis[16];
+  unsigned char slot, tray, host, peer, module;
+} platform_info;
+
+API int nvmlDeviceGetPlatformInfo(handle *device, platform_info *out) {
+  ENTER_DEVICE(device);
+  const char *chassis = script_text(device->gpu, "chassis");
+  if (!chassis) return NOT_SUPPORTED;
+  if (out->version != (sizeof *out | 2u << 24)) return ARGUMENT_VERSION_MISMATCH;
+  memset(out->guid, 0xfa, sizeof out->guid);
+  strncpy((char *)out->chassis, chassis, sizeof out->chassis);
+  out->slot = (unsigned char)number(device, "slot", 11);
+  out->tray = (unsigned char)number(device, "tray", 12);
+  out->host = (unsigned char)number(device, "host", 13);
+  out->peer = 99;
+  out->module = (unsigned char)number(device, "module", 14);
+  return OK;
+}
+
+API int nvmlDeviceGetRepairStatus(handle *device, uint32_t *out) {
+  ENTER_DEVICE(device);
+  if (out[0] != (12 | 1u << 24)) return ARGUMENT_VERSION_MISMATCH;
+  out[1] = (uint32_t)number(device, "channel_repair", 0);
+  out[2] = (uint32_t)number(device, "tpc_repair", 0);
+  return OK;
+}
+
+API int nvmlDeviceGetMarginTemperature(handle *device, int32_t *out) {
+  ENTER_DEVICE(device);
+  if ((uint32_t)out[0] != (8 | 1u << 24)) return ARGUMENT_VERSION_MISMATCH;
+  out[1] = (int32_t)number(device, "margin", 87 - (int64_t)temperature(device));
+  return OK;
+}
+
+API int nvmlDeviceGetJpgUtilization(handle *device, unsigned *out, unsigned *period) {
+  ENTER_DEVICE(device);
+  *out = (unsigned)number(device, "jpeg", 0);
+  *period = 167000;
+  return OK;
+}
+
+API int nvmlDeviceGetOfaUtilization(handle *device, unsigned *out, unsigned *period) {
+  ENTER_DEVICE(device);
+  *out = (unsigned)number(device, "ofa", 0);
+  *period = 167000;
+  return OK;
+}
+#endif
+
+/* nvlinks=N: the card has so many; nvlink_down=LINK: that one is inactive. */
+API int nvmlDeviceGetNvLinkState(handle *device, unsigned link, unsigned *out) {
+  ENTER_DEVICE(device);
+  if (link >= (unsigned)number(device, "nvlinks", 0)) return link ? INVALID_ARGUMENT : NOT_SUPPORTED;
+  *out = (int64_t)link != number(device, "nvlink_down", -1);
+  return OK;
+}
+
+/* Each link and each kind of error has a figure of its own. */
+static uint64_t link_errors(const handle *device, uint32_t link, unsigned kind) {
+  return (uint64_t)number(device, "nvlink_errors", 0) * (1000 * (kind + 1) + link);
+}
+
+API int nvmlDeviceGetNvLinkErrorCounter(handle *device, unsigned link, int counter, uint64_t *out) {
+  ENTER_DEVICE(device);
+  if (link >= (unsigned)number(device, "nvlinks", 0)) return NOT_SUPPORTED;
+  static const unsigned kinds[] = {0, 1, 9, 2};
+  if (counter < 0 || counter > 3) return INVALID_ARGUMENT;
+  *out = link_errors(device, link, kinds[counter]);
   return OK;
 }
 
@@ -341,21 +463,23 @@ API int nvmlDeviceGetTotalEccErrors(handle *device, int type, int counter, uint6
 #ifndef OLD_DRIVER
 typedef struct {
   unsigned char cluster[16];
-  uint32_t status, clique, state;
+  uint32_t status, clique;
+  unsigned char state;
 } fabric_info;
 
 typedef struct {
   uint32_t version;
   fabric_info info;
   uint32_t health;
-} fabric_info_v2;
+  unsigned char summary;
+} fabric_info_v3;
 
 /* What stands beside the state is never a state, so that a wrong offset shows. */
 static int put_fabric(const handle *device, fabric_info *out) {
   unsigned state;
   int code = optional(device, "fabric_state", &state);
   if (code != OK) return code;
-  *out = (fabric_info){.status = 77, .clique = 32766, .state = state};
+  *out = (fabric_info){.status = 77, .clique = (uint32_t)number(device, "fabric_clique", 32766), .state = (unsigned char)state};
   memset(out->cluster, 0xfa, sizeof out->cluster);
   return OK;
 }
@@ -365,15 +489,18 @@ API int nvmlDeviceGetGpuFabricInfo(handle *device, fabric_info *out) {
   return put_fabric(device, out);
 }
 
-API int nvmlDeviceGetGpuFabricInfoV(handle *device, fabric_info_v2 *out) {
+API int nvmlDeviceGetGpuFabricInfoV(handle *device, fabric_info_v3 *out) {
   ENTER_DEVICE(device);
-  if (out->version != (sizeof *out | 2u << 24)) return ARGUMENT_VERSION_MISMATCH;
-  out->health = 99;
+  unsigned newest = (unsigned)number(device, "fabric_version", 3);
+  if (out->version != (40 | 3u << 24) && out->version != (36 | 2u << 24)) return ARGUMENT_VERSION_MISMATCH;
+  if (out->version >> 24 > newest) return ARGUMENT_VERSION_MISMATCH;
+  out->health = (uint32_t)number(device, "fabric_health_mask", 0);
+  if (out->version >> 24 == 3) out->summary = (unsigned char)number(device, "fabric_health", 0);
   return put_fabric(device, &out->info);
 }
 #endif
 
-/* Sleeps on real hardware: here so that a test can prove that nobody calls it. */
+/* Sleeps on real hardware: a test proves that it is called rarely, and not at all where there is another way. In KiB. */
 API int nvmlDeviceGetPcieThroughput(handle *device, int direction, unsigned *out) {
   ENTER_DEVICE(device);
   *out = direction ? 1143 : 572;
@@ -411,7 +538,26 @@ static int read_field(const handle *device, field_value *field) {
     put_field(field, fixed < 0 ? TYPE_INT : TYPE_ULL, fixed < 0 ? (uint32_t)(int32_t)fixed : (uint64_t)fixed);
     return OK;
   }
+  int64_t links = number(device, field->id >= 170 && field->id <= 172 ? "c2c" : "nvlinks", 0);
   switch (field->id) {
+    case 91:
+    case 170:
+      put_field(field, TYPE_UINT, (uint64_t)links);
+      return links ? OK : NOT_SUPPORTED;
+    case 161:
+    case 162:
+    case 163: put_field(field, TYPE_ULL, link_errors(device, field->scope, field->id - 161)); return field->scope < links ? OK : NOT_SUPPORTED;
+    case 164: put_field(field, TYPE_UINT, 26562); return field->scope < links ? OK : NOT_SUPPORTED;
+    case 165: put_field(field, TYPE_UINT, field->scope != number(device, "nvlink_down", -1)); return field->scope < links ? OK : NOT_SUPPORTED;
+    case 166: put_field(field, TYPE_UINT, 6); return field->scope < links ? OK : NOT_SUPPORTED;
+    case 171: put_field(field, TYPE_UINT, 1); return field->scope < links ? OK : NOT_SUPPORTED;
+    case 172: put_field(field, TYPE_UINT, 44712); return field->scope < links ? OK : NOT_SUPPORTED;
+    case 251:
+      put_field(field, TYPE_UINT, (uint64_t)number(device, "power_smoothing", 0));
+      return script_has(device->gpu, "power_smoothing") ? OK : NOT_SUPPORTED;
+    case 269:
+    case 270:
+    case 271: put_field(field, TYPE_ULL, 0); return OK;
     case 3: put_field(field, TYPE_ULL, (uint64_t)number(device, "ecc_corrected", 0)); return OK;
     case 4: put_field(field, TYPE_ULL, (uint64_t)number(device, "ecc_uncorrected", 0)); return OK;
     case 5: put_field(field, TYPE_ULL, (uint64_t)number(device, "ecc_corrected_aggregate", 0)); return OK;
@@ -429,7 +575,14 @@ static int read_field(const handle *device, field_value *field) {
     case 144:
     case 145: put_field(field, TYPE_UINT, 0); return OK;
     case 185:
-    case 186: put_field(field, TYPE_UINT, power_milliwatts(device)); return OK;
+    case 186:
+      if (field->scope) {
+        const char *key = field->scope == 1 ? "module_power" : "memory_power";
+        put_field(field, TYPE_UINT, (uint64_t)number(device, key, 0));
+        return script_has(device->gpu, key) ? OK : NOT_SUPPORTED;
+      }
+      put_field(field, TYPE_UINT, power_milliwatts(device));
+      return OK;
     case 193: put_field(field, TYPE_INT, (uint32_t)-8); return OK;
     case 194: put_field(field, TYPE_INT, (uint32_t)-2); return OK;
     case 196: put_field(field, TYPE_INT, 0); return OK;
@@ -653,14 +806,14 @@ API int nvmlDeviceGetMigDeviceHandleByIndex(handle *device, unsigned index, hand
 API int nvmlDeviceGetGpuInstanceId(handle *device, unsigned *out) {
   ENTER_DEVICE(device);
   if (device->mig < 0) return NOT_SUPPORTED;
-  *out = (unsigned)device->mig + 1;
+  *out = (unsigned)(device->mig / mig_compute(device->gpu)) + 1;
   return OK;
 }
 
 API int nvmlDeviceGetComputeInstanceId(handle *device, unsigned *out) {
   ENTER_DEVICE(device);
   if (device->mig < 0) return NOT_SUPPORTED;
-  *out = 0;
+  *out = (unsigned)(device->mig % mig_compute(device->gpu));
   return OK;
 }
 
@@ -674,7 +827,8 @@ API int nvmlDeviceGetAttributes_v2(handle *device, attributes *out) {
   if (device->mig < 0) return NOT_SUPPORTED;
   memset(out, 0, sizeof *out);
   out->multiprocessors = 16;
-  out->gpu_slices = out->compute_slices = 1;
+  out->gpu_slices = (uint32_t)mig_compute(device->gpu);
+  out->compute_slices = 1;
   out->memory_mib = memory_total(device) / (1024 * 1024);
   return OK;
 }

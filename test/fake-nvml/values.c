@@ -23,7 +23,7 @@ uint64_t epoch_micros(void) {
 static double wave(const handle *device, double period) { return 0.5 + 0.5 * sin(6.283185307 * (seconds() / period + device->gpu * 0.17 + (device->mig + 1) * 0.05)); }
 
 static int shares(const handle *device) {
-  int count = mig_count(device->gpu);
+  int count = mig_count(device->gpu) / (int)script_number(device->gpu, "mig_compute", 1);
   return device->mig >= 0 && count > 0 ? count : 1;
 }
 

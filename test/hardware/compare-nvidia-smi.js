@@ -20,6 +20,7 @@ const REASONS = {
 }
 // N/A where there is no fabric.
 const FABRIC_STATES = { 'Not Started': 1, 'In Progress': 2, Completed: 3 }
+const FABRIC_HEALTH = { Healthy: 1, Unhealthy: 2, 'Limited Capacity': 3 }
 const yes = (text) => (text === 'Yes' ? 1 : text === 'No' ? 0 : null)
 const field = (name, path, scale = 1, slack = 0) => ({
   name,
@@ -35,7 +36,19 @@ const fact = (name, path, scale = 1) => ({
   theirs: (v) => scaled(numberOf(v[path]), scale),
   ours: (_s, info) => info[name],
 })
-const words = (name, path) => ({ name, path, slack: 0, theirs: (v) => v[path], ours: (_s, info) => info[name] })
+const known = (text) => (text === 'N/A' || text === '[N/A]' ? null : (text ?? null))
+const words = (name, path) => ({ name, path, slack: 0, theirs: (v) => known(v[path]), ours: (_s, info) => info[name] })
+const mode = (name, path) => ({ ...words(name, path), theirs: (v) => known(v[path])?.toLowerCase() ?? null })
+const pending = (name, path) => ({ name, path, slack: 0, theirs: (v) => yes(v[path]), ours: (s) => s[name] })
+const place = (name, path) => ({
+  name: `platform.${name}`,
+  path,
+  slack: 0,
+  theirs: (v) => known(v[path]),
+  ours: (_s, info) => text(info.platform?.[name]),
+})
+const text = (value) => (value === null || value === undefined ? null : String(value))
+const MICROSECOND = 1e-6
 const scaled = (value, scale) => (value === null ? null : value * scale)
 
 // slack: how far a reading may move between the two looks, besides the range seen before and after.
@@ -115,6 +128,73 @@ const COMPARED = [
     theirs: (v) => FABRIC_STATES[v['fabric/state']] ?? null,
     ours: (s) => s.fabricState,
   },
+  words('partNumber', 'board_part_number'),
+  words('gspFirmwareVersion', 'gsp_firmware_version'),
+  mode('eccMode', 'ecc_mode/current_ecc'),
+  mode('eccModePending', 'ecc_mode/pending_ecc'),
+  mode('persistenceMode', 'persistence_mode'),
+  mode('migMode', 'mig_mode/current_mig'),
+  mode('powerSmoothing', 'power_smoothing'),
+  fact('bar1TotalBytes', 'bar1_memory_usage/total', MIB),
+  field('bar1UsedBytes', 'bar1_memory_usage/used', MIB, 2 * MIB),
+  field('jpegRatio', 'utilization/jpeg_util', 0.01, 0.05),
+  field('ofaRatio', 'utilization/ofa_util', 0.01, 0.05),
+  field('temperatureMarginCelsius', 'temperature/gpu_temp_tlimit', 1, 4),
+  field('memoryPowerWatts', 'gpu_memory_power_readings/average_power_draw', 1, 20),
+  field('modulePowerWatts', 'module_power_readings/instant_power_draw', 1, 120),
+  field('powerViolationSeconds', 'clocks_event_reasons_counters/clocks_event_reasons_counters_sw_power_cap', MICROSECOND, 11),
+  field('softwareThermalSeconds', 'clocks_event_reasons_counters/clocks_event_reasons_counters_sw_therm_slowdown', MICROSECOND, 11),
+  field('hardwareThermalSeconds', 'clocks_event_reasons_counters/clocks_event_reasons_counters_hw_therm_slowdown', MICROSECOND, 11),
+  field('powerBrakeSeconds', 'clocks_event_reasons_counters/clocks_event_reasons_counters_hw_power_brake', MICROSECOND, 11),
+  pending('channelRepairPending', 'ecc_errors/channel_repair_pending'),
+  pending('tpcRepairPending', 'ecc_errors/tpc_repair_pending'),
+  {
+    name: 'fabricHealth',
+    path: 'fabric/health/summary',
+    slack: 0,
+    theirs: (v) => FABRIC_HEALTH[v['fabric/health/summary']] ?? null,
+    ours: (s) => s.fabricHealth,
+  },
+  fact('fabricCliqueId', 'fabric/cliqueId'),
+  words('fabricClusterId', 'fabric/clusterUuid'),
+  place('chassisSerial', 'platformInfo/chassis_serial_number'),
+  place('slot', 'platformInfo/slot_number'),
+  place('tray', 'platformInfo/tray_index'),
+  place('host', 'platformInfo/host_id'),
+  {
+    name: 'c2cLinks',
+    path: 'c2c_mode',
+    slack: 0,
+    theirs: (v) => (v.c2c_mode === 'Enabled' ? 'linked' : null),
+    ours: (_s, info) => (info.c2cLinks.length > 0 ? 'linked' : null),
+  },
+  {
+    name: 'confidentialComputing',
+    path: 'conf-compute -f',
+    slack: 0,
+    theirs: (v) => v['conf-compute'] ?? null,
+    ours: (_s, info) => (info.confidentialComputing === 'devtools' ? 'on' : info.confidentialComputing),
+  },
+  {
+    name: 'nvlinkActiveCount',
+    path: 'nvlink -s',
+    slack: 0,
+    theirs: (v) => v['nvlink/active'] ?? null,
+    ours: (s) => s.nvlinkActiveCount,
+  },
+  {
+    name: 'nvlinkReplayCount',
+    path: 'nvlink -e',
+    slack: 0,
+    theirs: (v) => v['nvlink/replay'] ?? null,
+    ours: (s) => s.nvlinkReplayCount,
+  },
+  // The same by --query-gpu, which reads some of them another way.
+  mode('eccMode', 'query/ecc.mode.current'),
+  mode('persistenceMode', 'query/persistence_mode'),
+  field('jpegRatio', 'query/utilization.jpeg', 0.01, 0.05),
+  field('ofaRatio', 'query/utilization.ofa', 0.01, 0.05),
+  field('temperatureMarginCelsius', 'query/temperature.gpu.tlimit', 1, 4),
   {
     name: 'clockEventReasons',
     path: 'clocks_event_reasons/*',
@@ -133,14 +213,57 @@ await monitor.start()
 const settle = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 await settle(3000)
 const seenBefore = monitor.history().length
-const { stdout } = await promisify(execFile)('nvidia-smi', ['-q', '-x'], { maxBuffer: 64 * MIB })
+const ask = async (...args) => (await promisify(execFile)('nvidia-smi', args, { maxBuffer: 64 * MIB })).stdout
+const askIfKnown = (...args) => ask(...args).catch(() => '')
+const stdout = await ask('-q', '-x')
+const QUERY = ['uuid', 'ecc.mode.current', 'persistence_mode', 'utilization.jpeg', 'utilization.ofa', 'temperature.gpu.tlimit']
+const queried = await askIfKnown(`--query-gpu=${QUERY.join()}`, '--format=csv,noheader,nounits')
+const confidential = /CC status:\s*(\w+)/.exec(await askIfKnown('conf-compute', '-f'))?.[1]?.toLowerCase()
+const linkStates = await askIfKnown('nvlink', '-s')
+const linkErrors = await askIfKnown('nvlink', '-e')
 await settle(1000)
 // The two seconds around nvidia-smi's look: a reading that lies inside what we saw then agrees.
 const around = monitor.history().slice(Math.max(0, seenBefore - 4))
 const devices = monitor.devices()
 await monitor.stop()
 
+/** What `nvidia-smi nvlink` says of one GPU. */
+const ofGpu = (text, uuid) => text.split(/^(?=GPU \d+:)/m).find((part) => part.includes(uuid)) ?? ''
+function nvlinksOf(uuid) {
+  const links = [...ofGpu(linkStates, uuid).matchAll(/^\s*Link \d+: (.*)$/gm)]
+  const replays = [...ofGpu(linkErrors, uuid).matchAll(/Replay Errors: (\d+)/g)]
+  return {
+    'nvlink/active': links.length === 0 ? null : links.filter(([, state]) => /GB\/s/.test(state)).length,
+    'nvlink/replay': replays.length === 0 ? null : replays.reduce((sum, [, count]) => sum + Number(count), 0),
+  }
+}
+
+/** Of `nvidia-smi -q -x`: each MIG device with its ids and memory. */
+function migDevicesOf(uuid) {
+  const gpu = stdout.split(/<gpu id=/).find((part) => part.includes(`<uuid>${uuid}</uuid>`)) ?? ''
+  return [...gpu.matchAll(/<mig_device>([\s\S]*?)<\/mig_device>/g)].map(([, body]) => {
+    const number = (name) => numberOf(new RegExp(`<${name}>\\s*([^<]*)`).exec(body)?.[1])
+    const memory = /<fb_memory_usage>([\s\S]*?)<\/fb_memory_usage>/.exec(body)?.[1] ?? ''
+    const amount = (name) => scaled(numberOf(new RegExp(`<${name}>\\s*([^<]*)`).exec(memory)?.[1]), MIB)
+    return {
+      gpuInstance: number('gpu_instance_id'),
+      computeInstance: number('compute_instance_id'),
+      total: amount('total'),
+      used: amount('used'),
+    }
+  })
+}
+
 const smi = parseNvidiaSmi(stdout)
+for (const { values } of smi.gpus) {
+  const cells = queried
+    .split('\n')
+    .map((line) => line.split(', '))
+    .find(([uuid]) => uuid === values.uuid)
+  if (cells) for (const [position, name] of QUERY.entries()) values[`query/${name}`] = cells[position]
+  values['conf-compute'] = confidential
+  Object.assign(values, nvlinksOf(values.uuid))
+}
 const rows = []
 for (const info of devices.filter((device) => device.mig === null)) {
   const theirGpu = smi.gpus.find((gpu) => gpu.values.uuid === info.id)
@@ -160,6 +283,21 @@ for (const info of devices.filter((device) => device.mig === null)) {
       name,
       nvidiaSmi: their,
       gpuwarden: typeof known[0] === 'number' ? [Math.min(...known), Math.max(...known)] : (known[0] ?? null),
+      agrees,
+    })
+  }
+  for (const their of migDevicesOf(info.id)) {
+    const mine = devices.find(
+      ({ mig }) => mig?.parentId === info.id && mig.gpuInstanceId === their.gpuInstance && mig.computeInstanceId === their.computeInstance,
+    )
+    const sample = around.findLast((one) => one.gpu === mine?.id)
+    const agrees =
+      mine !== undefined && sample?.memoryTotalBytes === their.total && Math.abs(sample.memoryUsedBytes - their.used) <= 64 * MIB
+    rows.push({
+      gpu: mine?.label ?? info.label,
+      name: 'MIG instance',
+      nvidiaSmi: their,
+      gpuwarden: sample?.memoryUsedBytes ?? null,
       agrees,
     })
   }

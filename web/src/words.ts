@@ -22,6 +22,7 @@ export {
 export {
   type ClockReason,
   clockReasons,
+  heatTone,
   memoryTone,
   powerCap,
   powerTone,
@@ -66,6 +67,7 @@ const STATES: Readonly<Record<GpuSample['state'], string>> = {
   reset_required: 'RESET REQUIRED',
   suspended: 'suspended',
   error: 'CANNOT BE READ',
+  no_driver: 'NO DRIVER',
 }
 
 export function troubleOf(sample: GpuSample): string | null {

@@ -1,37 +1,55 @@
 /** Is there a GPU, and does its driver answer? Drivers are tried in the sampler process, as everywhere. */
-import { accessSync, constants, existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { accessSync, constants, existsSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DriverFaultKind } from '../../core/source-contract.ts'
+import type { Vendor } from '../../core/vendor.ts'
+import type { Opening } from '../../sampler/source-record.ts'
+import { undrivenInWords } from '../../sources/driver-fault.ts'
+import { type BusCard, type CardUse, PciBus } from '../../sources/pci-bus.ts'
 import { VENDOR_NAMES, VENDORS } from '../../sources/vendors.ts'
 import { advice, type Check, type CheckResult, missing, ok } from './check.ts'
 
-const DISPLAY_CLASS = '0x03'
-
 const TOOLS = VENDORS.map(({ help }) => help.tool).join(' or ')
 const HUNG = `Look for XIDs and hung tasks in the kernel log (dmesg). If ${TOOLS} hangs as well, the machine needs a reboot.`
+const CRASHED = `Look for errors of the driver in the kernel log (dmesg). If ${TOOLS} crashes as well, install the driver again.`
 
-function isHung(message: string | null): boolean {
-  return message?.includes('not responding') ?? false
-}
+/** What to do about a fault whose message does not say it. */
+const FIXES: Readonly<Partial<Record<DriverFaultKind, string>>> = { not_responding: HUNG, crashed: CRASHED }
 
 export const checkGpus: Check = async ({ values, sampling }) => {
-  const onBus = cardsOnBus(values.root)
-  const openings = await Promise.all(VENDORS.map(async ({ name, help }) => ({ help, ...(await sampling.supervisor.open(name)) })))
+  const bus = new PciBus(values.root).cards()
+  const openings = await Promise.all(VENDORS.map(({ name }) => sampling.supervisor.open(name)))
   const results: CheckResult[] = []
-  for (const { source, help, result, message } of openings) {
-    const cards = onBus.get(source) ?? 0
-    if (result === 'opened') results.push(ok(source, describeDevices(sampling, source)))
-    else if (result === 'failed')
-      results.push(missing(source, message ?? 'the driver does not answer', isHung(message) ? HUNG : help.install))
-    else if (cards > 0) results.push(missing(source, `${cards} card(s) on the PCI bus, but no driver answers for them`, help.install))
+  for (const { source, result, fault, message } of openings) {
+    if (result === 'opened') results.push({ ...ok(source, describeDevices(sampling, source)), kind: 'gpus' })
+    else if (fault !== null)
+      results.push({ ...missing(source, message ?? 'the driver does not answer', FIXES[fault] ?? null), kind: `driver_${fault}` })
   }
-  if (openings.every((opening) => opening.result === 'absent') && results.length === 0)
-    results.push(
-      missing(
-        'gpu',
-        `no GPU found (looked for ${VENDOR_NAMES.join(' and ')}): only simulated GPUs can be shown`,
-        `On a GPU machine install the driver; in a container pass the GPU (${VENDORS.map(({ help }) => help.container).join(', or ')}). To try gpuwarden without one: gpuwarden monitor --source demo`,
-      ),
-    )
+  for (const vendor of VENDORS) results.push(...unread(vendor, bus, openings.find(({ source }) => source === vendor.name)?.result))
+  if (results.length === 0) results.push({ ...missing('gpu', NOTHING_FOUND, NOTHING_FOUND_FIX), kind: 'no_gpu_found' })
+  return results
+}
+
+const NOTHING_FOUND = `no GPU found (looked for ${VENDOR_NAMES.join(' and ')})`
+const NOTHING_FOUND_FIX = `On a GPU machine install the driver; in a container pass the GPU (${VENDORS.map(({ help }) => help.container).join(', or ')}). To try gpuwarden without one: gpuwarden monitor --source demo`
+
+/** Cards on the bus that their driver does not show. */
+function unread(vendor: Vendor, bus: readonly BusCard[], result: Opening['result'] | undefined): CheckResult[] {
+  const { name, title } = vendor
+  const of = (use: CardUse) => bus.filter((card) => card.vendor === name && card.use === use)
+  const count = (cards: readonly BusCard[]) => `${cards.length} ${title} card${cards.length === 1 ? '' : 's'}`
+  const results: CheckResult[] = []
+  const [given, display, undriven] = [of('vm'), of('display'), of('undriven')]
+  if (given.length > 0)
+    results.push({ ...advice(name, `${count(given)} given to a VM (${given[0]?.driver}), not watched`, null), kind: 'given_to_vm' })
+  if (display.length > 0)
+    results.push({
+      ...advice(name, `${count(display)} on ${display[0]?.driver}, which shows a picture but gives no readings`, null),
+      kind: 'display_only',
+    })
+  // Where nothing could be opened, the fault of the driver says it.
+  if (undriven.length > 0 && result === 'opened')
+    results.push({ ...missing(name, undrivenInWords(vendor, undriven), null), kind: 'driver_no_driver' })
   return results
 }
 
@@ -43,33 +61,26 @@ function describeDevices(sampling: Parameters<Check>[0]['sampling'], source: str
   return `${devices.length} device(s): ${devices.map((device) => device.name ?? device.id).join(', ')}${driver}${cuda}`
 }
 
-function cardsOnBus(root: string): Map<string, number> {
-  const found = new Map<string, number>()
-  const folder = join(root, 'sys/bus/pci/devices')
-  if (!existsSync(folder)) return found
-  for (const address of readdirSync(folder)) {
-    const number = readOr(join(folder, address, 'vendor'))
-    const vendor = VENDORS.find(({ pciVendor }) => pciVendor === number)?.name
-    if (vendor && readOr(join(folder, address, 'class')).startsWith(DISPLAY_CLASS)) found.set(vendor, (found.get(vendor) ?? 0) + 1)
-  }
-  return found
-}
-
-function readOr(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch {
-    return ''
-  }
-}
+const NO_KILLS = 'runs that the kernel kills because memory ran out are reported without that cause'
 
 /** What makes the picture fuller but is not needed. */
 export const checkPermissions: Check = async ({ values, sampling }) => {
   const results: CheckResult[] = []
   const present = new Set(sampling.state.devices().map(({ vendor }) => vendor))
-  for (const { name, help } of VENDORS)
-    if (help.kernelLog !== null && present.has(name) && !canRead(join(values.root, 'dev/kmsg')))
-      results.push(advice('kernel log', `/dev/kmsg cannot be read: ${help.kernelLog}`, 'Run as root, or give the service CAP_SYSLOG.'))
+  const missed = VENDORS.flatMap(({ name, help }) => (help.kernelLog !== null && present.has(name) ? [help.kernelLog] : []))
+  if (!canRead(join(values.root, 'dev/kmsg')))
+    results.push(
+      advice('kernel log', `/dev/kmsg cannot be read: ${[NO_KILLS, ...missed].join('; ')}`, 'Run as root, or give the service CAP_SYSLOG.'),
+    )
+  for (const { help, title } of VENDORS)
+    if (help.computeFile !== null && existsSync(join(values.root, help.computeFile)) && !canUse(join(values.root, help.computeFile)))
+      results.push(
+        advice(
+          help.computeFile,
+          `this user may not use /${help.computeFile}, so its programs cannot compute on the ${title} cards`,
+          'Add the user to the groups render and video, and log in again; in a container, pass the device and these groups (--group-add).',
+        ),
+      )
   const namespace = ownPidNamespace(values.root)
   if (namespace !== null && namespace !== INITIAL_PID_NAMESPACE)
     results.push(
@@ -103,8 +114,16 @@ function ownPidNamespace(root: string): string | null {
 }
 
 function canRead(path: string): boolean {
+  return may(path, constants.R_OK)
+}
+
+function canUse(path: string): boolean {
+  return may(path, constants.R_OK | constants.W_OK)
+}
+
+function may(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.R_OK)
+    accessSync(path, mode)
     return true
   } catch {
     return false

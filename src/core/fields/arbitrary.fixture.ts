@@ -54,6 +54,8 @@ function anyFact(fact: Fact): fc.Arbitrary<unknown> {
       return fact.missing === undefined ? fc.constantFrom(...fact.of, null) : fc.constantFrom(...fact.of)
     case 'object':
       return maybe(facts(fact.of))
+    case 'list':
+      return fc.array(facts(fact.of), { maxLength: 2 })
   }
 }
 

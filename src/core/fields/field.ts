@@ -18,11 +18,11 @@ export type ColumnsOf<Table extends ColumnTable> = {
   readonly [Field in keyof Table]: (Table[Field]['scale'] extends 'text' ? string : number) | null
 }
 
-/** A field recorded under its own name. When unknown: `flag` is false, `texts` empty, others null; `name`, `count` and a choice with `missing` never are. */
+/** A field recorded under its own name. When unknown: `flag` is false, `texts` and `list` empty, others null; `name`, `count` and a choice with `missing` never are. */
 export type Fact =
   | { readonly is: 'name' | 'count' | 'reading' | 'text' | 'flag' | 'texts' }
   | { readonly is: 'choice'; readonly of: readonly string[]; readonly missing?: string }
-  | { readonly is: 'object'; readonly of: FactTable }
+  | { readonly is: 'object' | 'list'; readonly of: FactTable }
 
 export interface FactTable {
   readonly [field: string]: Fact
@@ -43,9 +43,11 @@ type FactValue<F> = F extends { readonly is: keyof PlainValues }
     ? F extends { readonly missing: string }
       ? Choice
       : Choice | null
-    : F extends { readonly of: infer Table }
-      ? FactsOf<Table> | null
-      : never
+    : F extends { readonly is: 'list'; readonly of: infer Table }
+      ? readonly FactsOf<Table>[]
+      : F extends { readonly of: infer Table }
+        ? FactsOf<Table> | null
+        : never
 
 export type FactsOf<Table> = { readonly [Field in keyof Table]: FactValue<Table[Field]> }
 
@@ -55,8 +57,8 @@ export function isAlwaysKnown(fact: Fact): boolean {
   return fact.is === 'name' || fact.is === 'count' || (fact.is === 'choice' && fact.missing !== undefined)
 }
 
-export function unknownFact({ is }: Fact): null | false | Readonly<Record<string, never>> {
-  return is === 'flag' ? false : is === 'texts' ? Object.freeze({}) : null
+export function unknownFact({ is }: Fact): null | false | readonly never[] | Readonly<Record<string, never>> {
+  return is === 'flag' ? false : is === 'texts' ? Object.freeze({}) : is === 'list' ? Object.freeze([]) : null
 }
 
 export function rowsOf<Field extends string, Row extends object>(

@@ -25,7 +25,11 @@ const NO_PROCESSES: readonly ProcessView[] = []
 
 /** By index; MIG instances follow their card. */
 export function compareGpus(a: GpuInfo, b: GpuInfo): number {
-  return a.index - b.index || (a.mig?.gpuInstanceId ?? -1) - (b.mig?.gpuInstanceId ?? -1)
+  return (
+    a.index - b.index ||
+    (a.mig?.gpuInstanceId ?? -1) - (b.mig?.gpuInstanceId ?? -1) ||
+    (a.mig?.computeInstanceId ?? -1) - (b.mig?.computeInstanceId ?? -1)
+  )
 }
 
 export class Known {

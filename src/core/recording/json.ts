@@ -193,6 +193,14 @@ export class Fields {
     return typeof value === 'object' && !Array.isArray(value) ? (value as JsonRecord) : this.#wrong()
   }
 
+  /** Empty when missing. */
+  objects(name: string): readonly JsonRecord[] {
+    const value = this.#record[name]
+    if (value === null || value === undefined) return []
+    const isList = Array.isArray(value) && value.every((one) => typeof one === 'object' && one !== null && !Array.isArray(one))
+    return isList ? (value as JsonRecord[]) : (this.#wrong() ?? [])
+  }
+
   /** NaN and ±Infinity included. */
   numbers(name: string): Readonly<Record<string, number>> | null {
     const object = this.object(name)

@@ -100,5 +100,11 @@ function readFact(fields: Fields, name: string, fact: Fact): unknown {
       if (object !== null && facts === null) fields.bad = true
       return facts
     }
+    case 'list':
+      return fields.objects(name).flatMap((object) => {
+        const facts = readFacts(object, fact.of)
+        if (facts === null) fields.bad = true
+        return facts ?? []
+      })
   }
 }

@@ -83,7 +83,7 @@ function mostReserved({ peak, reservedPeak }: DeviceAnalysis['curve']): string {
   return most === formatBytes(peak.reservedBytes) ? '' : ` (at most ${most})`
 }
 
-function identityLines({ identity, device }: DeviceAnalysis): string[] {
+export function identityLines({ identity, device }: DeviceAnalysis): string[] {
   const { differenceBytes, freedInWindowBytes, neverFreedBytes, lostFrees, hasFrees } = identity
   if (device.trace.count === 0) return ['no events to check the blocks against']
   const before = freedInWindowBytes + neverFreedBytes
@@ -100,7 +100,7 @@ function identityLines({ identity, device }: DeviceAnalysis): string[] {
   return lines
 }
 
-function retriesText({ retries }: DeviceAnalysis): string {
+export function retriesText({ retries }: DeviceAnalysis): string {
   if (retries.count === 0) return 'none: the driver always had the memory that was asked for'
   const often = retries.isThrashing ? `, in ${counted(retries.steps, 'step')}: thrashing` : ''
   return `${count(retries.count)}, giving back ${formatBytes(retries.bytes)} of cache${often}`

@@ -100,7 +100,7 @@ export function curveOf(
 }
 
 /** What the segments at the end are, less what the events added. */
-function reservedAtStart({ trace, segments }: Device): number {
+export function reservedAtStart({ trace, segments }: Device): number {
   let bytes = segments.reduce((sum, { totalBytes }) => sum + totalBytes, 0)
   for (let i = 0; i < trace.count; i++) {
     const action = trace.action(i)

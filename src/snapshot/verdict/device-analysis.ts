@@ -45,7 +45,7 @@ export class DeviceAnalysis {
   readonly steps: Steps
   readonly curve: Curve
   readonly #options: AnalysisOptions
-  readonly #selection: Selection
+  readonly selection: Selection
   #categories: Categories | null = null
   #leak: LeakVerdict | null = null
   #retries: Retries | null = null
@@ -56,12 +56,12 @@ export class DeviceAnalysis {
     this.words = new StackWordsTable(snapshot.tables)
     this.lifetimes = new Lifetimes(device)
     this.steps = stepsOf(snapshot, device)
-    this.#selection = new Selection(device, this.words, options)
-    this.curve = curveOf(device, this.lifetimes, this.#selection)
+    this.selection = new Selection(device, this.words, options)
+    this.curve = curveOf(device, this.lifetimes, this.selection)
   }
 
   get isFiltered(): boolean {
-    return !this.#selection.isAll
+    return !this.selection.isAll
   }
 
   get leak(): LeakVerdict {
@@ -94,14 +94,18 @@ export class DeviceAnalysis {
     return ACTIONS.map((action, i) => ({ action, count: counts[i] as number })).filter(({ count }) => count > 0)
   }
 
-  liveAt(index: number): Holding[] {
+  get categories(): Categories {
     this.#categories ??= new Categories(this.lifetimes, this.steps, this.words, this.#options.categories)
-    return liveAt(this.lifetimes, this.#categories, this.#selection, index)
+    return this.#categories
+  }
+
+  liveAt(index: number): Holding[] {
+    return liveAt(this.lifetimes, this.categories, this.selection, index)
   }
 
   levelAt(index: number): Level {
     const known = [this.curve.peak, this.curve.end, this.curve.reservedPeak].find((level) => level.index === index)
-    return known ?? (curveOf(this.device, this.lifetimes, this.#selection, [index]).stops[0] as Level)
+    return known ?? (curveOf(this.device, this.lifetimes, this.selection, [index]).stops[0] as Level)
   }
 
   /** Tied to the request that failed last; else to the largest of the last steps. Null: nothing was ever asked for. */
@@ -112,6 +116,13 @@ export class DeviceAnalysis {
 
   get outOfMemoryEvents(): readonly number[] {
     return this.device.trace.find(ACTION.oom)
+  }
+
+  /** What PyTorch can have: what it had and the driver had left when it ran out; null where it did not. */
+  get limitBytes(): number | null {
+    const [last] = this.outOfMemoryEvents.slice(-1)
+    const free = last === undefined ? null : this.device.trace.deviceFree(last)
+    return last === undefined || free === null ? null : this.levelAt(last).reservedBytes + free
   }
 
   outOfMemory(eventIndex: number): OutOfMemory {

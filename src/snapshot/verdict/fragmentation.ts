@@ -99,7 +99,7 @@ export function fragmentationOf(map: BlockMap, request: FragmentRequest, words: 
 }
 
 /** Little is in use in it, and without that the request would fit. */
-function isPinned(segment: MappedSegment, request: number): boolean {
+export function isPinned(segment: MappedSegment, request: number): boolean {
   const live = sum(segment.blocks.map(({ bytes }) => bytes))
   return live > 0 && !segment.isExpandable && live < LEAST_LIVE_SHARE * segment.bytes && sum(segment.free) >= request
 }

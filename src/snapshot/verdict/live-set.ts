@@ -28,7 +28,7 @@ export interface Share {
 
 /** After the event `index`; -1: before the first. */
 export function liveAt(lifetimes: Lifetimes, categories: Categories, selection: Selection, index: number): Holding[] {
-  const { trace, early, freesRepeatStacks } = lifetimes
+  const { trace, early } = lifetimes
   const found = new Map<string, { -readonly [Key in keyof Holding]: Holding[Key] }>()
   const add = (stack: number, category: Category, bytes: number, origin: Origin) => {
     const key = `${stack} ${category} ${origin}`
@@ -40,19 +40,17 @@ export function liveAt(lifetimes: Lifetimes, categories: Categories, selection: 
     }
   }
   for (let i = 0; i < early.sizes.length; i++) {
-    const freedAt = early.freedAt[i] as number
-    if (freedAt > index && selection.hasEarly(lifetimes, i))
-      add(
-        early.stacks[i] as number,
-        categories.ofEarly(i),
-        early.sizes[i] as number,
-        freedAt < trace.count && !freesRepeatStacks ? 'freed' : 'before',
-      )
+    if ((early.freedAt[i] as number) > index && selection.hasEarly(lifetimes, i))
+      add(early.stacks[i] as number, categories.ofEarly(i), early.sizes[i] as number, originOfEarly(lifetimes, i))
   }
   for (let i = 0; i <= index; i++)
     if (trace.action(i) === ACTION.alloc && trace.address(i) >= 0 && lifetimes.endOf(i) > index && selection.hasAlloc(i))
       add(trace.stack(i), categories.ofAlloc(i), trace.size(i), 'window')
   return [...found.values()].sort((a, b) => b.bytes - a.bytes)
+}
+
+export function originOfEarly({ trace, early, freesRepeatStacks }: Lifetimes, block: number): Origin {
+  return (early.freedAt[block] as number) < trace.count && !freesRepeatStacks ? 'freed' : 'before'
 }
 
 /** Largest first; equal names are one. */
@@ -70,7 +68,7 @@ export function sharesBy(holdings: readonly Holding[], nameOf: (holding: Holding
 }
 
 /** What the line of a holding is called: that of the person's own code, or the best that is known. */
-export function lineOf({ stack, origin }: Holding, words: StackWordsTable): string {
+export function lineOf({ stack, origin }: Pick<Holding, 'stack' | 'origin'>, words: StackWordsTable): string {
   if (origin === 'freed') return '(made before the window)'
   if (stack === NO_STACK || stack === EMPTY_STACK) return origin === 'before' ? '(no stack recorded)' : '(no Python frames)'
   return words.of(stack).label

@@ -42,3 +42,9 @@ export function indexOf(moment: Moment, trace: Trace, peakIndex: number): number
     }
   }
 }
+
+/** `the peak` */
+export function nameOf({ kind }: Moment): string {
+  const names = { peak: 'the peak', end: 'the end', oom: 'the out-of-memory', event: 'the event', seconds: 'that time', clock: 'that time' }
+  return names[kind]
+}

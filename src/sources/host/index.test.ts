@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
+  appendFileSync,
   chmodSync,
   cpSync,
   mkdirSync,
@@ -302,6 +303,20 @@ describe.skipIf(ownNumbers)('the real machine (outside of a container)', () => {
     const child = spawn('true')
     await new Promise((resolve) => child.once('exit', resolve))
     expect((await read(await open('/', [child.pid ?? -1]))).processes).toEqual([])
+  })
+})
+
+describe('a process that the kernel killed because memory ran out', () => {
+  it('is reported on every machine, whatever GPUs it has', async () => {
+    const root = copyOf('machine')
+    mkdirSync(join(root, 'dev'))
+    writeFileSync(join(root, 'dev/kmsg'), '')
+    const source = await open(root)
+    expect(await source.read({ at: 1000, monotonicMs: 1000, tick: 1 })).toHaveLength(1)
+    appendFileSync(join(root, 'dev/kmsg'), '4,1,2,-;Out of memory: Killed process 4711 (python3) total-vm:1kB\n')
+    const message = 'the kernel killed python3 (PID 4711): the host ran out of memory'
+    const killed = { event: 'oom_kill', gpu: null, code: 4711, message, origin: 'kmsg' }
+    expect(await source.read({ at: 2000, monotonicMs: 2000, tick: 2 })).toMatchObject([killed, { kind: 'host' }])
   })
 })
 

@@ -7,8 +7,10 @@ import { parseBootTime } from '../../core/process-identity.ts'
 import { NO_HOST_READINGS } from '../../core/record.ts'
 import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/source-contract.ts'
 import { errorCode, tryReadBytes } from '../../core/system-file.ts'
+import { KernelLogFollower } from '../kernel-log.ts'
 import { tryReadSmallFile } from '../small-file.ts'
 import { DiskWatch, NO_DISK, readDiskSpace } from './disk.ts'
+import { killEvent, OOM_KILL_LINES, type OomKill } from './oom-kills.ts'
 import { type CpuTimes, countCpus, cpuRatioBetween, parseCpuTimes, parseKernelUnits, parseLoad, parseMemory } from './parse.ts'
 import { isProc, KeptFile } from './proc-files.ts'
 import { ProcessLookup } from './process-lookup.ts'
@@ -41,6 +43,7 @@ class HostReader implements Source {
   readonly #load: KeptFile
   readonly #memory: KeptFile
   readonly #shutdown: ScheduledShutdown
+  readonly #kernelLog: KernelLogFollower<OomKill>
   #hostname = ''
   #hostnameDueMs = Number.NEGATIVE_INFINITY
 
@@ -53,6 +56,7 @@ class HostReader implements Source {
     this.#load = keptFile(`${this.#proc}/loadavg`)
     this.#memory = keptFile(`${this.#proc}/meminfo`)
     this.#shutdown = new ScheduledShutdown(env.root)
+    this.#kernelLog = new KernelLogFollower(env, OOM_KILL_LINES)
   }
 
   devices(): readonly GpuInfo[] {
@@ -72,6 +76,7 @@ class HostReader implements Source {
     const processes = this.#processes.read(tick)
     const shutdown = this.#shutdown.read(tick.at)
     return [
+      ...this.#kernelLog.read(tick).map((kill) => killEvent(kill, tick.at)),
       ...(shutdown ? [shutdown] : []),
       {
         kind: 'host',
@@ -93,6 +98,7 @@ class HostReader implements Source {
 
   close(): void {
     this.#processes.watch([])
+    this.#kernelLog.close()
     for (const file of [this.#stat, this.#load, this.#memory]) file.close()
   }
 

@@ -1,7 +1,7 @@
 /** While every card sleeps the driver is not touched: initializing NVML would wake a laptop's GPU and keep it awake. */
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import type { Source, SourceTick } from '../../core/source-contract.ts'
-import { unknownGpu } from './info.ts'
+import { UNKNOWN_SYSTEM, unknownGpu } from './info.ts'
 import type { PciCard } from './pci-cards.ts'
 import { silentSample } from './sample.ts'
 
@@ -19,9 +19,8 @@ export class AsleepSource implements Source {
     this.#cards = cards
     this.#wake = wake
     const unavailable = { name: 'the card is asleep' }
-    const system = { driverVersion: null, cudaVersion: null, libraryVersion: null }
     this.#devices = cards.map(({ busId }, index) => ({
-      ...unknownGpu({ id: busId, name: null, pciBusId: busId }, index, system),
+      ...unknownGpu({ id: busId, name: null, pciBusId: busId }, index, UNKNOWN_SYSTEM),
       unavailable,
     }))
   }

@@ -1,4 +1,5 @@
 /** NVML's return codes: what they mean in words, and what a person can do about them. */
+import { DriverFault, type DriverFaultKind } from '../../core/source-contract.ts'
 
 export const CODE = {
   ok: 0,
@@ -93,10 +94,20 @@ const INIT_ADVICE: ReadonlyMap<number, string> = new Map([
   [999, 'look at `dmesg | grep -i nvrm`; reload the driver or reboot'],
 ])
 
+const INIT_KINDS: ReadonlyMap<number, DriverFaultKind> = new Map([
+  [CODE.noPermission, 'no_permission'],
+  [CODE.operatingSystem, 'no_permission'],
+  [CODE.driverNotLoaded, 'no_driver'],
+  [CODE.libraryNotFound, 'no_library'],
+  [CODE.functionNotFound, 'no_library'],
+  [CODE.versionMismatch, 'wrong_version'],
+])
+
 /** Why nvmlInit failed, and what to do. */
-export function initFault(code: number, libraryPath: string): string {
+export function initFault(code: number, libraryPath: string): DriverFault {
   const advice = INIT_ADVICE.get(code) ?? 'run `nvidia-smi` to see whether the driver works at all'
-  return `NVIDIA: nvmlInit of ${libraryPath} failed: ${codeInWords(code)}: ${advice}`
+  const kind = INIT_KINDS.get(code) ?? 'other'
+  return new DriverFault(kind, `NVIDIA: nvmlInit of ${libraryPath} failed: ${codeInWords(code)}: ${advice}`)
 }
 
 /** Codes that will be the same next time: the question is not asked again. */

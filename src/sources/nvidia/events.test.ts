@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { begin, fake } from '../../../test/fake-nvml/open-fake.ts'
 import { nvidia } from './index.ts'
-import { parseKillLine, parseXidLine } from './kmsg.ts'
 import { xidInWords } from './xid.ts'
+import { parseXidLine } from './xid-lines.ts'
 
 describe('events of the driver', () => {
   it('are reported once, for the right GPU, in words', async () => {
@@ -86,13 +86,6 @@ describe('events in the kernel log', () => {
     expect(await ticker.events(6000)).toMatchObject([{ code: 79, origin: 'kmsg' }])
   })
 
-  it('report processes that the kernel killed', async () => {
-    const { ticker, root } = await begin({ files: { 'dev/kmsg': '' } })
-    appendFileSync(join(root, 'dev/kmsg'), '4,1,2,-;Out of memory: Killed process 4711 (python3) total-vm:1kB\n')
-    const killed = { event: 'oom_kill', gpu: null, code: 4711, message: 'the kernel killed python3 (PID 4711)', origin: 'kmsg' }
-    expect(await ticker.events()).toMatchObject([killed])
-  })
-
   it('may be cut anywhere between two reads', async () => {
     const { ticker, root } = await begin({ files: { 'dev/kmsg': '' } })
     const whole = line(95)
@@ -147,17 +140,6 @@ describe('events in the kernel log', () => {
 })
 
 describe('a line of the kernel log', () => {
-  it('names a process that was killed because memory ran out', () => {
-    const line = '4,1,2,-;Out of memory: Killed process 4711 (python3) total-vm:91234kB, anon-rss:80000kB, UID:1000'
-    expect(parseKillLine(line)).toEqual({ pid: 4711, name: 'python3', isCgroup: false })
-    expect(parseKillLine('Memory cgroup out of memory: Killed process 8 (a b) total-vm:1kB')).toEqual({
-      pid: 8,
-      name: 'a b',
-      isCgroup: true,
-    })
-    expect(parseKillLine('systemd: Killed process 9 (x)')).toBe(null)
-  })
-
   it('is read in the spellings that are met', () => {
     expect(parseXidLine('NVRM: Xid (PCI:0000:3b:00): 79, pid=12, name=python, GPU has fallen off the bus.')).toEqual({
       pciBusId: '00000000:3B:00.0',

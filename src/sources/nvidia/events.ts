@@ -1,17 +1,17 @@
 /** What happened, from the driver's event queue and from the kernel's log, each thing once. */
 import type { GpuEvent, Sample } from '../../core/model.ts'
 import type { SourceEnv, SourceTick } from '../../core/source-contract.ts'
+import { KernelLogFollower } from '../kernel-log.ts'
 import { CODE, codeInWords } from './codes.ts'
-import { type KernelKill, type KernelLog, openKernelLog } from './kmsg.ts'
 import { decodeEvent, EVENT_BYTES, readUint64 } from './layouts.ts'
 import type { Nvml, NvmlFunction } from './library.ts'
 import { xidInWords } from './xid.ts'
+import { type KernelXid, XID_LINES } from './xid-lines.ts'
 
 const EVENT = { correctedEcc: 0x1, uncorrectedEcc: 0x2, xid: 0x8, unavailable: 0x4000, recovery: 0x8000 } as const
 const WANTED = EVENT.correctedEcc | EVENT.uncorrectedEcc | EVENT.xid | EVENT.unavailable | EVENT.recovery
 
 const MAX_EVENTS_PER_TICK = 32
-const KERNEL_LOG_INTERVAL_MS = 900
 const SAME_XID_MS = 5000
 /** A queue that fails is left alone for so long. */
 const RETRY_MS = 10_000
@@ -28,11 +28,10 @@ const buffer = Buffer.alloc(EVENT_BYTES)
 export class Events {
   readonly #nvml: Nvml
   readonly #log: SourceEnv['log']
-  #kernel: KernelLog | null
+  readonly #kernel: KernelLogFollower<KernelXid>
   readonly #wait: NvmlFunction | null
   #set: bigint | null
   #retryMs = Number.NEGATIVE_INFINITY
-  #kernelReadMs = Number.NEGATIVE_INFINITY
   readonly #byHandle = new Map<bigint, string>()
   readonly #byBusId = new Map<string, string>()
   #recent: GpuEvent[] = []
@@ -40,7 +39,7 @@ export class Events {
   constructor(nvml: Nvml, env: SourceEnv) {
     this.#nvml = nvml
     this.#log = env.log
-    this.#kernel = openKernelLog(env, nvml.readFile)
+    this.#kernel = new KernelLogFollower(env, { ...XID_LINES, readFile: nvml.readFile })
     this.#wait = nvml.functions.nvmlEventSetWait_v2 ?? nvml.functions.nvmlEventSetWait
     const created = this.#wait !== null && nvml.functions.nvmlEventSetCreate?.(buffer) === CODE.ok
     this.#set = created ? buffer.readBigUInt64LE(0) : null
@@ -61,35 +60,17 @@ export class Events {
   read(tick: SourceTick, samples: Sample[]): void {
     this.#recent = this.#recent.filter((event) => tick.at - event.at < SAME_XID_MS)
     if (this.#set !== null && tick.monotonicMs >= this.#retryMs) this.#drain(this.#set, tick, samples)
-    if (this.#kernel !== null && tick.monotonicMs - this.#kernelReadMs >= KERNEL_LOG_INTERVAL_MS)
-      this.#readKernel(this.#kernel, tick, samples)
+    for (const { pciBusId, code, detail } of this.#kernel.read(tick)) {
+      const gpu = pciBusId === null ? null : (this.#byBusId.get(pciBusId) ?? null)
+      const message = detail === '' ? xidInWords(code) : `${xidInWords(code)} (${detail})`
+      this.#add({ kind: 'event', at: tick.at, gpu, event: 'xid', code, message, origin: 'kmsg' }, samples)
+    }
   }
 
   close(): void {
-    this.#kernel?.close()
+    this.#kernel.close()
     if (this.#set !== null) this.#nvml.functions.nvmlEventSetFree?.(this.#set)
     this.#set = null
-  }
-
-  /** The kernel's log is an extra: when it fails the GPUs are still read. */
-  #readKernel(kernel: KernelLog, tick: SourceTick, samples: Sample[]): void {
-    this.#kernelReadMs = tick.monotonicMs
-    try {
-      for (const line of kernel.read()) {
-        if ('pid' in line) {
-          samples.push(killed(line, tick.at))
-          continue
-        }
-        const { pciBusId, code, detail } = line
-        const gpu = pciBusId === null ? null : (this.#byBusId.get(pciBusId) ?? null)
-        const message = detail === '' ? xidInWords(code) : `${xidInWords(code)} (${detail})`
-        this.#add({ kind: 'event', at: tick.at, gpu, event: 'xid', code, message, origin: 'kmsg' }, samples)
-      }
-    } catch (fault) {
-      kernel.close()
-      this.#kernel = null
-      this.#log('warn', 'the kernel log can no longer be read: XIDs come from the driver only', { reason: String(fault) })
-    }
   }
 
   #drain(set: bigint, tick: SourceTick, samples: Sample[]): void {
@@ -135,9 +116,4 @@ function describe(type: number, data: number | null): Pick<GpuEvent, 'event' | '
     default:
       return null
   }
-}
-
-function killed({ pid, name, isCgroup }: KernelKill, at: number): GpuEvent {
-  const message = `the kernel killed ${name} (PID ${pid})${isCgroup ? ', whose cgroup had reached its limit' : ''}`
-  return { kind: 'event', at, gpu: null, event: 'oom_kill', code: pid, message, origin: 'kmsg' }
 }

@@ -15,6 +15,26 @@ describe('the state of the NVLink fabric', () => {
     expect(ticker.device().unavailable.fabricState).toBe(undefined)
   })
 
+  it('tells clique, cluster and health once it has joined', async () => {
+    const { ticker, script } = await begin({ script: { gpus: 1, fabric_state: 2, fabric_clique: 7, fabric_health: 1 }, options })
+    expect(await ticker.gpu()).toMatchObject({ fabricState: 2, fabricHealth: 1 })
+    expect(ticker.device()).toMatchObject({ fabricCliqueId: null, fabricClusterId: null })
+    const before = ticker.device()
+    script.update({ fabric_state: 3, fabric_health: 2 })
+    expect(await ticker.gpu()).toMatchObject({ fabricState: 3, fabricHealth: 2 })
+    expect(ticker.device()).not.toBe(before)
+    expect(ticker.device()).toMatchObject({ fabricCliqueId: 7, fabricClusterId: 'fafafafa-fafa-fafa-fafa-fafafafafafa' })
+  })
+
+  it('is asked for in the second version where the driver does not know the third', async () => {
+    const { ticker, counts } = await begin({
+      script: { gpus: 1, fabric_state: 3, fabric_version: 2, fabric_health_mask: 0b0001_10_10_10_01 },
+      options,
+    })
+    for (let i = 0; i < 3; i++) expect(await ticker.gpu()).toMatchObject({ fabricState: 3, fabricHealth: 2 })
+    expect((await counts()).nvmlDeviceGetGpuFabricInfoV).toBe(4)
+  })
+
   it('is read with the slow tier, not in between', async () => {
     const { ticker, counts } = await begin({ script: { gpus: 1, fabric_state: 3 }, options: { slowIntervalMs: 3000 } })
     for (let i = 0; i < 4; i++) expect((await ticker.gpu()).fabricState).toBe(3)
@@ -37,7 +57,7 @@ describe('the state of the NVLink fabric', () => {
     const { ticker, counts } = await begin({ script: { gpus: 1, fabric_state: 3, ret: [`nvmlDeviceGetGpuFabricInfoV:${code}`] }, options })
     for (let i = 0; i < 3; i++) expect((await ticker.gpu()).fabricState).toBe(3)
     const made = await counts()
-    expect([made.nvmlDeviceGetGpuFabricInfoV, made.nvmlDeviceGetGpuFabricInfo]).toEqual([1, 3])
+    expect([made.nvmlDeviceGetGpuFabricInfoV, made.nvmlDeviceGetGpuFabricInfo]).toEqual([2, 3])
     expect(ticker.device().unavailable.fabricState).toBe(undefined)
   })
 

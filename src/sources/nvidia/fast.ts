@@ -1,10 +1,11 @@
-import type { GpuField } from '../../core/model.ts'
+import type { GpuField, Reading } from '../../core/model.ts'
 import type { Device, Readings } from './device.ts'
 import { ALL_LINKS, FieldBatch } from './fields.ts'
 import { readUint32 } from './layouts.ts'
 import type { MemoryReader } from './memory.ts'
 import { percentToRatio } from './process-layout.ts'
 import { question, scaled, uint32Reading, uint64Reading } from './question.ts'
+import type { SymbolName } from './symbols.ts'
 
 /** Counters in KiB become bytes. */
 const PER_KIBIBYTE = 1 / 1024
@@ -94,7 +95,7 @@ function utilizationReader(device: Device): (out: Readings) => void {
   }
 }
 
-function codec(device: Device, symbol: 'nvmlDeviceGetEncoderUtilization' | 'nvmlDeviceGetDecoderUtilization', field: GpuField) {
+export function codec(device: Device, symbol: SymbolName, field: GpuField): () => Reading {
   const read = uint32Reading(device, { symbols: [symbol], fields: [field], last: samplingPeriod })
   return () => percentToRatio(read())
 }

@@ -20,6 +20,27 @@ export interface FieldTerms {
   readonly fallback?: () => Reading
 }
 
+export interface FieldAnswer {
+  readonly code: number
+  readonly value: Reading
+}
+
+/** One call for all of them; null when it failed as a whole. */
+export function askFields(
+  device: Device,
+  fields: readonly { readonly id: number; readonly scope: number }[],
+): readonly FieldAnswer[] | null {
+  const call = device.nvml.functions.nvmlDeviceGetFieldValues
+  if (call === null || fields.length === 0 || device.fault !== null) return null
+  const buffer = request(fields)
+  for (let i = 0; i < fields.length; i++) buffer.writeInt32LE(CODE.noData, i * FIELD_VALUE_BYTES + 28)
+  if (device.judge(call(device.handle, fields.length, buffer), []) !== 'answered') return null
+  return fields.map((_, i) => {
+    const code = fieldReturn(buffer, i * FIELD_VALUE_BYTES)
+    return { code, value: code === CODE.ok ? decodeFieldValue(buffer, i * FIELD_VALUE_BYTES) : null }
+  })
+}
+
 interface Entry extends FieldTerms {
   readonly counter: CounterRate | null
 }
@@ -95,7 +116,7 @@ export class FieldBatch {
   }
 }
 
-function request(entries: readonly Entry[]): Buffer {
+function request(entries: readonly { readonly id: number; readonly scope?: number }[]): Buffer {
   const buffer = Buffer.alloc(entries.length * FIELD_VALUE_BYTES)
   for (const [position, { id, scope }] of entries.entries()) {
     buffer.writeUInt32LE(id, position * FIELD_VALUE_BYTES)

@@ -6,18 +6,21 @@ import { CODE, codeInWords, isFault } from './codes.ts'
 import type { Device, Readings } from './device.ts'
 import { fastReader, type TierReader } from './fast.ts'
 import { type Gpm, openGpm } from './gpm.ts'
-import { readInfo, readMigMode } from './info.ts'
+import { driverBranch, readInfo, readMigMode } from './info.ts'
 import type { Nvml } from './library.ts'
 import { MemoryReader } from './memory.ts'
 import { MigInstances } from './mig.ts'
 import { ProcessUtilization } from './process-utilization.ts'
 import { Processes } from './processes.ts'
+import { rareReader } from './rare.ts'
 import { emptyReadings, sampleOf, silentSample } from './sample.ts'
 import { slowReader } from './slow.ts'
 
 export const PROBE_INTERVAL_MS = 10_000
 /** Shares of processes are needed sooner than the other expensive readings; a 1.7 ms call on an H200. */
 const PROCESSES_INTERVAL_MS = 5000
+/** So many slow readings from one look at what hardly ever changes to the next: half a minute. */
+const RARE_EVERY = 3
 const MIG_REASON = 'MIG is enabled: see the instances'
 
 export interface GpuEnv {
@@ -33,7 +36,8 @@ export interface GpuEnv {
 
 interface Readers {
   readonly fast: TierReader
-  readonly slow: TierReader
+  readonly slow: ReturnType<typeof slowReader>
+  readonly rare: ReturnType<typeof rareReader>
   readonly gpm: Gpm | null
   readonly processes: Processes | null
 }
@@ -53,7 +57,7 @@ export class Gpu {
   #slowAt: number | null = null
   #nextSlowMs = Number.NEGATIVE_INFINITY
   #nextProcessesMs = Number.NEGATIVE_INFINITY
-  #firstSlow = true
+  #slowReadings = 0
   #told = false
   #probedMs = 0
 
@@ -129,9 +133,13 @@ export class Gpu {
     if (mig) for (const field of ['utilizationRatio', 'memoryUtilizationRatio', 'processes']) device.explain(field, MIG_REASON)
     const take = device.nvml.functions.nvmlGpmSampleGet
     const gpm = openGpm(device, device, take === null ? null : (sample) => take(device.handle, sample))
+    const countsTraffic = () => gpm === null || !gpm.gives('pcieTxBytesPerSecond')
+    let measuresTraffic = false
     this.#readers = {
-      fast: fastReader(device, this.#memory, { mig, countsTraffic: () => gpm === null || !gpm.gives('pcieTxBytesPerSecond') }),
-      slow: slowReader(device),
+      fast: fastReader(device, this.#memory, { mig, countsTraffic }),
+      slow: slowReader(device, driverBranch(this.#info) >= 580),
+      // Once the counters are known to be missing it stays so, whatever is said of the fields later.
+      rare: rareReader(device, () => (measuresTraffic ||= !mig && countsTraffic() && device.lacks('pcieTxBytesPerSecond'))),
       gpm,
       processes: mig ? null : new Processes(device, new ProcessUtilization(device, this.#env.now())),
     }
@@ -139,19 +147,31 @@ export class Gpu {
 
   #readSlow(tick: SourceTick): void {
     this.#nextSlowMs = this.#after(tick, this.#env.slowIntervalMs)
-    this.#firstSlow = false
-    this.#readers?.slow(this.#readings, tick.monotonicMs)
+    const isRare = this.#slowReadings++ % RARE_EVERY === 0
+    const readers = this.#readers
+    if (readers !== null) this.#learn(readers.slow(this.#readings, tick.monotonicMs))
+    if (readers !== null && isRare) this.#learn(readers.rare(this.#readings))
     this.#slowAt = tick.at
+  }
+
+  /** Facts that can change while we watch: told again only when they did. */
+  #learn(facts: Partial<GpuInfo>): void {
+    if (this.device.fault !== null) return
+    const info = { ...this.#info, ...facts }
+    const isNew = (Object.keys(facts) as (keyof GpuInfo)[]).some((name) => JSON.stringify(info[name]) !== JSON.stringify(this.#info[name]))
+    if (!isNew) return
+    this.#info = info
+    this.structure++
   }
 
   #beginSeldom(tick: SourceTick): void {
     this.#nextProcessesMs = this.#after(tick, Math.min(this.#env.slowIntervalMs, PROCESSES_INTERVAL_MS))
-    if (!this.#firstSlow && this.#info.migMode !== null) this.#checkPartition()
+    if (this.#slowReadings > 0 && this.#info.migMode !== null) this.#checkPartition()
   }
 
   /** The cards part after their first reading. */
   #after(tick: SourceTick, intervalMs: number): number {
-    return tick.monotonicMs + intervalMs * (this.#firstSlow ? 1 + this.#env.stagger : 1)
+    return tick.monotonicMs + intervalMs * (this.#slowReadings === 0 ? 1 + this.#env.stagger : 1)
   }
 
   /** MIG can be switched, and instances made and removed, while we watch. */
@@ -202,6 +222,11 @@ export class Gpu {
     samples.push(this.#event(tick, 'lost', codeInWords(this.device.fault ?? CODE.gpuLost)))
   }
 
+  #forgetTimes(): void {
+    this.#nextSlowMs = this.#nextProcessesMs = Number.NEGATIVE_INFINITY
+    this.#slowReadings = 0
+  }
+
   #event(tick: SourceTick, event: GpuEvent['event'], message: string): GpuEvent {
     return { kind: 'event', at: tick.at, gpu: this.#info.id, event, code: null, message, origin: 'nvml' }
   }
@@ -210,7 +235,7 @@ export class Gpu {
     Object.assign(this.#readings, NO_READINGS)
     this.#slowAt = null
     // Back from sleep or loss, everything is read again; a GPU that answers with errors gets no extra expensive calls.
-    if (state !== 'error') this.#nextSlowMs = this.#nextProcessesMs = Number.NEGATIVE_INFINITY
+    if (state !== 'error') this.#forgetTimes()
     samples.push(silentSample(tick.at, this.#info.id, state, reason))
     this.#instances.silence((id) => silentSample(tick.at, id, state, reason), samples)
   }

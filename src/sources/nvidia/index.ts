@@ -1,7 +1,7 @@
-import type { Source, SourceEnv, SourceKind } from '../../core/source-contract.ts'
+import { DriverFault, type Source, type SourceEnv, type SourceKind } from '../../core/source-contract.ts'
 import { AsleepSource } from './asleep.ts'
 import { CODE, initFault } from './codes.ts'
-import { initialize, type Nvml, openLibrary } from './library.ts'
+import { explicitLibrary, initialize, type Nvml, openLibrary } from './library.ts'
 import { listCards, type PciCard } from './pci-cards.ts'
 import { NvidiaSource } from './source.ts'
 
@@ -32,12 +32,16 @@ function openSource(env: SourceEnv, nvml: Nvml, cards: readonly PciCard[]): Sour
 }
 
 function startSource(env: SourceEnv, nvml: Nvml, cards: readonly PciCard[]): Source | null {
-  if (!initialize(nvml, env.root)) return null
+  // A card, or a library that somebody named, has to work; without either there is nothing to watch.
+  const mustWork = cards.length > 0 || explicitLibrary(env) !== null
+  if (!initialize(nvml, env.root, mustWork)) return null
   const count = Buffer.alloc(4)
   const code = nvml.functions.nvmlDeviceGetCount_v2?.(count) ?? CODE.functionNotFound
   const gpus = count.readUInt32LE(0)
   if (code === CODE.ok && gpus > 0) return new NvidiaSource(env, nvml, gpus, cards)
   nvml.functions.nvmlShutdown?.()
-  if (code === CODE.ok) return null
-  throw new Error(initFault(code, nvml.path))
+  if (code !== CODE.ok) throw initFault(code, nvml.path)
+  // Where the bus shows cards, it also shows why they are not listed.
+  if (!mustWork || cards.length > 0) return null
+  throw new DriverFault('no_gpu', `NVIDIA: ${nvml.path} lists no GPU: correct GPUWARDEN_NVML or nvml, or remove it to search the system`)
 }

@@ -2,10 +2,11 @@ import type { GpuInfo, MigInstance, Reading } from '../../core/model.ts'
 import { NO_FACTS } from '../../core/record.ts'
 import { CODE } from './codes.ts'
 import type { Device } from './device.ts'
-import { decodeFieldValue, decodePciBusId, FIELD_VALUE_BYTES, fieldReturn, PCI_INFO_BYTES, readText, readUint32 } from './layouts.ts'
+import { askFields } from './fields.ts'
+import { decodePciBusId, decodePlatform, PCI_INFO_BYTES, PLATFORM_VERSION, readText, readUint32 } from './layouts.ts'
 import type { Nvml } from './library.ts'
 import type { MemoryReader } from './memory.ts'
-import { divided, question, scaled, textOf, uint32Reading } from './question.ts'
+import { divided, onOrOff, question, scaled, textOf, uint32Reading } from './question.ts'
 import type { SymbolName } from './symbols.ts'
 
 const MEGAHERTZ = 1e6
@@ -28,7 +29,10 @@ export interface SystemInfo {
   readonly driverVersion: string | null
   readonly cudaVersion: string | null
   readonly libraryVersion: string | null
+  readonly confidentialComputing: GpuInfo['confidentialComputing']
 }
+
+export const UNKNOWN_SYSTEM: SystemInfo = { driverVersion: null, cudaVersion: null, libraryVersion: null, confidentialComputing: null }
 
 const buffer = Buffer.alloc(256)
 
@@ -40,7 +44,20 @@ export function readSystem(nvml: Nvml): SystemInfo {
   const driverVersion = text('nvmlSystemGetDriverVersion')
   const libraryVersion = text('nvmlSystemGetNVMLVersion')
   const answered = nvml.functions.nvmlSystemGetCudaDriverVersion_v2?.(buffer) === CODE.ok
-  return { driverVersion, libraryVersion, cudaVersion: answered ? cudaInWords(buffer.readInt32LE(0)) : null }
+  const cudaVersion = answered ? cudaInWords(buffer.readInt32LE(0)) : null
+  return { driverVersion, libraryVersion, cudaVersion, confidentialComputing: readConfidentialComputing(nvml) }
+}
+
+/** Environment, feature and debugging, a number each. */
+function readConfidentialComputing(nvml: Nvml): SystemInfo['confidentialComputing'] {
+  if (nvml.functions.nvmlSystemGetConfComputeState?.(buffer) !== CODE.ok) return null
+  if (buffer.readUInt32LE(4) !== 1) return 'off'
+  return buffer.readUInt32LE(8) === 1 ? 'devtools' : 'on'
+}
+
+/** 580 of `580.159.04`; 0 when unknown. */
+export function driverBranch({ driverVersion }: GpuInfo): number {
+  return Number.parseInt(driverVersion ?? '', 10) || 0
 }
 
 /** 13000 → `13.0` */
@@ -88,6 +105,10 @@ export function readInfo(device: Device, base: GpuInfo, memory: MemoryReader): G
     architecture: architectureOf(device, once('nvmlDeviceGetArchitecture', 'architecture')),
     computeCapability: computeCapabilityOf(device),
     vbiosVersion: textOf(device, 'nvmlDeviceGetVbiosVersion', 'vbiosVersion'),
+    partNumber: textOf(device, 'nvmlDeviceGetBoardPartNumber', 'partNumber'),
+    gspFirmwareVersion: textOf(device, 'nvmlDeviceGetGspFirmwareVersion', 'gspFirmwareVersion', null),
+    platform: readPlatform(device),
+    powerSmoothing: readPowerSmoothing(device, base),
     computeMode: once('nvmlDeviceGetComputeMode', 'computeMode'),
     memoryTotalBytes,
     unifiedMemory: memory.unified,
@@ -135,7 +156,24 @@ function powerRange(device: Device): { powerLimitMinWatts: Reading; powerLimitMa
 export function readMigMode(device: Device): 'enabled' | 'disabled' | null {
   const pending = Buffer.alloc(4)
   if (!question(device, { symbols: ['nvmlDeviceGetMigMode'], fields: ['migMode'], last: pending })(buffer)) return null
-  return buffer.readUInt32LE(0) === 1 ? 'enabled' : 'disabled'
+  return onOrOff(buffer)
+}
+
+function readPlatform(device: Device): GpuInfo['platform'] {
+  buffer.fill(0)
+  buffer.writeUInt32LE(PLATFORM_VERSION, 0)
+  return question(device, { symbols: ['nvmlDeviceGetPlatformInfo'], fields: ['platform'] })(buffer) ? decodePlatform(buffer) : null
+}
+
+const POWER_SMOOTHING = 251
+
+/** The field had another number in driver 575. */
+function readPowerSmoothing(device: Device, info: GpuInfo): GpuInfo['powerSmoothing'] {
+  const [answer] = driverBranch(info) < 580 ? [] : (askFields(device, [{ id: POWER_SMOOTHING, scope: 0 }]) ?? [])
+  if (answer !== undefined) device.judge(answer.code, ['powerSmoothing'])
+  else device.explain('powerSmoothing', 'driver too old: it came with 580')
+  if (answer === undefined || answer.value === null) return null
+  return answer.value === 1 ? 'enabled' : 'disabled'
 }
 
 const MARGINS: readonly (readonly [number, 'temperatureShutdownCelsius' | 'temperatureSlowdownCelsius' | 'temperatureMaxCelsius'])[] = [
@@ -146,15 +184,13 @@ const MARGINS: readonly (readonly [number, 'temperatureShutdownCelsius' | 'tempe
 
 /** Newer cards give no thresholds but signed distances to a limit that they keep to themselves. */
 function explainMargins(device: Device, info: GpuInfo): void {
-  const call = device.nvml.functions.nvmlDeviceGetFieldValues
   const asked = MARGINS.filter(([, field]) => info[field] === null)
-  if (call === null || asked.length === 0 || device.fault !== null) return
-  const fields = Buffer.alloc(asked.length * FIELD_VALUE_BYTES)
-  for (const [position, [id]] of asked.entries()) fields.writeUInt32LE(id, position * FIELD_VALUE_BYTES)
-  if (call(device.handle, asked.length, fields) !== CODE.ok) return
+  const answers = askFields(
+    device,
+    asked.map(([id]) => ({ id, scope: 0 })),
+  )
   for (const [position, [, field]] of asked.entries()) {
-    const offset = position * FIELD_VALUE_BYTES
-    const margin = fieldReturn(fields, offset) === CODE.ok ? decodeFieldValue(fields, offset) : null
+    const margin = answers?.[position]?.value ?? null
     if (margin !== null) device.explain(field, `this GPU reports only the margin to its limit (T.Limit ${margin} °C), not a temperature`)
   }
 }

@@ -2,16 +2,20 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   decodeEvent,
-  decodeFabricStateV1,
-  decodeFabricStateV2,
+  decodeFabricV1,
+  decodeFabricV2,
+  decodeFabricV3,
   decodeFieldValue,
   decodeMemoryV1,
   decodeMemoryV2,
   decodePciBusId,
+  decodePlatform,
   FABRIC_V2_VERSION,
+  FABRIC_V3_VERSION,
   gpmValue,
   MEMORY_V2_VERSION,
   normalizeBusId,
+  PLATFORM_VERSION,
   readUint64,
 } from './layouts.ts'
 
@@ -49,12 +53,38 @@ describe('memory', () => {
   })
 })
 
-describe('the state of the fabric', () => {
-  it('is read behind cluster, status and clique, in both versions', () => {
-    const first = Buffer.from(`${'aa'.repeat(16)}01000000${'fe7f0000'}03000000`, 'hex')
-    expect(decodeFabricStateV1(first)).toBe(3)
-    expect(decodeFabricStateV2(Buffer.concat([Buffer.from('24000002', 'hex'), first, Buffer.alloc(4, 0xff)]))).toBe(3)
-    expect(FABRIC_V2_VERSION).toBe(0x02000024)
+describe('the fabric', () => {
+  const first = Buffer.from(`${'aa'.repeat(16)}01000000${'fe7f0000'}03ffffff`, 'hex')
+  const cluster = 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa'
+  const later = (...end: readonly number[]) => Buffer.concat([Buffer.from('24000002', 'hex'), first, Buffer.from(end)])
+
+  it('is read in every version; the state is one byte', () => {
+    expect(decodeFabricV1(first)).toEqual({ state: 3, health: null, cliqueId: 0x7ffe, clusterId: cluster })
+    expect(decodeFabricV2(later(0, 0, 0, 0))).toEqual({ state: 3, health: null, cliqueId: 0x7ffe, clusterId: cluster })
+    expect(decodeFabricV3(later(0, 0, 0, 0, 3, 0xff))).toMatchObject({ state: 3, health: 3, cliqueId: 0x7ffe })
+    expect([FABRIC_V2_VERSION, FABRIC_V3_VERSION]).toEqual([0x02000024, 0x03000028])
+    expect(decodeFabricV1(Buffer.alloc(28)).clusterId).toBe(null)
+  })
+
+  it.each([
+    ['all that is told is good', 0b0001_10_10_10_10, 1],
+    ['the bandwidth is degraded', 0b0001_10_10_10_01, 2],
+    ['a route is unhealthy', 0b0001_10_01_10_10, 2],
+    ['the configuration is wrong', 0b0011_10_10_10_10, 2],
+    ['nothing is told', 0, null],
+  ])('is judged by the mask where there is no summary: %s', (_, mask, health) => {
+    const bytes = Buffer.alloc(4)
+    bytes.writeUInt32LE(mask, 0)
+    expect(decodeFabricV2(later(...bytes)).health).toBe(health)
+    expect(decodeFabricV3(later(...bytes, 0)).health).toBe(health)
+  })
+})
+
+describe('the platform', () => {
+  it('is a chassis and a byte for each place; all ones is unknown', () => {
+    const bytes = Buffer.concat([Buffer.alloc(20, 0xfa), Buffer.from('1821325191344\0\0\0'), Buffer.from([1, 2, 255, 9, 4, 0, 0, 0])])
+    expect(decodePlatform(bytes)).toEqual({ chassisSerial: '1821325191344', slot: 1, tray: 2, host: null, module: 4 })
+    expect(PLATFORM_VERSION).toBe(0x0200002c)
   })
 })
 

@@ -47,17 +47,66 @@ function memoryOf(total: number | null, free: number | null, used: number | null
   return { totalBytes: total, freeBytes: free, usedBytes: used, reservedBytes }
 }
 
-/** nvmlGpuFabricInfo_v2_t: version, cluster (16 bytes), status, clique, state, health. */
-export const FABRIC_V2_BYTES = 36
-export const FABRIC_V2_VERSION = FABRIC_V2_BYTES | (2 << 24)
-
-/** nvmlGpuFabricInfo_t has neither version nor health. */
-export function decodeFabricStateV1(bytes: Buffer): number {
-  return bytes.readUInt32LE(24)
+export interface Fabric {
+  /** NVML's numbers: 0 none, 1 not started, 2 in progress, 3 completed. */
+  readonly state: number
+  /** 1 healthy, 2 unhealthy, 3 limited capacity; null: not known. */
+  readonly health: number | null
+  readonly cliqueId: number
+  readonly clusterId: string | null
 }
 
-export function decodeFabricStateV2(bytes: Buffer): number {
-  return bytes.readUInt32LE(28)
+/** nvmlGpuFabricInfo_t: cluster (16 bytes), status, clique, state. The later ones begin with a version and end with a mask, then a summary of the health. */
+export const FABRIC_BYTES = 40
+export const FABRIC_V2_VERSION = 36 | (2 << 24)
+export const FABRIC_V3_VERSION = FABRIC_BYTES | (3 << 24)
+
+export function decodeFabricV1(bytes: Buffer, offset = 0, health: number | null = null): Fabric {
+  const cluster = bytes.toString('hex', offset, offset + 16)
+  return {
+    state: bytes.readUInt8(offset + 24),
+    health,
+    cliqueId: bytes.readUInt32LE(offset + 20),
+    clusterId: /^0+$/.test(cluster) ? null : cluster.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
+  }
+}
+
+export function decodeFabricV2(bytes: Buffer): Fabric {
+  return decodeFabricV1(bytes, 4, healthOfMask(bytes.readUInt32LE(32)))
+}
+
+export function decodeFabricV3(bytes: Buffer): Fabric {
+  return decodeFabricV1(bytes, 4, bytes.readUInt8(36) || healthOfMask(bytes.readUInt32LE(32)))
+}
+
+/** Two bits each for bandwidth, route recovery, route and access: 1 bad, 2 good, 0 not told. Then four for the configuration: 1 good, more is bad. */
+function healthOfMask(mask: number): number | null {
+  const parts = [mask & 3, (mask >> 2) & 3, (mask >> 4) & 3, (mask >> 6) & 3]
+  const configuration = (mask >> 8) & 15
+  if (parts.includes(1) || configuration > 1) return 2
+  return parts.includes(2) || configuration === 1 ? 1 : null
+}
+
+export const MARGIN_VERSION = 8 | (1 << 24)
+export const REPAIR_VERSION = 12 | (1 << 24)
+
+/** nvmlPlatformInfo_v2_t: version, InfiniBand GUID and chassis (16 bytes each), then a byte for each number. */
+export const PLATFORM_VERSION = 44 | (2 << 24)
+
+export function decodePlatform(bytes: Buffer) {
+  return {
+    chassisSerial: readText(bytes, 20, 16),
+    slot: readPlace(bytes, 36),
+    tray: readPlace(bytes, 37),
+    host: readPlace(bytes, 38),
+    module: readPlace(bytes, 40),
+  }
+}
+
+/** All ones is "not known". */
+function readPlace(bytes: Buffer, offset: number): number | null {
+  const value = bytes.readUInt8(offset)
+  return value === 0xff ? null : value
 }
 
 export const PCI_INFO_BYTES = 68

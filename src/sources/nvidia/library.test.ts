@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -6,7 +6,6 @@ import { fake } from '../../../test/fake-nvml/open-fake.ts'
 import { sourceEnv } from '../source.contract.ts'
 import { initFault } from './codes.ts'
 import { nvidia } from './index.ts'
-import { SYMBOLS } from './symbols.ts'
 
 describe('opening', () => {
   it.each([
@@ -25,18 +24,31 @@ describe('opening', () => {
 
   it('gives each code words of its own', () => {
     const codes = [1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 23, 999]
-    expect(new Set(codes.map((code) => initFault(code, 'x').replace(/\d+/g, ''))).size).toBe(codes.length)
+    expect(new Set(codes.map((code) => initFault(code, 'x').message.replace(/\d+/g, ''))).size).toBe(codes.length)
   })
 
-  it('is null when the driver is not loaded and left no trace, an error when it did', async () => {
-    const { env, write } = fake({ script: { init: 9 } })
+  it('takes a driver that is not loaded, or lists no GPU, for a fault where a card or a named library says that there should be one', async () => {
+    const { env, write, script } = fake({ script: { init: 9 } })
+    await expect(nvidia.open(env)).rejects.toMatchObject({ kind: 'no_driver', message: expect.stringMatching(/not loaded.*modprobe/) })
+    script.update({ init: null, gpus: 0 })
+    await expect(nvidia.open(env)).rejects.toMatchObject({ kind: 'no_gpu', message: expect.stringContaining('lists no GPU') })
+    write('sys/bus/pci/devices/0000:10:00.0/vendor', '0x10de\n')
+    write('sys/bus/pci/devices/0000:10:00.0/class', '0x030000\n')
+    // What the bus shows of it is judged for all vendors at once.
     expect(await nvidia.open(env)).toBe(null)
-    write('dev/nvidiactl', '')
-    await expect(nvidia.open(env)).rejects.toThrow(/not loaded.*modprobe/)
   })
 
-  it('is null when the driver knows of no GPU', async () => {
-    expect(await nvidia.open(fake({ script: { gpus: 0 } }).env)).toBe(null)
+  it('says for which machine a library was built', async () => {
+    const { env, library } = fake()
+    const foreign = join(mkdtempSync(join(tmpdir(), 'foreign-')), 'libnvidia-ml.so.1')
+    const bytes = readFileSync(library)
+    bytes.writeUInt16LE(process.arch === 'arm64' ? 62 : 183, 18)
+    writeFileSync(foreign, bytes)
+    const words = process.arch === 'arm64' ? /is for x64, and this program runs on arm64/ : /is for arm64, and this program runs on x64/
+    await expect(nvidia.open({ ...env, options: { nvmlPath: foreign } })).rejects.toMatchObject({
+      kind: 'wrong_architecture',
+      message: expect.stringMatching(words),
+    })
   })
 
   it('names a library that is not there, by option or by variable', async () => {
@@ -72,9 +84,5 @@ describe('opening', () => {
     write('sys/bus/pci/devices/0000:10:00.0/vendor', '0x10de\n')
     write('sys/bus/pci/devices/0000:10:00.0/class', '0x030000\n')
     expect(await nvidia.open({ ...env, options: {} })).toBe(null)
-  })
-
-  it('does not even look up the throughput call that sleeps', () => {
-    expect(Object.keys(SYMBOLS)).not.toContain('nvmlDeviceGetPcieThroughput')
   })
 })

@@ -2,8 +2,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type Koffi from 'koffi'
-import type { SourceEnv } from '../../core/source-contract.ts'
+import { DriverFault, type SourceEnv } from '../../core/source-contract.ts'
+import type { ReadFile } from '../kernel-log.ts'
 import { CODE, initFault } from './codes.ts'
+import { foreignArchitecture } from './elf.ts'
 import { type Parameter, SYMBOLS, type SymbolName } from './symbols.ts'
 
 /** Returns nvmlReturn_t. Handles are addresses, buffers are filled by the driver. */
@@ -14,7 +16,7 @@ export interface Nvml {
   /** null: this driver does not have it. */
   readonly functions: Readonly<Record<SymbolName, NvmlFunction | null>>
   /** The system's read(): how many bytes, or what failed as a negative number. Node's own throws, which takes longer than the reading. */
-  readonly readFile: (file: number, into: Uint8Array) => number
+  readonly readFile: ReadFile
 }
 
 const NATIVE_TYPES: Readonly<Record<Parameter, string>> = {
@@ -55,14 +57,15 @@ export async function openLibrary(env: SourceEnv, cards: number): Promise<Nvml |
   const explicit = explicitLibrary(env)
   if (explicit !== null) {
     if (explicit.includes('/') && !existsSync(explicit))
-      throw new Error(`NVIDIA: there is no library at ${explicit}: correct GPUWARDEN_NVML or nvmlPath, or remove it to search the system`)
+      throw new DriverFault(
+        'no_library',
+        `NVIDIA: there is no library at ${explicit}: correct GPUWARDEN_NVML or nvml, or remove it to search the system`,
+      )
     const koffi = await loadKoffi()
     try {
       return load(koffi, explicit)
     } catch (cause) {
-      throw new Error(`NVIDIA: ${explicit} cannot be loaded as a library (${messageOf(cause)}): give the path of a libnvidia-ml.so.1`, {
-        cause,
-      })
+      throw unusable(explicit, cause)
     }
   }
   if (!mayHaveLibrary(env, cards)) return null
@@ -74,13 +77,32 @@ export async function openLibrary(env: SourceEnv, cards: number): Promise<Nvml |
       return load(koffi, name)
     } catch (fault) {
       const message = messageOf(fault)
-      if (!message.includes('No such file')) faults.push(`${name}: ${message}`)
+      const foreign = foreignArchitecture(name)
+      if (foreign !== null) faults.push(`${name} is for ${foreign}, and this program runs on ${process.arch}`)
+      else if (!message.includes('No such file')) faults.push(`${name}: ${message}`)
     }
   }
   if (faults.length === 0 && !hasDriver(env.root)) return null
   const found = faults.length > 0 ? `the library is there but cannot be loaded (${faults.join('; ')})` : 'libnvidia-ml.so.1 was not found'
-  throw new Error(
+  throw new DriverFault(
+    'no_library',
     `NVIDIA: the driver is here, but ${found}: install the driver's user-space libraries (package libnvidia-compute or nvidia-driver-libs); in a container set NVIDIA_DRIVER_CAPABILITIES=utility,compute; or name the file in GPUWARDEN_NVML`,
+  )
+}
+
+function unusable(path: string, cause: unknown): DriverFault {
+  // The linker says "No such file" of a library for another machine.
+  const foreign = foreignArchitecture(path)
+  if (foreign !== null)
+    return new DriverFault(
+      'wrong_architecture',
+      `NVIDIA: ${path} is for ${foreign}, and this program runs on ${process.arch}: name the libnvidia-ml.so.1 for ${process.arch}`,
+      { cause },
+    )
+  return new DriverFault(
+    'no_library',
+    `NVIDIA: ${path} cannot be loaded as a library (${messageOf(cause)}): give the path of a libnvidia-ml.so.1`,
+    { cause },
   )
 }
 
@@ -88,7 +110,8 @@ async function loadKoffi(): Promise<typeof Koffi> {
   try {
     return (await import('koffi')).default
   } catch (cause) {
-    throw new Error(
+    throw new DriverFault(
+      'no_library',
       `NVIDIA: koffi, which calls the driver's library, does not load (${messageOf(cause).split('\n')[0]}): install gpuwarden again on this machine, with optional packages`,
       { cause },
     )
@@ -112,7 +135,7 @@ function load(koffi: typeof Koffi, path: string): Nvml {
   if (functions.nvmlInit_v2 === null || functions.nvmlDeviceGetCount_v2 === null || functions.nvmlDeviceGetHandleByIndex_v2 === null)
     throw new Error('it has no nvmlInit_v2, nvmlDeviceGetCount_v2 or nvmlDeviceGetHandleByIndex_v2, so it is not NVML')
   const read = koffi.load(null).func('read', 'int64_t', ['int32_t', 'void *', 'size_t'])
-  const readFile = (file: number, into: Uint8Array): number => {
+  const readFile: ReadFile = (file, into) => {
     const length = Number(read(file, into, into.length))
     return length < 0 ? -koffi.errno() : length
   }
@@ -120,11 +143,11 @@ function load(koffi: typeof Koffi, path: string): Nvml {
 }
 
 /** false: the driver is not loaded and has left no trace, so there is nothing to watch. */
-export function initialize(nvml: Nvml, root: string): boolean {
+export function initialize(nvml: Nvml, root: string, mustWork: boolean): boolean {
   const code = nvml.functions.nvmlInit_v2?.() ?? CODE.functionNotFound
   if (code === CODE.ok) return true
-  if (code === CODE.driverNotLoaded && !hasDriver(root)) return false
-  throw new Error(initFault(code, nvml.path))
+  if (code === CODE.driverNotLoaded && !mustWork && !hasDriver(root)) return false
+  throw initFault(code, nvml.path)
 }
 
 function messageOf(fault: unknown): string {

@@ -29,6 +29,32 @@ describe('MIG', () => {
     expect(devices[1]?.unavailable.temperatureCelsius).toContain('whole GPU')
   })
 
+  it('gives compute instances that share a GPU instance labels of their own, and both memory of the whole', async () => {
+    const { source, ticker } = await begin({
+      script: { gpus: 1, mig: 4, mig_compute: 2, memory_total: 80 * GIB, memory_used: 20 * GIB, gpm_1: 25 },
+    })
+    const devices = source.devices()
+    expect(devices.map(({ label }) => label)).toEqual(['0', '0:1:0', '0:1:1', '0:2:0', '0:2:1'])
+    expect(devices.map(({ mig }) => mig && [mig.gpuInstanceId, mig.computeInstanceId, mig.profile])).toEqual([
+      null,
+      [1, 0, '1c.2g.42gb'],
+      [1, 1, '1c.2g.42gb'],
+      [2, 0, '1c.2g.42gb'],
+      [2, 1, '1c.2g.42gb'],
+    ])
+    await ticker.tick()
+    const samples = await ticker.gpus()
+    expect(samples.map(({ memoryTotalBytes }) => memoryTotalBytes)).toEqual([80, 40, 40, 40, 40].map((one) => one * GIB))
+    expect(samples.map(({ utilizationRatio }) => utilizationRatio)).toEqual([null, 0.25, 0.25, 0.25, 0.25])
+    expect(new Set(samples.map(({ gpu }) => gpu)).size).toBe(5)
+  })
+
+  it('says why the utilization of an instance is unknown before Hopper', async () => {
+    const { source, ticker } = await begin({ script: { gpus: 1, mig: 2, gpm: 0 } })
+    for (let i = 0; i < 4; i++) expect((await ticker.gpus())[1]?.utilizationRatio).toBe(null)
+    expect(source.devices()[1]?.unavailable.utilizationRatio).toBe('a MIG instance tells it from Hopper on')
+  })
+
   it('distinguishes the processes of one instance from those of another', async () => {
     const { ticker } = await begin({ script: { gpus: 1, mig: 2, processes: 1 } })
     const [, one, two] = await ticker.gpus()

@@ -1,4 +1,5 @@
 /** The MIG instances of one GPU: each is a device of its own, with its own memory and processes. */
+import { migLabel } from '../../core/gpu-words.ts'
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import { GPU_FIELDS } from '../../core/record.ts'
 import { CODE, codeInWords } from './codes.ts'
@@ -36,16 +37,18 @@ class Instance {
       if (!OWN_FIELDS.has(field) && !GPM_RATIO_FIELDS.has(field)) device.explain(field, 'belongs to the whole GPU, not to a MIG instance')
     const name = textOf(device, 'nvmlDeviceGetName', 'name')
     const mig = readMigInstance(device, parentInfo.id, name)
-    const id = uuidOf(device) ?? `${parentInfo.id}/${mig.gpuInstanceId}`
+    const id = uuidOf(device) ?? `${parentInfo.id}/${mig.gpuInstanceId}/${mig.computeInstanceId ?? 0}`
     this.#memory = new MemoryReader(device, root)
     const take = parent.nvml.functions.nvmlGpmMigSampleGet
     this.#gpm = openGpm(device, parent, take === null ? null : (sample) => take(parent.handle, mig.gpuInstanceId, sample))
+    if (this.#gpm === null) device.explain('utilizationRatio', 'a MIG instance tells it from Hopper on')
+    else device.unexplain('utilizationRatio')
     this.#processes = new Processes(device, null)
     device.explain('processes.smRatio', 'not supported on a MIG instance')
-    const { pciBusId, minor, serial, driverVersion, cudaVersion, libraryVersion, architecture } = parentInfo
+    const { pciBusId, minor, serial, driverVersion, cudaVersion, libraryVersion, architecture, confidentialComputing } = parentInfo
     this.info = {
-      ...unknownGpu({ id, name, pciBusId }, parentInfo.index, { driverVersion, cudaVersion, libraryVersion }),
-      label: `${parentInfo.index}:${mig.gpuInstanceId}`,
+      ...unknownGpu({ id, name, pciBusId }, parentInfo.index, { driverVersion, cudaVersion, libraryVersion, confidentialComputing }),
+      label: migLabel(parentInfo.index, mig),
       minor,
       serial,
       architecture,
@@ -60,6 +63,8 @@ class Instance {
     device.beginTick()
     readMemory(this.#memory, this.#readings)
     this.#gpm?.read(this.#readings, slow)
+    // Counted over the whole GPU instance: compute instances that share one show the same.
+    this.#readings.utilizationRatio = this.#readings.graphicsActiveRatio
     const processes = this.#processes.read(slow, monotonicMs)
     const failure = device.fault ?? device.totalFailure()
     // A handle dies with its instance; whether the GPU itself is lost is for the parent to say.

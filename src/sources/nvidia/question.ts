@@ -54,9 +54,16 @@ export function uint64Reading(device: Device, terms: QuestionTerms): () => Readi
   return () => (ask(scratch) ? readUint64(scratch, 0) : null)
 }
 
-export function textOf(device: Device, symbol: SymbolName, field: string): string | null {
+/** `length` null: the call takes none, and expects room for 64 bytes and more. */
+export function textOf(device: Device, symbol: SymbolName, field: string, length: number | null = 96): string | null {
   scratch.fill(0)
-  return question(device, { symbols: [symbol], fields: [field], last: 96 })(scratch) ? readText(scratch, 0, 96) : null
+  const terms = { symbols: [symbol], fields: [field], ...(length === null ? {} : { last: length }) }
+  return question(device, terms)(scratch) ? readText(scratch, 0, 96) : null
+}
+
+/** NVML's nvmlEnableState_t. */
+export function onOrOff(out: Buffer): 'enabled' | 'disabled' {
+  return out.readUInt32LE(0) === 1 ? 'enabled' : 'disabled'
 }
 
 /** Keeps null null. */

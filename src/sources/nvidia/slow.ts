@@ -1,12 +1,12 @@
 /** The readings that cost milliseconds or hardly ever change, taken every few seconds. */
 import type { Reading } from '../../core/model.ts'
 import { CODE, SYMBOL_MISSING } from './codes.ts'
-import type { Device } from './device.ts'
-import { fabricReader } from './fabric.ts'
-import type { TierReader } from './fast.ts'
+import type { Device, Readings } from './device.ts'
+import { type FabricFacts, fabricReader } from './fabric.ts'
+import { codec } from './fast.ts'
 import { FieldBatch } from './fields.ts'
-import { readUint64 } from './layouts.ts'
-import { uint32Reading, uint64Reading } from './question.ts'
+import { MARGIN_VERSION, readUint64 } from './layouts.ts'
+import { question, uint32Reading, uint64Reading } from './question.ts'
 
 const PER_MILLI = 1e3
 const PER_NANO = 1e9
@@ -17,7 +17,21 @@ const AGGREGATE = 1
 
 const scratch = Buffer.alloc(8)
 
-export function slowReader(device: Device): TierReader {
+/** The scopes of power fields: the whole module, and the memory of the GPU. */
+const OF_MODULE = 1
+const OF_MEMORY = 2
+/** These fields had other numbers in driver 575, and did not exist before 570. */
+const FIELDS_SINCE_580 = [
+  { id: 269, field: 'softwareThermalSeconds', divisor: PER_NANO },
+  { id: 270, field: 'hardwareThermalSeconds', divisor: PER_NANO },
+  { id: 271, field: 'powerBrakeSeconds', divisor: PER_NANO },
+] as const
+
+/** `hasNewFields`: the driver is of branch 580 or later. */
+export function slowReader(device: Device, hasNewFields: boolean): (out: Readings, monotonicMs: number) => FabricFacts {
+  const jpeg = codec(device, 'nvmlDeviceGetJpgUtilization', 'jpegRatio')
+  const ofa = codec(device, 'nvmlDeviceGetOfaUtilization', 'ofaRatio')
+  const margin = question(device, { symbols: ['nvmlDeviceGetMarginTemperature'], fields: ['temperatureMarginCelsius'] })
   const fan = uint32Reading(device, { symbols: ['nvmlDeviceGetFanSpeed'], fields: ['fanRatio'] })
   const generation = uint32Reading(device, { symbols: ['nvmlDeviceGetCurrPcieLinkGeneration'], fields: ['pcieGeneration'] })
   const width = uint32Reading(device, { symbols: ['nvmlDeviceGetCurrPcieLinkWidth'], fields: ['pcieWidth'] })
@@ -51,7 +65,11 @@ export function slowReader(device: Device): TierReader {
     { id: 144, field: 'remapPending', divisor: 1 },
     { id: 145, field: 'remapFailure', divisor: 1 },
     { id: 230, field: 'recoveryAction', divisor: 1 },
+    { id: 186, field: 'modulePowerWatts', divisor: PER_MILLI, scope: OF_MODULE },
+    { id: 185, field: 'memoryPowerWatts', divisor: PER_MILLI, scope: OF_MEMORY },
+    ...(hasNewFields ? FIELDS_SINCE_580 : []),
   ])
+  if (!hasNewFields) for (const { field } of FIELDS_SINCE_580) device.explain(field, 'driver too old: it came with 580')
 
   return (out, monotonicMs) => {
     fields.read(out, monotonicMs)
@@ -60,7 +78,11 @@ export function slowReader(device: Device): TierReader {
     out.fanRatio = speed === null ? null : Math.min(speed, 100) / 100
     out.pcieGeneration = generation()
     out.pcieWidth = width()
-    out.fabricState = fabric()
+    out.jpegRatio = jpeg()
+    out.ofaRatio = ofa()
+    scratch.writeUInt32LE(MARGIN_VERSION, 0)
+    out.temperatureMarginCelsius = margin(scratch) ? scratch.readInt32LE(4) : null
+    return fabric(out)
   }
 }
 

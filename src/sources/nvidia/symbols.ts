@@ -1,7 +1,4 @@
-/**
- * Every NVML function that is called, with its parameters. It returns nvmlReturn_t, always.
- * nvmlDeviceGetPcieThroughput is left out on purpose: it sleeps 20 ms per direction inside the driver.
- */
+/** Every NVML function that is called, with its parameters. It returns nvmlReturn_t, always. */
 
 export type Parameter = 'handle' | 'buffer' | 'int' | 'uint' | 'uint64'
 
@@ -11,6 +8,7 @@ export const SYMBOLS = {
   nvmlSystemGetDriverVersion: ['buffer', 'uint'],
   nvmlSystemGetNVMLVersion: ['buffer', 'uint'],
   nvmlSystemGetCudaDriverVersion_v2: ['buffer'],
+  nvmlSystemGetConfComputeState: ['buffer'],
   nvmlDeviceGetCount_v2: ['buffer'],
   nvmlDeviceGetHandleByIndex_v2: ['uint', 'buffer'],
 
@@ -22,7 +20,12 @@ export const SYMBOLS = {
   nvmlDeviceGetArchitecture: ['handle', 'buffer'],
   nvmlDeviceGetCudaComputeCapability: ['handle', 'buffer', 'buffer'],
   nvmlDeviceGetVbiosVersion: ['handle', 'buffer', 'uint'],
+  nvmlDeviceGetBoardPartNumber: ['handle', 'buffer', 'uint'],
+  nvmlDeviceGetGspFirmwareVersion: ['handle', 'buffer'],
+  nvmlDeviceGetPlatformInfo: ['handle', 'buffer'],
   nvmlDeviceGetComputeMode: ['handle', 'buffer'],
+  nvmlDeviceGetEccMode: ['handle', 'buffer', 'buffer'],
+  nvmlDeviceGetPersistenceMode: ['handle', 'buffer'],
   nvmlDeviceGetPowerManagementLimit: ['handle', 'buffer'],
   nvmlDeviceGetPowerManagementDefaultLimit: ['handle', 'buffer'],
   nvmlDeviceGetEnforcedPowerLimit: ['handle', 'buffer'],
@@ -43,6 +46,12 @@ export const SYMBOLS = {
   nvmlDeviceGetPerformanceState: ['handle', 'buffer'],
   nvmlDeviceGetEncoderUtilization: ['handle', 'buffer', 'buffer'],
   nvmlDeviceGetDecoderUtilization: ['handle', 'buffer', 'buffer'],
+  nvmlDeviceGetJpgUtilization: ['handle', 'buffer', 'buffer'],
+  nvmlDeviceGetOfaUtilization: ['handle', 'buffer', 'buffer'],
+  nvmlDeviceGetMarginTemperature: ['handle', 'buffer'],
+  nvmlDeviceGetBAR1MemoryInfo: ['handle', 'buffer'],
+  nvmlDeviceGetRepairStatus: ['handle', 'buffer'],
+  nvmlDeviceGetPcieThroughput: ['handle', 'int', 'buffer'],
   nvmlDeviceGetFanSpeed: ['handle', 'buffer'],
   nvmlDeviceGetFieldValues: ['handle', 'int', 'buffer'],
   nvmlDeviceGetTotalEnergyConsumption: ['handle', 'buffer'],
@@ -52,6 +61,8 @@ export const SYMBOLS = {
   nvmlDeviceGetCurrPcieLinkWidth: ['handle', 'buffer'],
   nvmlDeviceGetGpuFabricInfoV: ['handle', 'buffer'],
   nvmlDeviceGetGpuFabricInfo: ['handle', 'buffer'],
+  nvmlDeviceGetNvLinkState: ['handle', 'uint', 'buffer'],
+  nvmlDeviceGetNvLinkErrorCounter: ['handle', 'uint', 'int', 'buffer'],
 
   nvmlDeviceGetComputeRunningProcesses_v3: ['handle', 'buffer', 'buffer'],
   nvmlDeviceGetComputeRunningProcesses_v2: ['handle', 'buffer', 'buffer'],

@@ -12,7 +12,7 @@ export type Freshness =
       readonly since: number | null
     }
 
-const STATES: Readonly<Record<Exclude<GpuSample['state'], 'ok'>, string>> = {
+const STATES: Readonly<Record<Exclude<GpuSample['state'], 'ok' | 'no_driver'>, string>> = {
   lost: 'Lost: the GPU fell off the bus',
   reset_required: 'The driver asks for a reset of this GPU',
   suspended: 'Suspended: asleep, not woken',
@@ -22,6 +22,7 @@ const STATES: Readonly<Record<Exclude<GpuSample['state'], 'ok'>, string>> = {
 /** `isLinked`: whether this page hears the agent. */
 export function freshnessOf(isLinked: boolean, health: SourceHealth | null, { sample, live }: Pick<GpuView, 'sample' | 'live'>): Freshness {
   if (!isLinked && sample) return { kind: 'unreachable', words: 'No connection to the agent: these are its last readings', since: null }
+  if (sample?.state === 'no_driver') return { kind: 'trouble', words: `No driver: ${sample.stateReason ?? ''}`, since: null }
   if (health && (health.state === 'not_responding' || health.state === 'crashed' || health.state === 'failed')) {
     // The age of the readings says for how long; the message only knows the beginning.
     const words =

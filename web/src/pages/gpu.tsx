@@ -20,6 +20,7 @@ import {
   formatUsed,
   formatWatts,
   formatWhole,
+  heatTone,
   memoryTone,
   NOT_AVAILABLE,
   placeOf,
@@ -92,6 +93,12 @@ function Now({ cell }: { readonly cell: GpuCell }) {
           {formatWhole(sample.temperatureCelsius, '°C')}
           {info.temperatureSlowdownCelsius !== null && <small class="faint"> of {info.temperatureSlowdownCelsius}</small>}
         </Fact>
+        {sample.junctionTemperatureCelsius !== null && (
+          <Fact label="Hottest spot" tone={heatTone(sample.junctionTemperatureCelsius, info.junctionTemperatureMaxCelsius)}>
+            {formatWhole(sample.junctionTemperatureCelsius, '°C')}
+            {info.junctionTemperatureMaxCelsius !== null && <small class="faint"> of {info.junctionTemperatureMaxCelsius}</small>}
+          </Fact>
+        )}
         <Fact label="Power" tone={powerTone(sample.powerWatts, info)}>
           {formatWatts(sample.powerWatts)}
           {info.powerLimitWatts !== null && <small class="faint"> of {Math.round(info.powerLimitWatts)}</small>}
@@ -101,6 +108,9 @@ function Now({ cell }: { readonly cell: GpuCell }) {
         <Fact label="Performance state">{sample.performanceState === null ? NOT_AVAILABLE : `P${sample.performanceState}`}</Fact>
         <Fact label="Fan">{formatPercent(sample.fanRatio)}</Fact>
         <Fact label="PCIe">{link(sample, info)}</Fact>
+        {sample.xgmiRxBytesPerSecond !== null && (
+          <Fact label="XGMI">{formatRate(sample.xgmiRxBytesPerSecond + (sample.xgmiTxBytesPerSecond ?? 0))}</Fact>
+        )}
         <Fact label="NVLink">
           {sample.nvlinkRxBytesPerSecond === null
             ? NOT_AVAILABLE
@@ -221,6 +231,7 @@ function About({ info }: { readonly info: GpuInfo }) {
     ['CUDA', info.cudaVersion ?? NOT_AVAILABLE],
     ['Architecture', info.architecture ?? NOT_AVAILABLE],
     ['MIG', info.migMode ?? NOT_AVAILABLE],
+    ...(info.partitioning === null ? [] : [['Partitions', info.partitioning] as const]),
     [
       'Power limits',
       info.powerLimitMinWatts === null

@@ -6,8 +6,8 @@ import './report.css'
 import type { ReportPageData } from '../../../src/core/report-page.ts'
 import { timeText } from '../../../src/core/time-span.ts'
 import { readColors } from '../chart/palette.ts'
-import { zoneName } from '../words.ts'
 import { chartProps } from './chart-props.ts'
+import { showLocalTimes } from './local-times.ts'
 import { ReportFigure } from './report-figure.ts'
 import { toggleTheme } from './theme.ts'
 
@@ -63,9 +63,7 @@ function byId(id: string): HTMLElement {
   return found
 }
 
-for (const time of document.querySelectorAll<HTMLElement>('time[data-from]'))
-  time.textContent = timeText(Number(time.dataset.from), time.dataset.to === undefined ? null : Number(time.dataset.to), 'local')
-byId('zone').textContent = `Times are in your time zone, ${zoneName(data.to)}.`
+showLocalTimes(data.to)
 for (const row of document.querySelectorAll<HTMLElement>('tr[data-at]'))
   row.addEventListener('click', () => {
     const at = Number(row.dataset.at)

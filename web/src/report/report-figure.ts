@@ -3,7 +3,8 @@ import { type MountedChart, mountChart, USUAL_HEIGHT_PX } from '../chart/mount.t
 import { chartData, writeLegend } from '../chart/options.ts'
 import { type ChartColors, seriesClass } from '../chart/palette.ts'
 import type { ChartSeries, TimeChartProps } from '../chart/time-chart.tsx'
-import { showTooltip, tooltipLines } from './tooltip.ts'
+import { showTooltip } from '../chart/tooltip-place.ts'
+import { tooltipLines } from './tooltip.ts'
 
 const WHEEL_FACTOR = 1.25
 

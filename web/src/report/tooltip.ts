@@ -8,7 +8,6 @@ const LONGEST_LINE = 110
 const NEAR_POINTS = 8
 /** How far a mark may be, as a part of what is shown. */
 const NEAR_MARK = 1 / 120
-const GAP_PX = 14
 
 export function tooltipLines(props: TimeChartProps, index: number, moment: number): string[] {
   const figures = props.series.flatMap((one) => figureLine(one, index, props) ?? [])
@@ -31,14 +30,4 @@ function nearest({ values }: ChartSeries, index: number): number | null {
   for (let distance = 0; distance < NEAR_POINTS; distance++)
     for (const point of [index - distance, index + distance]) if ((values[point] ?? null) !== null) return point
   return null
-}
-
-/** Beside the pointer, inside the window. */
-export function showTooltip(tip: HTMLElement, lines: readonly string[], { clientX, clientY }: MouseEvent): void {
-  tip.textContent = lines.join('\n')
-  tip.hidden = false
-  const { width, height } = tip.getBoundingClientRect()
-  const inside = (wanted: number, most: number) => `${Math.max(4, Math.min(most - 4, wanted + GAP_PX))}px`
-  tip.style.left = inside(clientX, innerWidth - width)
-  tip.style.top = inside(clientY, innerHeight - height)
 }

@@ -1,13 +1,13 @@
-/** Who uses which card: open device files (fdinfo) joined with what the compute driver (kfd) lists. */
+/** Who uses which card: open device files (fdinfo), joined with the driver's own list of compute processes where it has one. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { GpuProcess, Reading } from '../../core/model.ts'
 import type { SourceTick } from '../../core/source-contract.ts'
 import { errorCode, tryList, tryReadLink } from '../../core/system-file.ts'
 import { tryReadSmallFile } from '../small-file.ts'
-import { parseFdinfo } from './fdinfo.ts'
-import { KfdProcesses } from './kfd-processes.ts'
-import { type CardUse, joinUses, keyOf, OpenFile } from './process-use.ts'
+import type { CardDriver, CardUsage, ComputeProcesses } from './driver.ts'
+import { parseFields } from './fdinfo.ts'
+import { add, addShares, type CardUse, joinUses, keyOf, OpenFile } from './process-use.ts'
 
 const SCAN_INTERVAL_MS = 2000
 /** Listing a process's descriptors is expensive: one without a GPU is listed again when its known age has doubled, at most this late. */
@@ -19,8 +19,8 @@ const INITIAL_PID_NAMESPACE = 'pid:[4026531836]'
 /** What the list needs to know of a card. */
 export interface ProcessCard {
   readonly address: string | null
-  readonly kfdIds: readonly string[]
-  readonly apu: boolean
+  readonly computeIds: readonly string[]
+  readonly sharesMemory: boolean
 }
 
 interface Known {
@@ -33,45 +33,61 @@ interface Known {
 }
 
 const IN_CONTAINER = 'inside a container only its own processes are visible: run it with --pid=host'
-const HIDDEN = "other users' processes are listed only if they use compute (kfd): run as root to see all"
+const NO_USE: ReadonlyMap<number, CardUse> = new Map()
 
 export class ProcessList {
   readonly #proc: string
-  readonly #kfd: KfdProcesses | null
+  readonly #driver: CardDriver
+  readonly #inContainer: boolean
+  readonly #compute: ComputeProcesses | null
   #known = new Map<number, Known>()
   #scanAtMs = Number.NEGATIVE_INFINITY
   #listed = false
   #hidden = false
 
-  constructor(root: string) {
+  constructor(root: string, driver: CardDriver) {
     this.#proc = join(root, 'proc')
-    // kfd speaks of the host's PIDs; in a container they are not those of our /proc and cannot be joined with them.
-    this.#kfd = inPidNamespace(this.#proc) ? null : new KfdProcesses(root)
+    this.#driver = driver
+    this.#inContainer = inPidNamespace(this.#proc)
+    // A driver lists the host's PIDs; in a container they are not those of our /proc and cannot be joined with them.
+    this.#compute = this.#inContainer ? null : (driver.compute?.open(root) ?? null)
   }
 
   /** Why the list is not the whole truth, or null. */
   get incomplete(): string | null {
-    if (this.#kfd === null) return IN_CONTAINER
-    return this.#hidden ? HIDDEN : null
+    if (this.#inContainer) return IN_CONTAINER
+    return this.#hidden ? this.#driver.hiddenProcesses : null
   }
 
   /** By PCI address; null when /proc cannot be listed. */
-  read(tick: SourceTick, cards: readonly ProcessCard[]): ReadonlyMap<string, readonly GpuProcess[]> | null {
+  read(tick: SourceTick, cards: readonly ProcessCard[]): ReadonlyMap<string, CardUsage> | null {
     const scan = tick.monotonicMs >= this.#scanAtMs
     if (scan) this.#scan(tick.monotonicMs)
     if (!this.#listed) return null
-    const lists = new Map<string, readonly GpuProcess[]>()
+    const usages = new Map<string, CardUsage>()
     const open = this.#openUses(tick.monotonicMs, scan)
-    for (const card of cards) {
-      if (card.address === null) continue
-      const compute = this.#kfd?.read(card.kfdIds, tick.monotonicMs, scan) ?? new Map<number, Reading>()
-      lists.set(card.address, joinUses(open.get(card.address) ?? new Map(), compute, card.apu))
+    for (const { address, computeIds, sharesMemory } of cards) {
+      if (address === null) continue
+      const compute = this.#compute?.read(computeIds, tick.monotonicMs, scan) ?? new Map<number, Reading>()
+      const uses = open.get(address) ?? NO_USE
+      const processes = joinUses(uses, compute, sharesMemory)
+      usages.set(address, {
+        processes,
+        engines: addShares([...uses.values()].flatMap(({ files }) => files)),
+        heldBytes: processes.reduce<Reading>((sum, { memoryUsedBytes }) => add(sum, memoryUsedBytes), null),
+        complete: this.incomplete === null,
+      })
     }
-    return lists
+    return usages
+  }
+
+  /** Those of one partition: fdinfo does not tell partitions apart. */
+  ofCompute(id: string, nowMs: number): GpuProcess[] | null {
+    return this.#compute === null ? null : joinUses(NO_USE, this.#compute.read([id], nowMs, true), false)
   }
 
   close(): void {
-    this.#kfd?.close()
+    this.#compute?.close()
   }
 
   #openUses(nowMs: number, all: boolean): Map<string, Map<number, CardUse>> {
@@ -97,7 +113,7 @@ export class ProcessList {
     // PIDs grow with time: the newest ones are the programs, the oldest the kernel's own.
     const pids = (names ?? []).map(Number).filter((pid) => Number.isInteger(pid) && pid > 0)
     pids.sort((a, b) => b - a)
-    const computing = new Set(this.#kfd?.list() ?? [])
+    const computing = new Set(this.#compute?.list() ?? [])
     const known = new Map<number, Known>()
     this.#hidden = false
     for (const pid of pids.slice(0, MAX_PIDS)) {
@@ -117,15 +133,16 @@ export class ProcessList {
     const folder = join(this.#proc, String(pid), 'fd')
     const before = new Map(known.files.map((file) => [file.key, file]))
     const found = new Map<string, OpenFile>()
+    const parse = this.#driver.parseClient
     known.computes = false
     for (const descriptor of this.#descriptors(folder, known)) {
       const target = tryReadLink(`${folder}/${descriptor}`)
-      if (target === '/dev/kfd') known.computes = true
+      if (target !== null && target === this.#driver.compute?.deviceFile) known.computes = true
       if (!target?.startsWith('/dev/dri/')) continue
       const path = join(this.#proc, String(pid), 'fdinfo', descriptor)
-      const client = parseFdinfo(tryReadSmallFile(path) ?? '')
+      const client = parse(parseFields(tryReadSmallFile(path) ?? ''))
       if (client === null || found.has(keyOf(client))) continue
-      found.set(keyOf(client), before.get(keyOf(client))?.at(path) ?? new OpenFile(path, client))
+      found.set(keyOf(client), before.get(keyOf(client))?.at(path) ?? new OpenFile(path, client, parse))
     }
     known.files = [...found.values()]
   }

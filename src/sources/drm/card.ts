@@ -1,23 +1,20 @@
 /** One card: its state from tick to tick, and its readings while it is awake. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { GpuInfo, GpuReadings, GpuState, Reading } from '../../core/model.ts'
-import { NO_READINGS } from '../../core/record.ts'
+import type { GpuInfo, GpuState, Reading } from '../../core/model.ts'
+import { NO_FACTS } from '../../core/record.ts'
 import type { SourceTick } from '../../core/source-contract.ts'
 import { errorCode } from '../../core/system-file.ts'
 import { readSmallFile } from '../small-file.ts'
-import { type CardFiles, closeCardFiles, findCardFiles } from './card-files.ts'
-import { type AwakeFacts, gpuInfo, type Identity } from './card-info.ts'
 import { CardReader } from './card-reader.ts'
-import { readFacts, readFast, readSlow, type SlowReadings } from './card-readings.ts'
 import type { CardPlace } from './discover.ts'
-import type { KfdGpu } from './kfd.ts'
+import type { AwakeCard, CardDriver, CardFacts, CardReadings, Identity, Partition } from './driver.ts'
+import { pciBusId } from './parse.ts'
 
 export interface CardOptions {
+  readonly driver: CardDriver
   readonly index: number
   readonly identity: Identity
-  readonly driverVersion: string | null
-  readonly kfd: KfdGpu | null
   readonly wake: boolean
   readonly slowIntervalMs: number
 }
@@ -25,14 +22,13 @@ export interface CardOptions {
 export interface CardReading {
   readonly state: GpuState
   readonly reason: string | null
-  readonly readings: GpuReadings
+  readonly readings: CardReadings
   readonly slowAt: Reading
 }
 
 interface Awake {
-  readonly files: CardFiles
-  readonly facts: AwakeFacts
-  slow: SlowReadings | null
+  readonly card: AwakeCard
+  slow: CardReadings
   slowAt: Reading
   slowDueMs: number
 }
@@ -43,25 +39,40 @@ export class Card {
   #reader = new CardReader()
   #awake: Awake | null = null
   /** Kept through sleep, so that GpuInfo does not forget what it knew. */
-  #facts: AwakeFacts | null = null
-  #info: GpuInfo | null = null
+  #facts: CardFacts | null = null
+  #sharesMemory: boolean
+  #infos: readonly GpuInfo[] | null = null
 
   constructor(place: CardPlace, options: CardOptions) {
     this.place = place
     this.options = options
+    this.#sharesMemory = options.identity.sharesMemory
   }
 
-  /** The same object for as long as nothing in it changed. */
-  get info(): GpuInfo {
-    if (this.#info === null || this.#reader.changed) {
-      this.#info = gpuInfo({ ...this.options, place: this.place, facts: this.#facts, unavailable: { ...this.#reader.reasons } })
+  /** The card and then its partitions; the same objects for as long as nothing in them changed. */
+  get infos(): readonly GpuInfo[] {
+    if (this.#infos === null || this.#reader.changed) {
+      const info = this.#makeInfo()
+      this.#infos = [info, ...this.partitions.map((partition) => partitionInfo(info, partition))]
       this.#reader.changed = false
     }
-    return this.#info
+    return this.#infos
   }
 
-  get apu(): boolean {
-    return this.#facts?.apu ?? this.options.identity.apuModel
+  get info(): GpuInfo {
+    return this.infos[0] as GpuInfo
+  }
+
+  get sharesMemory(): boolean {
+    return this.#sharesMemory
+  }
+
+  get partitions(): readonly Partition[] {
+    return this.#awake?.card.partitions ?? []
+  }
+
+  get awake(): AwakeCard | null {
+    return this.#awake?.card ?? null
   }
 
   /** Why a field of every card is null, where the source knows it and the card does not. */
@@ -73,11 +84,12 @@ export class Card {
   move(place: CardPlace): void {
     this.close()
     this.place = place
-    this.#info = null
+    this.#infos = null
   }
 
   close(): void {
-    if (this.#awake !== null) closeCardFiles(this.#awake.files)
+    if (this.partitions.length > 0) this.#infos = null
+    this.#awake?.card.close()
     this.#awake = null
   }
 
@@ -93,10 +105,15 @@ export class Card {
     const reader = this.#reader
     const awake = this.#awaken(tick.monotonicMs)
     reader.begin(tick.monotonicMs)
-    const fast = readFast(awake.files, reader, awake.facts)
-    if (tick.monotonicMs >= awake.slowDueMs) this.#readSlow(awake, tick)
+    const fast = awake.card.readFast(tick)
+    if (tick.monotonicMs >= awake.slowDueMs) {
+      awake.slow = awake.card.readSlow(tick)
+      awake.slowAt = tick.at
+      awake.slowDueMs = tick.monotonicMs + this.options.slowIntervalMs
+    }
+    if (awake.card.facts !== this.#facts) this.#learn(awake.card)
     if (reader.succeeded === 0 && reader.failures.length > 0) return this.#unreadable()
-    return { state: 'ok', reason: null, readings: { ...NO_READINGS, ...fast, ...awake.slow }, slowAt: awake.slowAt }
+    return { state: 'ok', reason: null, readings: { ...fast, ...awake.slow }, slowAt: awake.slowAt }
   }
 
   #presence(): 'awake' | 'asleep' | 'gone' {
@@ -112,25 +129,38 @@ export class Card {
   #awaken(nowMs: number): Awake {
     const before = this.#awake
     if (before !== null && !(this.#reader.moved && nowMs >= before.slowDueMs)) return before
-    if (before !== null) closeCardFiles(before.files)
+    before?.card.close()
     this.#reader.begin(nowMs)
     this.#reader.moved = false
-    const files = findCardFiles(this.place.devicePath)
-    const facts = readFacts(this.place, files, this.#reader, this.options.identity.apuModel)
-    this.#facts = facts
-    this.#info = null
-    this.#awake = { files, facts, slow: null, slowAt: null, slowDueMs: Number.NEGATIVE_INFINITY }
+    const card = this.options.driver.awaken(this.place, this.#reader, this.options.identity)
+    this.#awake = { card, slow: {}, slowAt: null, slowDueMs: Number.NEGATIVE_INFINITY }
+    this.#learn(card)
     return this.#awake
   }
 
-  #readSlow(awake: Awake, tick: SourceTick): void {
-    awake.slow = readSlow(awake.files, this.#reader)
-    awake.slowAt = tick.at
-    awake.slowDueMs = tick.monotonicMs + this.options.slowIntervalMs
-    const powerLimitWatts = this.#reader.number('powerLimitWatts', awake.files.powerCap, 1e6)
-    if (this.#facts === null || this.#facts.powerLimitWatts === powerLimitWatts) return
-    this.#facts = { ...this.#facts, powerLimitWatts }
-    this.#info = null
+  #learn(card: AwakeCard): void {
+    this.#facts = card.facts
+    this.#sharesMemory = card.sharesMemory
+    this.#infos = null
+  }
+
+  #makeInfo(): GpuInfo {
+    const { place } = this
+    const { driver, index, identity } = this.options
+    return {
+      index,
+      label: String(index),
+      vendor: driver.vendor,
+      provenance: 'live',
+      ...NO_FACTS,
+      pciBusId: place.address === null ? null : pciBusId(place.address),
+      minor: place.minor,
+      ...identity.facts,
+      ...this.#facts,
+      id: identity.id,
+      unifiedMemory: this.sharesMemory,
+      unavailable: { ...this.#reader.reasons },
+    }
   }
 
   #lost(reason: string): CardReading {
@@ -145,6 +175,17 @@ export class Card {
   }
 }
 
+/** Where a board has no number of its own, its slot is its identity. */
+export function fallbackId(place: CardPlace): string {
+  return place.address === null ? `card${place.minor}` : pciBusId(place.address)
+}
+
+function partitionInfo(card: GpuInfo, { facts }: Partition): GpuInfo {
+  const { index, vendor, provenance, name, pciBusId, minor, serial, driverVersion, architecture, unifiedMemory } = card
+  const known = { name, pciBusId, minor, serial, driverVersion, architecture, unifiedMemory }
+  return { ...NO_FACTS, index, vendor, provenance, ...known, label: `${index}:${facts.mig?.gpuInstanceId}`, ...facts }
+}
+
 function silent(state: GpuState, reason: string): CardReading {
-  return { state, reason, readings: NO_READINGS, slowAt: null }
+  return { state, reason, readings: {}, slowAt: null }
 }

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { errorCode } from '../../core/system-file.ts'
 import { smallBuffer as buffer } from '../small-file.ts'
 
@@ -50,4 +50,9 @@ export class Attribute {
       return null
     }
   }
+}
+
+/** null where the card has no such file. */
+export function attribute(path: string): Attribute | null {
+  return existsSync(path) ? new Attribute(path) : null
 }

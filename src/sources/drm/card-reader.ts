@@ -1,8 +1,8 @@
 /** Reads numbers out of a card's files and remembers why one could not be had. */
 import { basename } from 'node:path'
 import type { Reading } from '../../core/model.ts'
-import type { Attribute } from './files.ts'
-import { parseClockLevels, parseInteger } from './parse.ts'
+import type { Attribute } from './attribute.ts'
+import { parseInteger } from './parse.ts'
 
 export class CardReader {
   /** Files that were read in this tick, and those that could not be. */
@@ -60,11 +60,6 @@ export class CardReader {
   ratio(field: string, file: Attribute | null, divisor: number): Reading {
     const value = this.number(field, file, divisor)
     return value === null ? null : Math.min(1, Math.max(0, value))
-  }
-
-  /** From the sensor; from the list of levels where the card has no such sensor. */
-  clock(field: string, sensor: Attribute | null, levels: Attribute | null): Reading {
-    return sensor === null ? parseClockLevels(this.text(levels)).currentHertz : this.number(field, sensor, 1)
   }
 
   note(field: string, reason: string | null): void {

@@ -2,12 +2,12 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { errorCode } from '../../core/system-file.ts'
 import { tryReadSmallFile } from '../small-file.ts'
-import { parseHex, parsePciAddress } from './parse.ts'
-
-const AMD_VENDOR = 0x1002
+import { parsePciAddress } from './parse.ts'
 
 export interface CardPlace {
   readonly minor: number
+  /** `…/sys/class/drm/cardN` */
+  readonly cardPath: string
   /** `…/sys/class/drm/cardN/device` */
   readonly devicePath: string
   /** `0000:03:00.0`; null for a card that is not on PCI. */
@@ -22,19 +22,25 @@ export function listCards(root: string): string[] {
   } catch (error) {
     const code = errorCode(error)
     if (code === 'ENOENT') return []
-    throw new Error(`cannot list ${folder} (${code}): allow this user to read it, or leave the amd source out`, { cause: error })
+    throw new Error(`cannot list ${folder} (${code}): allow this user to read it`, { cause: error })
   }
 }
 
-export function discoverCards(root: string, names: readonly string[] = listCards(root)): CardPlace[] {
+/** The cards of one vendor (`0x1002`), in the order of their PCI addresses. */
+export function discoverCards(root: string, pciVendor: string, names: readonly string[] = listCards(root)): CardPlace[] {
   const places: CardPlace[] = []
   for (const name of names) {
-    const devicePath = join(root, 'sys/class/drm', name, 'device')
-    const vendor = tryReadSmallFile(join(devicePath, 'vendor'))
-    if (vendor === null || parseHex(vendor) !== AMD_VENDOR) continue
-    places.push({ minor: Number(name.slice('card'.length)), devicePath, address: addressOf(devicePath) })
+    const cardPath = join(root, 'sys/class/drm', name)
+    const devicePath = join(cardPath, 'device')
+    if (tryReadSmallFile(join(devicePath, 'vendor'))?.trim().toLowerCase() !== pciVendor) continue
+    places.push({ minor: Number(name.slice('card'.length)), cardPath, devicePath, address: addressOf(devicePath) })
   }
   return places.sort((a, b) => orderKey(a).localeCompare(orderKey(b), 'en') || a.minor - b.minor)
+}
+
+/** The same slot, whatever number its card has now. */
+export function samePlace(a: CardPlace, b: CardPlace): boolean {
+  return a.address === null ? b.address === null && a.minor === b.minor : a.address === b.address
 }
 
 function addressOf(devicePath: string): string | null {
