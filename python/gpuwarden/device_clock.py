@@ -12,7 +12,7 @@ from .deferred import Deferred
 
 #: Phases by the GPU's clock are sent under the name of the phase and this.
 DEVICE_SUFFIX = "@gpu"
-#: A step is timed at most this often: events cost more than all the rest.
+#: A step is timed about this often: events cost more than all the rest.
 _EVERY_SECONDS = 0.25
 #: A step whose events have not passed by then is sent without them.
 _GIVE_UP_SECONDS = 5.0
@@ -46,7 +46,7 @@ class DeviceClock:
         self._free: List[Any] = []
         self._marks: Optional[List[Tuple[Optional[str], Any]]] = None
         self._pending: Deque[Tuple[List[Tuple[Optional[str], Any]], Dict[str, DeviceSeconds]]] = deque()
-        self._timed_at = 0.0
+        self._mean_seconds = 0.0
 
     def mark(self, phase: Optional[str]) -> None:
         """The GPU's work from here on belongs to `phase`."""
@@ -65,16 +65,15 @@ class DeviceClock:
         if self._marks is not None:
             self._marks = [(after if phase == before else phase, event) for phase, event in self._marks]
 
-    def end_step(self, phase: Optional[str]) -> "Optional[Dict[str, DeviceSeconds]]":
-        """Ends the step and may begin to time the next one. None: this one was not timed."""
+    def end_step(self, phase: Optional[str], number: int, seconds: Optional[float]) -> "Optional[Dict[str, DeviceSeconds]]":
+        """Ends the step and may begin to time the next one, which has this number. None: this one was not timed."""
         marks, self._marks = self._marks, None
         if not self._is_initialized() or self._is_capturing():
             if marks is not None:
                 self._drop(marks)
             return None
         values: "Optional[Dict[str, DeviceSeconds]]" = None
-        now = time.monotonic()
-        wants_next = now - self._timed_at >= _EVERY_SECONDS and len(self._pending) < _MOST_PENDING
+        wants_next = self._is_due(number, seconds) and len(self._pending) < _MOST_PENDING
         if marks is None and not wants_next:
             return None
         if marks is not None:
@@ -82,9 +81,17 @@ class DeviceClock:
             values = {name: DeviceSeconds() for name, _ in marks[:-1] if name is not None and " " not in name}
             self._pending.append((marks, values))
         if wants_next:
-            self._timed_at = now
             self._marks = [(phase, self._record())]
         return values
+
+    def _is_due(self, number: int, seconds: Optional[float]) -> bool:
+        """By the number of the step, so that all ranks time the same ones: their steps take equally long."""
+        if seconds is not None:
+            self._mean_seconds += (seconds - self._mean_seconds) / (8 if self._mean_seconds else 1)
+        every = 1
+        while every * self._mean_seconds < _EVERY_SECONDS and every < 1024:
+            every *= 2
+        return number % every == 0
 
     def forget(self) -> None:
         """Events of another process are of no use here."""

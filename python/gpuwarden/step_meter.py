@@ -208,7 +208,7 @@ class StepMeter:
         seconds = self._seconds
         seconds.pop(_AFTER_BACKWARD, None)
         step_seconds = None if self._began is None else now - self._began
-        device = None if self.device is None else self.device.end_step(phase)
+        device = None if self.device is None else self.device.end_step(phase, self.steps + 2, step_seconds)
         loss, grad_norm, samples, tokens = self.loss, self.grad_norm, self._samples, self._tokens
         self._forget()
         self.phase = phase

@@ -263,6 +263,7 @@ class DeviceClockTest(unittest.TestCase):
     def setUp(self) -> None:
         PlayedEvent.now, PlayedEvent.passed = 0.0, False
         self.capturing = False
+        self.steps, self.seconds = 0, 1.0
         cuda = types.SimpleNamespace(Event=PlayedEvent, is_initialized=lambda: True, is_current_stream_capturing=lambda: self.capturing)
         self.clock = DeviceClock(types.SimpleNamespace(cuda=cuda))
 
@@ -270,7 +271,8 @@ class DeviceClockTest(unittest.TestCase):
         for phase, milliseconds in (("forward", 3.0), ("backward", 6.0), (None, 1.0)):
             self.clock.mark(phase)
             PlayedEvent.now += milliseconds
-        return self.clock.end_step(None)
+        self.steps += 1
+        return self.clock.end_step(None, self.steps + 1, self.seconds)
 
     def test_times_come_when_the_gpu_has_passed(self) -> None:
         self.assertIsNone(self.step(), "nobody timed the first step")
@@ -282,6 +284,12 @@ class DeviceClockTest(unittest.TestCase):
         self.assertTrue(values["forward"].has_come())
         self.assertAlmostEqual(values["forward"].value, 0.003)
         self.assertAlmostEqual(values["backward"].value, 0.006)
+
+    def test_fast_steps_are_timed_now_and_then_and_the_same_on_every_rank(self) -> None:
+        PlayedEvent.passed = True
+        self.seconds = 0.04
+        timed = [number + 1 for number in range(64) if self.step() is not None]
+        self.assertEqual(timed, list(range(8, 65, 8)))
 
     def test_nothing_is_asked_while_a_graph_is_captured(self) -> None:
         self.step()
