@@ -3,7 +3,7 @@
     python3 python/bench/hook_cost.py [--device cuda] [--steps 3000] [--rounds 5] [--variants bare,gpuwarden,wandb,traceml]
 
 Each turn is a process of its own. `gpuwarden` is what `gpuwarden run` does, with the agent at `--url` (default: nobody answers, and
-steps go to a spool file). wandb logs the loss, offline; traceml follows by `traceml.init(mode="auto")`. One that is not installed is left out.
+steps go to a spool file). wandb logs the loss, offline; traceml follows by `traceml run` and `traceml.init(mode="auto")`. One that is not installed is left out.
 """
 from __future__ import annotations
 
@@ -85,14 +85,22 @@ def main() -> None:
             env = dict(os.environ, GPUWARDEN_URL=arguments.url, GPUWARDEN_SPOOL=tempfile.mkdtemp(prefix="gpuwarden-bench-"), OMP_NUM_THREADS="1")
             if variant == "gpuwarden":
                 env["PYTHONPATH"] = STARTUP
-            command = [sys.executable, os.path.abspath(__file__), "--train", variant, "--device", arguments.device]
-            command += ["--steps", str(arguments.steps), "--width", str(arguments.width)]
-            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-            lines = [line for line in done.stdout.splitlines() if line.startswith('{"median_us"')]
+            command = [sys.executable, os.path.abspath(__file__)]
+            if variant == "traceml":
+                # Without its launcher it does not trace.
+                program = os.path.join(os.path.dirname(sys.executable), "traceml")
+                command = [program, "run", os.path.abspath(__file__), "--logs-dir", tempfile.mkdtemp(prefix="traceml-"), "--args"]
+            command += ["--train", variant, "--device", arguments.device, "--steps", str(arguments.steps), "--width", str(arguments.width)]
+            try:
+                done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+            except OSError as error:
+                skipped[variant] = str(error)
+                continue
+            lines = [line for line in done.stdout.splitlines() if '{"median_us"' in line]
             if done.returncode != 0 or not lines:
                 skipped[variant] = (done.stderr.strip().splitlines() or ["no result"])[-1]
                 continue
-            medians.setdefault(variant, []).append(json.loads(lines[0])["median_us"])
+            medians.setdefault(variant, []).append(json.loads(lines[0][lines[0].index("{") :])["median_us"])
     bare = medians["bare"]
     for variant, values in medians.items():
         more = [value - base for value, base in zip(values, bare)]
