@@ -78,6 +78,7 @@ async function lookOnce(config: Config, options: Record<string, unknown>): Promi
   )
   process.stdout.write(`${text}\n`)
   for (const fault of faults) process.stderr.write(`gpuwarden: ${fault}\n`)
+  if (code === EXIT.noDriver) process.stderr.write('gpuwarden: a driver cannot be used; "gpuwarden doctor" says more\n')
   if (code === EXIT.noSource) process.stderr.write('gpuwarden: no GPU was found on this machine; --source demo shows simulated ones\n')
   return code
 }

@@ -38,6 +38,8 @@ export interface KernelDriver {
   readonly displayOnly: readonly string[]
   /** PCI classes of the cards, by how they begin: `0x03` for display controllers. */
   readonly classes: readonly string[]
+  /** Where graphics inside a processor is: without a driver it is not used, and nothing is wrong. */
+  readonly integratedAt?: RegExp
   /** Needed besides a bound driver, such as `dev/nvidiactl`; null: a bound driver is enough. */
   readonly deviceFile: string | null
   /** Files that come or change with the driver: then it is tried again at once. */

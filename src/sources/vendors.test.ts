@@ -8,6 +8,8 @@ describe('vendorOfModel', () => {
     ['AMD Instinct MI300X', 'amd'],
     ['Radeon RX 7900 XTX', 'amd'],
     ['NVIDIA Jetson AGX Orin Developer Kit', 'jetson'],
+    ['Intel Arc B580', 'intel'],
+    ['Intel Data Center GPU Max 1550', 'intel'],
     ['Simulated H100', 'nvidia'],
     [null, 'nvidia'],
   ])('of %j is %s', (model, vendor) => {

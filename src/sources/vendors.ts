@@ -1,10 +1,11 @@
 /** The list of vendors, those first that are met most often. A new one is one folder and one row here. */
 import type { Vendor } from '../core/vendor.ts'
 import { amdVendor } from './amd/vendor.ts'
+import { intelVendor } from './intel/vendor.ts'
 import { jetsonVendor } from './jetson/vendor.ts'
 import { nvidiaVendor } from './nvidia/vendor.ts'
 
-export const VENDORS: readonly [Vendor, ...Vendor[]] = [nvidiaVendor, amdVendor, jetsonVendor]
+export const VENDORS: readonly [Vendor, ...Vendor[]] = [nvidiaVendor, amdVendor, intelVendor, jetsonVendor]
 
 export const VENDOR_NAMES: readonly string[] = VENDORS.map(({ name }) => name)
 

@@ -110,7 +110,7 @@ function Now({ cell }: { readonly cell: GpuCell }) {
         <Fact label="SM clock">{formatMegahertz(sample.smClockHertz)}</Fact>
         <Fact label="Memory clock">{formatMegahertz(sample.memoryClockHertz)}</Fact>
         <Fact label="Performance state">{sample.performanceState === null ? NOT_AVAILABLE : `P${sample.performanceState}`}</Fact>
-        <Fact label="Fan">{formatPercent(sample.fanRatio)}</Fact>
+        <Fact label="Fan">{fan(sample)}</Fact>
         <Fact label="PCIe">{link(sample, info)}</Fact>
         {sample.xgmiRxBytesPerSecond !== null && (
           <Fact label="XGMI">{formatRate(sample.xgmiRxBytesPerSecond + (sample.xgmiTxBytesPerSecond ?? 0))}</Fact>
@@ -135,6 +135,10 @@ function Now({ cell }: { readonly cell: GpuCell }) {
       </div>
     </Panel>
   )
+}
+
+function fan({ fanRatio, fanRpm }: GpuSample): string {
+  return fanRatio === null && fanRpm !== null ? `${fanRpm} rpm` : formatPercent(fanRatio)
 }
 
 function link({ pcieGeneration, pcieWidth }: GpuSample, { pcieGenerationMax, pcieWidthMax }: GpuInfo): string {
