@@ -49,12 +49,6 @@ export function explanationOf({ evidence }: Finding): string | null {
   return EXPLANATIONS.flatMap((name) => evidence[name] ?? []).join('; ') || null
 }
 
-/** Of an alert that is over: what was wrong; of a forecast, first what became of it. */
-export function lastWords({ finding, cleared }: AlertRecord): string {
-  const isForecast = finding.predictedAt !== null && cleared !== null && cleared !== finding
-  return isForecast ? `${cleared.message} The forecast was: ${finding.message}` : finding.message
-}
-
 /** NaN and ±Infinity are valid evidence, and JSON has neither. */
 export function jsonSafe(finding: Finding): Finding {
   const entries = Object.entries(finding.evidence)

@@ -1,6 +1,7 @@
 /** The latest alerts that are over, for `alerts history`: bounded, and kept over a restart. */
 import type { PastAlert } from '../core/alert-contract.ts'
-import { type AlertRecord, lastWords } from './alert-record.ts'
+import { lastWords } from '../core/forecast-words.ts'
+import type { AlertRecord } from './alert-record.ts'
 import type { Journal } from './journal.ts'
 
 export interface PastRange {
@@ -29,7 +30,7 @@ export class PastAlerts {
     const { fingerprint, finding, firedAt, resolvedAt, simulated, acknowledged } = record
     const { detector, subject, severity } = finding
     const past: PastAlert = {
-      ...{ fingerprint, detector, subject, severity, message: lastWords(record), since: finding.since, simulated },
+      ...{ fingerprint, detector, subject, severity, message: lastWords(finding, record.cleared), since: finding.since, simulated },
       firedAt: firedAt ?? finding.at,
       resolvedAt: resolvedAt ?? finding.at,
       acknowledgedBy: acknowledged?.by ?? null,
