@@ -6,6 +6,7 @@ import { signsOf, undrivenInWords } from '../sources/driver-fault.ts'
 import { type BusCard, PciBus } from '../sources/pci-bus.ts'
 
 const LOOK_EVERY_MS = 2000
+const NONE_LISTED = { devices: [], restarts: 0 }
 
 export interface DriverWatchOptions {
   readonly root: string
@@ -29,7 +30,8 @@ export class DriverWatch {
   readonly #options: DriverWatchOptions
   readonly #bus: PciBus
   readonly #signs = new Map<string, string>()
-  readonly #listed = new Map<string, readonly GpuInfo[]>()
+  /** What a source lists itself, and how often it had been restarted by then. */
+  readonly #listed = new Map<string, { readonly devices: readonly GpuInfo[]; readonly restarts: number }>()
   readonly #shown = new Map<string, string>()
   #timer: NodeJS.Timeout | null = null
 
@@ -55,9 +57,11 @@ export class DriverWatch {
     })
   }
 
-  /** The cards that a source lists itself. */
+  /** The cards that a source lists itself; rows that stood in for them go. */
   note(source: string, devices: readonly GpuInfo[]): void {
-    this.#listed.set(source, devices)
+    this.#listed.set(source, { devices, restarts: this.#healthOf(source)?.restarts ?? 0 })
+    const vendor = this.#options.vendors.find(({ name }) => name === source)
+    if (vendor) this.#show(vendor, this.#bus.cards())
   }
 
   start(): void {
@@ -72,15 +76,11 @@ export class DriverWatch {
   look(): void {
     const cards = this.#bus.cards()
     for (const source of this.#changed(cards)) this.#options.onSigns(source)
-    const health = this.#options.health()
-    for (const vendor of this.#options.vendors) {
-      const rows = this.#rows(
-        vendor,
-        cards.filter((card) => card.vendor === vendor.name),
-        health.find(({ source }) => source === vendor.name),
-      )
-      this.#publish(vendor, rows)
-    }
+    for (const vendor of this.#options.vendors) this.#show(vendor, cards)
+  }
+
+  #healthOf(name: string): SourceHealth | undefined {
+    return this.#options.health().find(({ source }) => source === name)
   }
 
   /** Vendors whose signs differ from those of the last look. */
@@ -96,23 +96,26 @@ export class DriverWatch {
       .map(({ name }) => name)
   }
 
-  #rows(vendor: Vendor, cards: readonly BusCard[], health: SourceHealth | undefined): readonly Row[] {
-    const listed = this.#listed.get(vendor.name) ?? []
+  #rows(vendor: Vendor, cards: readonly BusCard[]): readonly Row[] {
+    const health = this.#healthOf(vendor.name)
+    const { devices, restarts } = this.#listed.get(vendor.name) ?? NONE_LISTED
     const isDown = health !== undefined && health.state !== 'ok' && health.state !== 'starting'
     // A source that had its GPUs and fails shows them as it last saw them, until opening it fails as well.
-    const isShut = isDown && (listed.length === 0 || (health.state === 'failed' && health.restarts > 1))
+    const isShut = isDown && (devices.length === 0 || (health.state === 'failed' && health.restarts > restarts + 1))
     return cards
       .filter((card) => {
-        if (card.use === 'vm' || card.use === 'display') return false
+        if (card.vendor !== vendor.name || card.use === 'vm' || card.use === 'display') return false
         // In a container the bus shows cards that belong to others; the driver knows which are ours.
-        return isShut || (card.use === 'undriven' && !listed.some(({ pciBusId }) => pciBusId === card.busId))
+        return isShut || (card.use === 'undriven' && !devices.some(({ pciBusId }) => pciBusId === card.busId))
       })
       .map((card) => ({ card, reason: (isDown ? health.message : null) ?? undrivenInWords(vendor, [card]) }))
   }
 
-  #publish({ name, title }: Vendor, rows: readonly Row[]): void {
+  #show(vendor: Vendor, cards: readonly BusCard[]): void {
     const { now, onRows } = this.#options
-    const listed = this.#listed.get(name) ?? []
+    const { name, title } = vendor
+    const rows = this.#rows(vendor, cards)
+    const { devices: listed } = this.#listed.get(name) ?? NONE_LISTED
     const known = new Map(listed.map((info) => [info.pciBusId, info.id]))
     const own = rows.filter(({ card }) => !known.has(card.busId)).map(({ card }) => card)
     if (rows.length === 0 && (this.#shown.get(name) ?? '') === '') return

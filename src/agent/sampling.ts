@@ -160,6 +160,7 @@ export class Sampling {
   }
 
   #showRows(source: string, rows: readonly GpuInfo[], samples: readonly GpuSample[]): void {
+    if (this.#isStandIn && rows.length > 0) this.#endStandIn()
     const before = this.#rows.get(source) ?? []
     this.#rows.set(source, rows)
     if (rows.map(({ id }) => id).join() !== before.map(({ id }) => id).join()) this.#publishDevices(source)

@@ -6,8 +6,12 @@ export type Tone = 'plain' | 'good' | 'warning' | 'critical' | 'muted'
 
 /** What the card says of its own limit counts; a common figure only where it says nothing. */
 export function temperatureTone(celsius: Reading, info: GpuInfo): Tone {
-  if (celsius === null) return 'muted'
-  const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius ?? 90
+  return heatTone(celsius, info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius ?? 90)
+}
+
+/** Of a part that has a limit of its own. */
+export function heatTone(celsius: Reading, limit: Reading): Tone {
+  if (celsius === null || limit === null) return 'muted'
   return celsius >= limit - 2 ? 'critical' : celsius >= limit - 10 ? 'warning' : 'plain'
 }
 

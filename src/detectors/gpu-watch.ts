@@ -14,6 +14,7 @@ export interface GpuFacts {
   readonly mig: boolean
   readonly slowdownCelsius: Reading
   readonly maxCelsius: Reading
+  readonly junctionMaxCelsius: Reading
   readonly memoryMaxCelsius: Reading
 }
 
@@ -50,6 +51,7 @@ function factsOf(device: GpuInfo): GpuFacts {
     mig: device.mig !== null,
     slowdownCelsius: device.temperatureSlowdownCelsius,
     maxCelsius: device.temperatureMaxCelsius,
+    junctionMaxCelsius: device.junctionTemperatureMaxCelsius,
     memoryMaxCelsius: device.memoryTemperatureMaxCelsius,
   }
 }

@@ -33,9 +33,11 @@ export const thermal: DetectorKind<Thresholds<'thermal'>> = {
         const { facts, time, state } = gpu
         const limit = facts?.slowdownCelsius ?? facts?.maxCelsius ?? options.fallbackCelsius
         const core = sample.temperatureCelsius
+        const junction = sample.junctionTemperatureCelsius
         const memory = sample.memoryTemperatureCelsius
-        if (core === null && memory === null) return NO_FINDINGS
-        const margin = Math.max(over(core, limit), over(memory, facts?.memoryMaxCelsius ?? null))
+        if (core === null && junction === null && memory === null) return NO_FINDINGS
+        const junctionOver = over(junction, facts?.junctionMaxCelsius ?? null)
+        const margin = Math.max(over(core, limit), junctionOver, over(memory, facts?.memoryMaxCelsius ?? null))
         const open = state.said
         const slackFor = (severity: Severity) => (open === severity ? options.hysteresisCelsius : 0)
         const criticalMs = held(state.critical, margin >= -slackFor('critical'), time.ms)
@@ -44,7 +46,11 @@ export const thermal: DetectorKind<Thresholds<'thermal'>> = {
         if (warningMs < 0 && noticeMs < 0) {
           if (open === null) return NO_FINDINGS
           state.said = null
-          return book.resolve(book.key(subjectOfGpu(gpu)), sample.at, `${gpuName(gpu)} has cooled down to ${core ?? memory} °C.`)
+          return book.resolve(
+            book.key(subjectOfGpu(gpu)),
+            sample.at,
+            `${gpuName(gpu)} has cooled down to ${core ?? junction ?? memory} °C.`,
+          )
         }
         const severity = severityOf(criticalMs, warningMs, noticeMs, options)
         if (severity === null) return NO_FINDINGS
@@ -55,10 +61,13 @@ export const thermal: DetectorKind<Thresholds<'thermal'>> = {
         return book.raise(subject, sample.at, {
           severity,
           since: sample.at - Math.max(criticalMs, warningMs, noticeMs),
-          message: `${gpuName(gpu)} is at ${temperatures(core, memory)}; ${against(facts, limit)}.`,
+          message: `${gpuName(gpu)} is at ${temperatures(core, junction, memory)}; ${junctionOver > over(core, limit) ? `that spot is limited to ${facts?.junctionMaxCelsius} °C` : against(facts, limit)}.`,
           evidence: {
             temperature_celsius: core,
             memory_temperature_celsius: memory,
+            ...(junction === null
+              ? {}
+              : { junction_temperature_celsius: junction, junction_limit_celsius: facts?.junctionMaxCelsius ?? null }),
             limit_celsius: limit,
             limit_known: limitKnown,
             memory_limit_celsius: facts?.memoryMaxCelsius ?? null,
@@ -85,9 +94,13 @@ function severityOf(criticalMs: number, warningMs: number, noticeMs: number, opt
   return noticeMs >= options.holdSeconds * 1000 ? 'info' : null
 }
 
-function temperatures(core: Reading, memory: Reading): string {
-  if (core === null) return `${memory} °C (memory)`
-  return memory === null ? `${core} °C` : `${core} °C, its memory at ${memory} °C`
+function temperatures(core: Reading, junction: Reading, memory: Reading): string {
+  const parts = [
+    ...(core === null ? [] : [`${core} °C`]),
+    ...(junction === null || junction === core ? [] : [`${core === null ? '' : 'its hottest spot at '}${junction} °C`]),
+    ...(memory === null ? [] : [core === null && junction === null ? `${memory} °C (memory)` : `its memory at ${memory} °C`]),
+  ]
+  return parts.join(', ')
 }
 
 function against(facts: GpuFacts | null, limit: number): string {

@@ -52,6 +52,7 @@ function infoLabels(info: GpuInfo): Labels {
     part_number: info.partNumber,
     gsp_firmware: info.gspFirmwareVersion,
     unified_memory: info.unifiedMemory ? 'true' : null,
+    partitioning: info.partitioning,
   })
   return device.and(info.mig === null ? NO_LABELS : Labels.of({ mig_profile: info.mig.profile, mig_parent: info.mig.parentId }))
 }
@@ -65,6 +66,7 @@ const INFO_LABELS = [
   'part_number',
   'gsp_firmware',
   'unified_memory',
+  'partitioning',
   'mig_profile',
   'mig_parent',
 ]
@@ -82,10 +84,21 @@ const STANDING: readonly GpuMetric[] = [
   gpuGauges(
     'gpuwarden_gpu_state',
     '',
-    '1 for the state that the GPU is in, 0 for the others. lost: fell off the bus. stale: no fresh sample.',
+    '1 for the state that the GPU is in, 0 for the others. lost: fell off the bus. no_driver: no driver answers for it. stale: no fresh sample.',
     ['state'],
     STATES.map((state) => ({ labels: () => Labels.of({ state }), value: (gpu) => (shownState(gpu) === state ? 1 : 0) })),
   ),
+]
+
+const XCD_READINGS: readonly Of<GpuReadings>[] = [
+  (r) => r.xcd0ActiveRatio,
+  (r) => r.xcd1ActiveRatio,
+  (r) => r.xcd2ActiveRatio,
+  (r) => r.xcd3ActiveRatio,
+  (r) => r.xcd4ActiveRatio,
+  (r) => r.xcd5ActiveRatio,
+  (r) => r.xcd6ActiveRatio,
+  (r) => r.xcd7ActiveRatio,
 ]
 
 export const NATIVE_METRICS: readonly GpuMetric[] = [
@@ -97,9 +110,11 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   gauge('gpu_temperature_celsius', 'celsius', 'Temperature of the GPU.', (r) => r.temperatureCelsius),
   gauge('gpu_power_draw_watts', 'watts', 'Power drawn now.', (r) => r.powerWatts),
   gauge('gpu_fan_speed_percent', 'percent', 'Fan speed; absent on passively cooled cards.', (r) => percent(r.fanRatio)),
+  gauge('gpu_fan_rpm', 'revolutions per minute', 'Fan speed, where the card reports it so.', (r) => r.fanRpm),
   gauge('gpu_memory_free_bytes', 'bytes', 'Memory that can still be allocated.', (r) => r.memoryFreeBytes),
   gauge('gpu_memory_reserved_bytes', 'bytes', 'Memory that the driver keeps for itself.', (r) => r.memoryReservedBytes),
   gauge('gpu_memory_utilization_ratio', 'ratio', 'Share of time the memory controller was busy.', (r) => r.memoryUtilizationRatio),
+  gauge('gpu_junction_temperature_celsius', 'celsius', 'Temperature of the hottest spot of the chip.', (r) => r.junctionTemperatureCelsius),
   gauge('gpu_memory_temperature_celsius', 'celsius', 'Temperature of the memory.', (r) => r.memoryTemperatureCelsius),
   counter('gpu_energy_joules_total', 'joules', 'Energy used since the driver was loaded.', (r) => r.energyJoules),
   gauge('gpu_graphics_clock_hertz', 'hertz', 'Graphics clock.', (r) => r.graphicsClockHertz),
@@ -126,6 +141,15 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   gauge('gpu_pcie_rx_bytes_per_second', 'bytes per second', 'Received by the GPU over PCIe.', (r) => r.pcieRxBytesPerSecond),
   gauge('gpu_nvlink_tx_bytes_per_second', 'bytes per second', 'Sent by the GPU over all NVLinks.', (r) => r.nvlinkTxBytesPerSecond),
   gauge('gpu_nvlink_rx_bytes_per_second', 'bytes per second', 'Received by the GPU over all NVLinks.', (r) => r.nvlinkRxBytesPerSecond),
+  gauge('gpu_xgmi_tx_bytes_per_second', 'bytes per second', 'Sent by the GPU over all XGMI links.', (r) => r.xgmiTxBytesPerSecond),
+  gauge('gpu_xgmi_rx_bytes_per_second', 'bytes per second', 'Received by the GPU over all XGMI links.', (r) => r.xgmiRxBytesPerSecond),
+  gpuGauges(
+    'gpu_xcd_active_ratio',
+    'ratio',
+    'Share of time a compute die (XCD) was busy.',
+    ['xcd'],
+    XCD_READINGS.map((of, xcd) => ({ labels: () => Labels.of({ xcd }), value: (gpu) => of(gpu.readings) })),
+  ),
   counter(
     'gpu_ecc_corrected_volatile_total',
     '',
@@ -236,6 +260,12 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   limit('gpu_temperature_slowdown_celsius', 'celsius', 'Temperature at which this card slows down.', (i) => i.temperatureSlowdownCelsius),
   limit('gpu_temperature_shutdown_celsius', 'celsius', 'Temperature at which this card shuts down.', (i) => i.temperatureShutdownCelsius),
   limit('gpu_temperature_max_celsius', 'celsius', 'Highest temperature for normal operation.', (i) => i.temperatureMaxCelsius),
+  limit(
+    'gpu_junction_temperature_max_celsius',
+    'celsius',
+    'Highest temperature of the hottest spot.',
+    (i) => i.junctionTemperatureMaxCelsius,
+  ),
   limit('gpu_memory_temperature_max_celsius', 'celsius', 'Highest temperature of the memory.', (i) => i.memoryTemperatureMaxCelsius),
   limit('gpu_pcie_link_generation_max', '', 'Maximum PCIe generation of card and slot.', (i) => i.pcieGenerationMax),
   limit('gpu_pcie_link_width_max', '', 'Maximum PCIe lanes of card and slot.', (i) => i.pcieWidthMax),

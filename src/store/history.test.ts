@@ -155,14 +155,18 @@ describe('by the minute', () => {
 describe('bounds', () => {
   const everything = Object.fromEntries(GPU_FIELDS.map((field) => [field, 1])) as Partial<GpuReadings>
 
-  it('takes at most 1.5 MB for a GPU that reports everything, and less for one that does not', () => {
+  it('takes at most 2.3 MB for a GPU that reports everything, and less for one whose readings stand still or are missing', () => {
     const full = history()
+    const still = history()
     const sparse = history()
     for (let minute = 0; minute < 3; minute++) {
       feed(full, NOON + minute * MINUTE, everything)
+      feed(full, NOON + minute * MINUTE + SECOND, Object.fromEntries(GPU_FIELDS.map((field) => [field, 2])))
+      feed(still, NOON + minute * MINUTE, everything)
       feed(sparse, NOON + minute * MINUTE, { powerWatts: 1, temperatureCelsius: 40 })
     }
-    expect(full.bytes()).toBeLessThan(1.5e6)
+    expect(full.bytes()).toBeLessThan(2.3e6)
+    expect(still.bytes()).toBeLessThan(1.5e6)
     expect(sparse.bytes()).toBeLessThan(100_000)
   })
 

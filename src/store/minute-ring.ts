@@ -41,12 +41,15 @@ export class MinuteTotals {
   }
 }
 
-/** 18 bytes a minute instead of 26: extremes are single-precision distances from the exact mean, off by 64 bytes for 1 GB of 80. */
+/** Bytes a minute: extremes are single-precision distances from the exact mean, off by 64 bytes for 1 GB of 80. */
+const MEAN_BYTES = 10
+const EXTREME_BYTES = 8
+
 interface MinuteColumn {
   readonly counts: Uint16Array
   readonly means: Float64Array
-  readonly below: Float32Array
-  readonly above: Float32Array
+  /** null while no minute had two different values: error counters and modes rarely move. */
+  extremes: { readonly below: Float32Array; readonly above: Float32Array } | null
 }
 
 /** Finished minutes of one GPU. A minute's slot follows from its number, so that older ones can be filled in later. */
@@ -61,7 +64,10 @@ export class MinuteRing {
   }
 
   get bytes(): number {
-    return this.#columns.reduce((sum, column) => sum + (column ? this.#capacity * 18 : 0), this.#minutes.byteLength)
+    return this.#columns.reduce(
+      (sum, column) => sum + (column ? this.#capacity * (MEAN_BYTES + (column.extremes ? EXTREME_BYTES : 0)) : 0),
+      this.#minutes.byteLength,
+    )
   }
 
   /** First and last minute with samples; null when there is none. */
@@ -109,7 +115,8 @@ export class MinuteRing {
     const count = column?.counts[slot] ?? 0
     if (!column || count === 0 || this.#minutes[slot] !== minute) return null
     const mean = column.means[slot] ?? 0
-    return { count, sum: mean * count, min: extreme(mean, -(column.below[slot] ?? 0)), max: extreme(mean, column.above[slot] ?? 0) }
+    const { below, above } = column.extremes ?? {}
+    return { count, sum: mean * count, min: extreme(mean, -(below?.[slot] ?? 0)), max: extreme(mean, above?.[slot] ?? 0) }
   }
 
   /** After the clock was set back: drops minutes in the future. */
@@ -126,20 +133,16 @@ export class MinuteRing {
   #store(field: FieldIndex, slot: number, { count, sum, min, max }: Summary): void {
     let column = this.#columns[field]
     if (!column) {
-      const size = this.#capacity
-      column = {
-        counts: new Uint16Array(size),
-        means: new Float64Array(size),
-        below: new Float32Array(size),
-        above: new Float32Array(size),
-      }
+      column = { counts: new Uint16Array(this.#capacity), means: new Float64Array(this.#capacity), extremes: null }
       this.#columns[field] = column
     }
     const mean = sum / count
     column.counts[slot] = Math.min(count, MAX_COUNT)
     column.means[slot] = mean
-    column.below[slot] = mean - min
-    column.above[slot] = max - mean
+    if (min !== max) column.extremes ??= { below: new Float32Array(this.#capacity), above: new Float32Array(this.#capacity) }
+    if (!column.extremes) return
+    column.extremes.below[slot] = mean - min
+    column.extremes.above[slot] = max - mean
   }
 }
 

@@ -10,7 +10,7 @@ import {
   printable,
   shortModel,
 } from '../core/format.ts'
-import { clockReasons, powerCap, powerTone, temperatureTone } from '../core/gpu-words.ts'
+import { clockReasons, heatTone, powerCap, powerTone, temperatureTone } from '../core/gpu-words.ts'
 import { ledgerLabel } from '../core/memory/oom-report.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { activity, links, linksLine, memoryErrors } from './gpu-lines.ts'
@@ -18,7 +18,7 @@ import { columnOf, graphRows } from './graph.ts'
 import { BOLD, type Rect, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
 import type { GpuData } from './screen-data.ts'
-import { padEnd, padStart } from './text-width.ts'
+import { padEnd, padStart, wrap } from './text-width.ts'
 import { computeModeWords, memoryStyle, severityTone, shortBytes, styleOf, troubleOf } from './words.ts'
 
 export const CARD_ROWS = 4
@@ -43,7 +43,11 @@ export function drawCard(painter: Painter, gpu: GpuData, rect: Rect, context: Ca
   }
   const trouble = troubleOf(sample)
   if (trouble !== null) {
-    painter.grid.put(x + 2, y + 1, printable(trouble), TONE.critical | BOLD, width - 3)
+    wrap(printable(trouble), width - 3)
+      .slice(0, height - 1)
+      .forEach((line, index) => {
+        painter.grid.put(x + 2, y + 1 + index, line, TONE.critical | BOLD, width - 3)
+      })
     return
   }
   const graphWidth = width - FIGURES_WIDTH - 3
@@ -80,7 +84,7 @@ function header(painter: Painter, gpu: GpuData, { x, y, width }: Rect, { now, is
         { text: sample.performanceState === null ? '' : `P${sample.performanceState}`, style: TONE.muted },
       ]
     : [{ text: `last sample ${formatAge(ageMs ?? 0)} ago (${formatClock(sample.at, now)})`, style: TONE.warning }]
-  if (sample.state !== 'ok' && live) return
+  if (sample.state !== 'ok' && (live || sample.state === 'no_driver')) return
   const begin = painter.spansRight(x + width - 2, y, width - taken - 5, right)
   painter.grid.put(begin - 1, y, ' ', TONE.text)
   painter.grid.put(x + width - 2, y, ' ', TONE.text)
@@ -131,13 +135,22 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
     },
     {
       bar: { ratio: share, style: memoryStyle(share), reserved, forecast: forecastRatio(gpu, share) },
-      spans: [{ text: `mem  ${padStart(formatPercent(share), 4)}` }, { text: formatUsed(used, total) }, forecastSpan(gpu, at)],
+      spans: [
+        { text: `mem  ${padStart(formatPercent(share), 4)}` },
+        { text: formatUsed(used, total) },
+        { text: info.unifiedMemory ? 'host' : '', style: TONE.muted },
+        forecastSpan(gpu, at),
+      ],
     },
     { spans: room < CARD_ROWS ? [...activity(sample), ...links(sample, info)] : activity(sample) },
     { spans: linksLine(sample, info) },
     {
       spans: [
         { text: `mem clock ${formatMegahertz(sample.memoryClockHertz)}`, style: TONE.muted },
+        {
+          text: junctionWords(sample, info),
+          style: styleOf(heatTone(sample.junctionTemperatureCelsius, info.junctionTemperatureMaxCelsius)),
+        },
         { text: `mem temp ${formatWhole(sample.memoryTemperatureCelsius, '°C')}`, style: TONE.muted },
         { text: `mem busy ${formatPercent(sample.memoryUtilizationRatio)}`, style: TONE.muted },
       ],
@@ -162,6 +175,11 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
 }
 
 /** What will be added within the next ten minutes if it goes on. */
+function junctionWords({ junctionTemperatureCelsius: celsius }: GpuSample, info: GpuInfo): string {
+  const limit = info.junctionTemperatureMaxCelsius
+  return celsius === null ? '' : `hottest ${whole(celsius)}${limit === null ? '' : `/${Math.round(limit)}`} °C`
+}
+
 function forecastRatio({ forecast }: GpuData, share: Reading): number {
   const perSecond = forecast?.evidence.bytesPerSecond
   const capacity = forecast?.evidence.capacityBytes

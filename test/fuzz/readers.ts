@@ -14,14 +14,16 @@ import {
   parseHostLine,
   parseStepLine,
 } from '../../src/core/recording/recording.ts'
-import { parseClockEventReasons, parseMetricsHeader } from '../../src/sources/amd/throttle.ts'
+import { parseMetrics } from '../../src/sources/amd/gpu-metrics.ts'
+import { metricsTable } from '../../src/sources/amd/metrics-table.fixture.ts'
+import { chipThrottlers, residencyReasons, throttleReasons } from '../../src/sources/amd/throttle.ts'
 import { entriesIn } from '../../src/training/journal.ts'
 import { OutputParser } from '../../src/training/output-parser.ts'
 import { parseReceivedStep } from '../../src/training/step-line.ts'
 import { EventReader } from '../../src/tui/sse.ts'
-import { amdTree } from './amd-tree.ts'
 import { serverReaders } from './server-readers.ts'
 import { spoolReader } from './spool-reader.ts'
+import { sysfsTrees } from './sysfs-tree.ts'
 
 export interface FuzzReader {
   readonly name: string
@@ -183,14 +185,19 @@ export const READERS: readonly FuzzReader[] = [
   },
   {
     name: 'amd-gpu-metrics',
-    examples: [Buffer.concat([Buffer.from([120, 0, 1, 3]), Buffer.alloc(116, 1)]), Buffer.from([4, 0, 2, 1])],
+    examples: ['1.0', '1.1', '1.2', '1.3', '1.4', '1.5', '1.6', '1.7', '1.8', '2.1', '2.4', '3.0'].map((version) =>
+      metricsTable(version, {}, 1),
+    ),
     read(bytes) {
-      parseMetricsHeader(bytes)
-      const reasons = parseClockEventReasons(bytes)
-      if (reasons !== null && !Number.isSafeInteger(reasons)) throw new Error(`reasons ${reasons}`)
+      const metrics = parseMetrics(bytes)
+      if (metrics === null) return
+      const { energyJoules, xgmiReadBytes, xgmiWrittenBytes, partitions } = metrics
+      const reasons = [throttleReasons(metrics, chipThrottlers('gfx1100'), 100), residencyReasons(metrics, metrics)]
+      for (const value of [energyJoules, xgmiReadBytes, xgmiWrittenBytes, ...reasons, ...(partitions ?? []).flat()])
+        if (value !== null && !(Number.isFinite(value) && value >= 0)) throw new Error(`a reading is ${value}`)
     },
   },
-  amdTree,
+  ...sysfsTrees,
   spoolReader,
   ...serverReaders,
 ]

@@ -22,6 +22,7 @@ export {
 export {
   type ClockReason,
   clockReasons,
+  heatTone,
   memoryTone,
   powerCap,
   powerTone,

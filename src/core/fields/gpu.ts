@@ -54,7 +54,7 @@ export const GPU_PLATFORM = {
 } as const satisfies FactTable
 
 export const GPU_INFO = {
-  /** Stable identity: NVIDIA UUID (`GPU-…`, `MIG-…`), AMD `unique_id`, else the PCI address. */
+  /** Stable identity: NVIDIA UUID (`GPU-…`, `MIG-…`), AMD `unique_id`, else the PCI address; of a partition, the card's and its number. */
   id: { is: 'name' },
   /** Position among all GPUs of this host, in PCI/driver order; a MIG instance has its parent's. */
   index: { is: 'count' },
@@ -103,6 +103,8 @@ export const GPU_INFO = {
   temperatureSlowdownCelsius: { is: 'reading' },
   temperatureShutdownCelsius: { is: 'reading' },
   temperatureMaxCelsius: { is: 'reading' },
+  /** Of the hottest spot of the chip, where the card has a limit of its own for it. */
+  junctionTemperatureMaxCelsius: { is: 'reading' },
   memoryTemperatureMaxCelsius: { is: 'reading' },
   pcieGenerationMax: { is: 'reading' },
   pcieWidthMax: { is: 'reading' },
@@ -115,6 +117,8 @@ export const GPU_INFO = {
   fabricCliqueId: { is: 'reading' },
   migMode: { is: 'choice', of: ON_OR_OFF },
   mig: { is: 'object', of: MIG_INSTANCE },
+  /** How a card is divided that is not divided by MIG: `CPX NPS4`. */
+  partitioning: { is: 'text' },
   /** Memory is the host's (GB10, Orin, APUs): running out of it is a host OOM. */
   unifiedMemory: { is: 'flag' },
   /** Why a field of GpuSample or GpuInfo is null, by field name, where it is known. */
@@ -138,10 +142,14 @@ export const GPU_READINGS = {
   temperatureCelsius: { column: 'temperature_celsius', scale: 'same', always: true },
   powerWatts: { column: 'power_draw_watts', scale: 'same', always: true },
   fanRatio: { column: 'fan_speed_percent', scale: 'percent', always: true },
+  /** Where the card tells the speed itself. */
+  fanRpm: { column: 'fan_rpm', scale: 'same' },
   memoryFreeBytes: { column: 'memory_free_mb', scale: 'mebibytes' },
   memoryReservedBytes: { column: 'memory_reserved_by_driver_mb', scale: 'mebibytes' },
   /** Share of time the memory controller was busy. */
   memoryUtilizationRatio: { column: 'memory_bandwidth_percent', scale: 'percent' },
+  /** Of the hottest spot of the chip. */
+  junctionTemperatureCelsius: { column: 'junction_temperature_celsius', scale: 'same' },
   memoryTemperatureCelsius: { column: 'memory_temperature_celsius', scale: 'same' },
   graphicsClockHertz: { column: 'graphics_clock_mhz', scale: 'megahertz' },
   smClockHertz: { column: 'sm_clock_mhz', scale: 'megahertz' },
@@ -165,6 +173,18 @@ export const GPU_READINGS = {
   pcieRxBytesPerSecond: { column: 'pcie_rx_mb_per_sec', scale: 'mebibytes' },
   nvlinkTxBytesPerSecond: { column: 'nvlink_tx_mb_per_sec', scale: 'mebibytes' },
   nvlinkRxBytesPerSecond: { column: 'nvlink_rx_mb_per_sec', scale: 'mebibytes' },
+  /** Over all links between AMD cards. */
+  xgmiTxBytesPerSecond: { column: 'xgmi_tx_mb_per_sec', scale: 'mebibytes' },
+  xgmiRxBytesPerSecond: { column: 'xgmi_rx_mb_per_sec', scale: 'mebibytes' },
+  /** Compute dies of a card that is made of several (MI300). */
+  xcd0ActiveRatio: { column: 'xcd0_active_percent', scale: 'percent' },
+  xcd1ActiveRatio: { column: 'xcd1_active_percent', scale: 'percent' },
+  xcd2ActiveRatio: { column: 'xcd2_active_percent', scale: 'percent' },
+  xcd3ActiveRatio: { column: 'xcd3_active_percent', scale: 'percent' },
+  xcd4ActiveRatio: { column: 'xcd4_active_percent', scale: 'percent' },
+  xcd5ActiveRatio: { column: 'xcd5_active_percent', scale: 'percent' },
+  xcd6ActiveRatio: { column: 'xcd6_active_percent', scale: 'percent' },
+  xcd7ActiveRatio: { column: 'xcd7_active_percent', scale: 'percent' },
   /** Counter since driver load. */
   energyJoules: { column: 'energy_joules', scale: 'same', slow: true },
   pcieGeneration: { column: 'pcie_generation', scale: 'same', slow: true },

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { tryList } from '../../core/system-file.ts'
+import { Attribute, attribute } from '../drm/attribute.ts'
+import { parseInteger } from '../drm/parse.ts'
 import { tryReadSmallFile } from '../small-file.ts'
-import { Attribute } from './files.ts'
-import { parseInteger } from './parse.ts'
 
 export interface CardFiles {
   readonly utilization: Attribute | null
@@ -13,17 +13,21 @@ export interface CardFiles {
   readonly vramUsed: Attribute | null
   readonly gttTotal: Attribute | null
   readonly gttUsed: Attribute | null
+  /** Of the edge; on cards without such a sensor, of the junction. */
   readonly temperature: Attribute | null
+  readonly junctionTemperature: Attribute | null
   readonly memoryTemperature: Attribute | null
   readonly power: Attribute | null
   readonly powerCap: Attribute | null
   /** Duty of the fan, or its speed where there is no duty; `fanMax` is full speed. */
   readonly fan: Attribute | null
   readonly fanMax: number
+  readonly fanSpeed: Attribute | null
   readonly graphicsClock: Attribute | null
   readonly memoryClock: Attribute | null
   readonly graphicsLevels: Attribute | null
   readonly memoryLevels: Attribute | null
+  readonly overdrive: Attribute | null
   readonly metrics: Attribute | null
   readonly linkSpeed: Attribute | null
   readonly linkWidth: Attribute | null
@@ -36,6 +40,7 @@ export interface CardFiles {
 export interface CardLimits {
   readonly temperatureCritical: number | null
   readonly temperatureEmergency: number | null
+  readonly junctionTemperatureCritical: number | null
   readonly memoryTemperatureCritical: number | null
   readonly powerCapDefault: number | null
   readonly powerCapMin: number | null
@@ -67,14 +72,17 @@ export function findCardFiles(devicePath: string): CardFiles {
     gttTotal: device('mem_info_gtt_total'),
     gttUsed: device('mem_info_gtt_used'),
     temperature: channel(core),
+    junctionTemperature: channel(junction),
     memoryTemperature: channel(memory),
     power: sensor('power1_average') ?? sensor('power1_input'),
     powerCap: sensor('power1_cap'),
     ...fanFile(sensor, number),
+    fanSpeed: sensor('fan1_input'),
     graphicsClock: channel(graphicsClock),
     memoryClock: channel(memoryClock),
     graphicsLevels: device('pp_dpm_sclk'),
     memoryLevels: device('pp_dpm_mclk'),
+    overdrive: device('pp_od_clk_voltage'),
     metrics: device('gpu_metrics'),
     linkSpeed: device('current_link_speed'),
     linkWidth: device('current_link_width'),
@@ -83,6 +91,7 @@ export function findCardFiles(devicePath: string): CardFiles {
     limits: {
       temperatureCritical: core === null ? null : number(`${core}_crit`),
       temperatureEmergency: core === null ? null : number(`${core}_emergency`),
+      junctionTemperatureCritical: junction === null ? null : number(`${junction}_crit`),
       memoryTemperatureCritical: memory === null ? null : number(`${memory}_crit`),
       powerCapDefault: number('power1_cap_default'),
       powerCapMin: number('power1_cap_min'),
@@ -93,10 +102,6 @@ export function findCardFiles(devicePath: string): CardFiles {
 
 export function closeCardFiles(files: CardFiles): void {
   for (const value of Object.values(files).flat()) if (value instanceof Attribute) value.close()
-}
-
-function attribute(path: string): Attribute | null {
-  return existsSync(path) ? new Attribute(path) : null
 }
 
 function fanFile(sensor: (name: string) => Attribute | null, number: (name: string) => number | null): Pick<CardFiles, 'fan' | 'fanMax'> {

@@ -1,23 +1,25 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseFdinfo } from './fdinfo.ts'
+import { parseFields } from '../drm/fdinfo.ts'
+import { parseClient } from './fdinfo.ts'
 import { parseProperties } from './kfd.ts'
 
+const parseFdinfo = (text: string) => parseClient(parseFields(text))
 const client = (...lines: string[]) =>
   parseFdinfo(['pos:\t0', 'drm-driver:\tamdgpu', 'drm-client-id:\t7', 'drm-pdev:\t0000:03:00.0', ...lines, ''].join('\n'))
 
 describe('fdinfo', () => {
   it('reads memory in whatever unit it is given', () => {
-    expect(client('drm-memory-vram:\t2048 KiB')?.vramBytes).toBe(2 * 1024 ** 2)
-    expect(client('drm-memory-vram:\t3 MiB')?.vramBytes).toBe(3 * 1024 ** 2)
-    expect(client('drm-memory-vram:\t4096')?.vramBytes).toBe(4096)
-    expect(client('drm-memory-vram:\t5 parsecs')?.vramBytes).toBe(null)
-    expect(client()?.vramBytes).toBe(null)
+    expect(client('drm-memory-vram:\t2048 KiB')?.ownBytes).toBe(2 * 1024 ** 2)
+    expect(client('drm-memory-vram:\t3 MiB')?.ownBytes).toBe(3 * 1024 ** 2)
+    expect(client('drm-memory-vram:\t4096')?.ownBytes).toBe(4096)
+    expect(client('drm-memory-vram:\t5 parsecs')?.ownBytes).toBe(null)
+    expect(client()?.ownBytes).toBe(null)
   })
 
   it('prefers what is resident to what was asked for', () => {
-    expect(client('drm-total-vram:\t300 MiB', 'drm-resident-vram:\t256 MiB')?.vramBytes).toBe(256 * 1024 ** 2)
-    expect(client('drm-total-vram:\t300 MiB')?.vramBytes).toBe(300 * 1024 ** 2)
+    expect(client('drm-total-vram:\t300 MiB', 'drm-resident-vram:\t256 MiB')?.ownBytes).toBe(256 * 1024 ** 2)
+    expect(client('drm-total-vram:\t300 MiB')?.ownBytes).toBe(300 * 1024 ** 2)
   })
 
   it('reads the engines', () => {
@@ -28,13 +30,20 @@ describe('fdinfo', () => {
       'drm-engine-enc_1:\t2 ns',
       'drm-engine-dec:\t4 ns',
     )
-    expect(read).toMatchObject({ graphicsNs: 10, computeNs: 20, encoderNs: 3, decoderNs: 4 })
-    expect(client()).toMatchObject({ graphicsNs: null, computeNs: null, encoderNs: null, decoderNs: null })
+    const work = (busy: number) => ({ busy, total: null, capacity: 1 })
+    expect(read?.engines).toEqual({ graphics: work(10), compute: work(20), encoder: work(3), decoder: work(4) })
+    expect(client()?.engines).toEqual({ graphics: null, compute: null, encoder: null, decoder: null })
   })
 
   it('reads what kernels before 5.19 wrote', () => {
     const old = parseFdinfo('pos:\t0\npdev:\t0000:29:00.0\npasid:\t32771\nvram mem:\t2048 kB\ngtt mem:\t1024 kB\n')
-    expect(old).toMatchObject({ address: '0000:29:00.0', client: '32771', vramBytes: 2 * 1024 ** 2, gttBytes: 1024 ** 2, graphicsNs: null })
+    expect(old).toMatchObject({
+      address: '0000:29:00.0',
+      client: '32771',
+      ownBytes: 2 * 1024 ** 2,
+      borrowedBytes: 1024 ** 2,
+      engines: { graphics: null },
+    })
   })
 
   it('leaves other files alone', () => {
@@ -48,7 +57,7 @@ describe('fdinfo', () => {
     fc.assert(
       fc.property(fc.nat(2 ** 40), fc.nat(), (kibibytes, work) => {
         const read = client(`drm-memory-vram:\t${kibibytes} KiB`, `drm-engine-gfx:\t${work} ns`)
-        expect(read).toMatchObject({ vramBytes: kibibytes * 1024, graphicsNs: work })
+        expect(read).toMatchObject({ ownBytes: kibibytes * 1024, engines: { graphics: { busy: work } } })
       }),
     )
   })

@@ -15,11 +15,13 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { GpuEvent, GpuSample, Sample } from '../../core/model.ts'
 import type { Source, SourceOptions } from '../../core/source-contract.ts'
+import { devicePath, type MachineTree, makeMachine, writeTree } from '../drm/tree.fixture.ts'
 import { readTicks, sourceContract, sourceEnv } from '../source.contract.ts'
 import { amd } from './index.ts'
+import { MI300X_CPX, MI300X_METRICS, RX_7900_XTX } from './trees.fixture.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/amd/', import.meta.url))
 const GIBIBYTE = 1024 ** 3
@@ -34,6 +36,12 @@ function copyOf(name: string): string {
   const root = mkdtempSync(join(tmpdir(), 'gpuwarden-amd-'))
   cleanups.push(() => rmSync(root, { recursive: true, force: true }))
   cpSync(join(FIXTURES, name), root, { recursive: true, verbatimSymlinks: true })
+  return root
+}
+
+function machine(tree: MachineTree): string {
+  const { root, remove } = makeMachine(tree)
+  cleanups.push(remove)
   return root
 }
 
@@ -64,6 +72,143 @@ for (const [name, count] of [
     present: () => sourceEnv({ root: join(FIXTURES, name) }),
     absent: () => sourceEnv({ root: join(FIXTURES, 'nothing-here') }),
   })
+
+const made = makeMachine(MI300X_CPX)
+afterAll(() => made.remove())
+sourceContract('amd MI300X in partitions', { kind: amd, gpus: 9, present: () => sourceEnv({ root: made.root }) })
+
+describe('an RX 7900 XTX', () => {
+  it('has its name, the clock that is set as maximum, and a limit for each temperature', async () => {
+    const [info] = (await open(machine(RX_7900_XTX))).devices()
+    expect(info).toMatchObject({
+      name: 'AMD Radeon RX 7900 XTX',
+      architecture: 'gfx1100',
+      smClockMaxHertz: 2735e6,
+      memoryClockMaxHertz: 1250e6,
+      temperatureSlowdownCelsius: 100,
+      junctionTemperatureMaxCelsius: 110,
+      memoryTemperatureMaxCelsius: 108,
+    })
+  })
+
+  it('takes its name from the list of libdrm where there is one', async () => {
+    const root = machine(RX_7900_XTX)
+    writeTree(root, { 'usr/share/libdrm/amdgpu.ids': '1.0.0\n744C,\tC8,\tAMD Radeon RX 7900 XTX (listed)' })
+    expect((await open(root)).devices()[0]?.name).toBe('AMD Radeon RX 7900 XTX (listed)')
+  })
+
+  it('is held by its power limit, and not by a hottest spot of 78 °C', async () => {
+    const root = machine(RX_7900_XTX)
+    const source = await open(root)
+    const [sample] = await readOnce(source)
+    expect(sample).toMatchObject({
+      temperatureCelsius: 62,
+      junctionTemperatureCelsius: 78,
+      memoryTemperatureCelsius: 84,
+      clockEventReasons: 0x4,
+    })
+  })
+
+  it('has no memory temperature where the sensor says 0', async () => {
+    const root = machine(RX_7900_XTX)
+    writeTree(devicePath(root, '0000:03:00.0'), { 'hwmon/hwmon2/temp3_input': 0 })
+    const source = await open(root)
+    const [sample] = await readOnce(source)
+    expect(sample?.memoryTemperatureCelsius).toBe(null)
+    expect(source.devices()[0]?.unavailable.memoryTemperatureCelsius).toContain('reports 0')
+  })
+
+  it.each([
+    ['asleep and without overdrive', { pp_dpm_sclk: '0: 0Mhz *', pp_od_clk_voltage: '' }, null],
+    [
+      'with an offset instead of a maximum',
+      { pp_dpm_sclk: '0: 500Mhz\n1: 16Mhz *\n2: 2400Mhz', pp_od_clk_voltage: 'OD_SCLK_OFFSET:\n0: -500Mhz\n1: 1000Mhz' },
+      2400e6,
+    ],
+    ['with an offset and no levels', { pp_dpm_sclk: '', pp_od_clk_voltage: 'OD_SCLK_OFFSET:\n0: -500Mhz\n1: 1000Mhz' }, null],
+  ] as const)('%s has the maximum that is real', async (_, files, maximum) => {
+    const root = machine(RX_7900_XTX)
+    writeTree(devicePath(root, '0000:03:00.0'), files)
+    expect((await open(root)).devices()[0]?.smClockMaxHertz).toBe(maximum)
+  })
+})
+
+describe('an MI300X in eight partitions', () => {
+  it('shows the card and each partition', async () => {
+    const devices = (await open(machine(MI300X_CPX))).devices()
+    expect(devices.map(({ label }) => label)).toEqual(['0', '0:0', '0:1', '0:2', '0:3', '0:4', '0:5', '0:6', '0:7'])
+    expect(devices[0]).toMatchObject({
+      id: '9a7d5c3b1f2e4d60',
+      partitioning: 'CPX NPS4',
+      architecture: 'gfx942',
+      smClockMaxHertz: 2100e6,
+      mig: null,
+    })
+    expect(devices[2]).toMatchObject({
+      id: '9a7d5c3b1f2e4d60/1',
+      index: 0,
+      name: 'AMD Instinct MI300X OAM',
+      memoryTotalBytes: 24 * GIBIBYTE,
+      mig: { parentId: '9a7d5c3b1f2e4d60', gpuInstanceId: 1, computeInstanceId: null, profile: 'CPX NPS4' },
+    })
+  })
+
+  it('numbers partitions that the kernel does not', async () => {
+    const root = machine(MI300X_CPX)
+    for (let node = 1; node <= 8; node++)
+      writeTree(join(root, 'sys/class/kfd/kfd/topology/nodes', String(node)), {
+        properties: 'location_id 1280\ndomain 0\ngfx_target_version 90402',
+      })
+    const ids = (await open(root)).devices().map(({ id }) => id)
+    expect(new Set(ids).size).toBe(9)
+  })
+
+  it('gives each partition its own activity, memory and processes', async () => {
+    const [card, first, second, , , , , , last] = await readOnce(await open(machine(MI300X_CPX)))
+    expect(card).toMatchObject({
+      utilizationRatio: 0.51,
+      temperatureCelsius: 58,
+      junctionTemperatureCelsius: 58,
+      energyJoules: 123_456,
+      xcd0ActiveRatio: 1,
+      xcd2ActiveRatio: 0.96,
+      xcd4ActiveRatio: 0,
+      xcd7ActiveRatio: 0.12,
+    })
+    expect(card?.processes).toBe(null)
+    expect(first).toMatchObject({ utilizationRatio: 1, memoryUsedBytes: 20 * GIBIBYTE, memoryFreeBytes: 4 * GIBIBYTE, powerWatts: null })
+    expect(first?.processes).toMatchObject([{ pid: 2001, type: 'compute' }])
+    expect(second?.processes).toMatchObject([{ pid: 2002 }, { pid: 2003 }])
+    expect(last).toMatchObject({ utilizationRatio: 0.12, memoryUsedBytes: 0, processes: [] })
+  })
+
+  it('tells throttling and XGMI traffic by what was counted since', async () => {
+    const root = machine(MI300X_CPX)
+    const source = await open(root)
+    expect((await readOnce(source, 0))[0]).toMatchObject({ clockEventReasons: null, xgmiTxBytesPerSecond: null })
+    writeTree(devicePath(root, '0000:05:00.0'), { gpu_metrics: MI300X_METRICS({ 32: 2000, 40: 77, 128: 1_003_000n, 192: 2_000_500n }) })
+    expect((await readOnce(source, 1))[0]).toMatchObject({
+      clockEventReasons: 0x4,
+      xgmiTxBytesPerSecond: 500 * 1024,
+      xgmiRxBytesPerSecond: 3000 * 1024,
+    })
+  })
+
+  it('has partitions that sleep, and are lost, with their card', async () => {
+    const root = machine(MI300X_CPX)
+    const source = await open(root)
+    await readOnce(source, 0)
+    writeTree(devicePath(root, '0000:05:00.0'), { 'power/runtime_status': 'suspended' })
+    const asleep = await readOnce(source, 1)
+    expect(asleep.map(({ state, utilizationRatio, processes }) => [state, utilizationRatio, processes])).toEqual(
+      Array.from({ length: 9 }, () => ['suspended', null, null]),
+    )
+    rmSync(devicePath(root, '0000:05:00.0'), { recursive: true })
+    const samples = source.read({ at: 2000, monotonicMs: 2000, tick: 2 }) as readonly Sample[]
+    expect(gpus(samples).map(({ state }) => state)).toEqual(['lost'])
+    expect(source.devices().map(({ label }) => label)).toEqual(['0'])
+  })
+})
 
 describe('a Radeon', () => {
   it('is described', async () => {

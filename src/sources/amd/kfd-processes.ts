@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import type { Reading } from '../../core/model.ts'
 import { tryList } from '../../core/system-file.ts'
-import { Attribute } from './files.ts'
-import { parseInteger } from './parse.ts'
+import { Attribute } from '../drm/attribute.ts'
+import type { ComputeProcesses } from '../drm/driver.ts'
+import { parseInteger } from '../drm/parse.ts'
 
 const MAX_PIDS = 4096
 
@@ -12,7 +13,7 @@ interface HeldFile {
   bytes: Reading
 }
 
-export class KfdProcesses {
+export class KfdProcesses implements ComputeProcesses {
   readonly #folder: string
   /** By PID, then by kfd's GPU number. */
   #files = new Map<number, Map<string, HeldFile>>()

@@ -1,12 +1,22 @@
-/** The compute side of the driver: which kfd GPU number belongs to which card, and who uses it. */
+/** The compute side of the driver: which kfd GPU number belongs to which card, and how it is partitioned. */
 import { join } from 'node:path'
+import type { Reading } from '../../core/model.ts'
 import { tryList } from '../../core/system-file.ts'
+import { parseInteger } from '../drm/parse.ts'
 import { tryReadSmallFile } from '../small-file.ts'
-import { addressOfLocation, parseInteger, parseTarget } from './parse.ts'
+import { addressOfLocation, parseTarget } from './parse.ts'
+
+export interface KfdNode {
+  /** The name in `kfd/proc/PID/vram_ID`. */
+  readonly id: string
+  /** Which partition of its card. */
+  readonly partition: number
+  readonly memoryBytes: Reading
+}
 
 export interface KfdGpu {
-  /** Names in `kfd/proc/PID/vram_ID`; several when the card is partitioned. */
-  readonly ids: readonly string[]
+  /** One, or one for each partition. */
+  readonly nodes: readonly KfdNode[]
   readonly target: string | null
 }
 
@@ -31,10 +41,27 @@ export function readTopology(root: string): ReadonlyMap<string, KfdGpu> {
     if (location === undefined) continue
     const address = addressOfLocation(properties.get('domain') ?? 0, location)
     const before = gpus.get(address)
+    // The kernel keeps the number of the partition in the four highest bits.
+    const node = { id: String(id), partition: location >>> 28, memoryBytes: readMemory(join(nodes, name, 'mem_banks')) }
     gpus.set(address, {
-      ids: [...(before?.ids ?? []), String(id)],
+      nodes: [...(before?.nodes ?? []), node].sort((a, b) => a.partition - b.partition),
       target: before?.target ?? parseTarget(properties.get('gfx_target_version') ?? 0),
     })
   }
-  return gpus
+  return new Map([...gpus].map(([address, gpu]) => [address, { ...gpu, nodes: distinct(gpu.nodes) }]))
+}
+
+/** Older kernels do not number partitions: then their order does. */
+function distinct(nodes: readonly KfdNode[]): readonly KfdNode[] {
+  const numbers = new Set(nodes.map(({ partition }) => partition))
+  return numbers.size === nodes.length ? nodes : nodes.map((node, partition) => ({ ...node, partition }))
+}
+
+function readMemory(folder: string): Reading {
+  let sum: Reading = null
+  for (const bank of tryList(folder) ?? []) {
+    const size = parseProperties(tryReadSmallFile(join(folder, bank, 'properties')) ?? '').get('size_in_bytes')
+    if (size !== undefined) sum = (sum ?? 0) + size
+  }
+  return sum
 }

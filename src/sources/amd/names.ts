@@ -1,10 +1,49 @@
-/** Models by PCI device number, for cards whose firmware has no name (`product_name` is for server boards). */
-export interface Model {
+/** Names of cards whose firmware has none (`product_name` is for server boards), by PCI device and revision. */
+import { join } from 'node:path'
+import { tryReadText } from '../../core/system-file.ts'
+
+interface Model {
   readonly name: string
   /** Graphics inside a processor: its memory is the host's. */
   readonly apu?: true
 }
 
+/** Where libdrm keeps its list: the system's, then that of the vendor's packages. */
+const NAME_FILES = ['usr/share/libdrm/amdgpu.ids', 'opt/amdgpu/share/libdrm/amdgpu.ids']
+
+/** Cards that many people own, for machines without libdrm or with one that is older than the card: `device revision`. */
+const CARDS: Readonly<Record<string, string>> = {
+  '66af c1': 'AMD Radeon VII',
+  '687f c1': 'AMD Radeon RX Vega 64',
+  '687f c3': 'AMD Radeon RX Vega 56',
+  '731f c1': 'AMD Radeon RX 5700 XT',
+  '731f c4': 'AMD Radeon RX 5700',
+  '731f ca': 'AMD Radeon RX 5600 XT',
+  '73bf c0': 'AMD Radeon RX 6900 XT',
+  '73bf c1': 'AMD Radeon RX 6800 XT',
+  '73bf c3': 'AMD Radeon RX 6800',
+  '73df c0': 'AMD Radeon RX 6750 XT',
+  '73df c1': 'AMD Radeon RX 6700 XT',
+  '73ff c1': 'AMD Radeon RX 6600 XT',
+  '73ff c3': 'AMD Radeon RX 6600M',
+  '73ff c7': 'AMD Radeon RX 6600',
+  '73ff cb': 'AMD Radeon RX 6600S',
+  '744c c8': 'AMD Radeon RX 7900 XTX',
+  '744c cc': 'AMD Radeon RX 7900 XT',
+  '744c ce': 'AMD Radeon RX 7900 GRE',
+  '747e c8': 'AMD Radeon RX 7800 XT',
+  '747e ff': 'AMD Radeon RX 7700 XT',
+  '7480 c0': 'AMD Radeon RX 7600 XT',
+  '7480 c1': 'AMD Radeon RX 7700S',
+  '7480 c3': 'AMD Radeon RX 7600S',
+  '7480 c7': 'AMD Radeon RX 7600M XT',
+  '7480 cf': 'AMD Radeon RX 7600',
+  '7550 c0': 'AMD Radeon RX 9070 XT',
+  '7550 c3': 'AMD Radeon RX 9070',
+  '7590 c0': 'AMD Radeon RX 9060 XT',
+}
+
+/** By device alone, where the revision says nothing. */
 const MODELS: ReadonlyMap<number, Model> = new Map<number, Model>([
   [0x1114, { name: 'AMD Radeon 840M/860M', apu: true }],
   [0x13c0, { name: 'AMD Radeon Graphics (Granite Ridge)', apu: true }],
@@ -58,6 +97,32 @@ const MODELS: ReadonlyMap<number, Model> = new Map<number, Model>([
   [0x75a3, { name: 'AMD Instinct MI355X' }],
 ])
 
-export function modelOf(device: number): Model | null {
-  return MODELS.get(device) ?? null
+export function isApu(device: number): boolean {
+  return MODELS.get(device)?.apu === true
+}
+
+/** The full name from libdrm's list; a table of common cards; the family; the number. */
+export function nameOf(device: number | null, revision: number | null, readNames: () => string | null): string {
+  if (device === null) return 'AMD GPU'
+  const id = device.toString(16).padStart(4, '0')
+  const full = revision === null ? null : (findName(readNames() ?? '', device, revision) ?? CARDS[`${id} ${revision.toString(16)}`])
+  return full ?? MODELS.get(device)?.name ?? `AMD GPU 0x${id}`
+}
+
+export function readNameFile(root: string): string | null {
+  for (const file of NAME_FILES) {
+    const text = tryReadText(join(root, file))
+    if (text !== null) return text
+  }
+  return null
+}
+
+/** A line of `amdgpu.ids`: `744C, C8, AMD Radeon RX 7900 XTX`, numbers in hexadecimal. */
+export function findName(text: string, device: number, revision: number): string | null {
+  for (const line of text.split('\n')) {
+    const match = /^\s*([0-9a-f]{1,4}),\s*([0-9a-f]{1,2}),\s*(\S.*?)\s*$/i.exec(line)
+    if (match !== null && Number.parseInt(match[1] ?? '', 16) === device && Number.parseInt(match[2] ?? '', 16) === revision)
+      return match[3] ?? null
+  }
+  return null
 }

@@ -1,19 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  addressOfLocation,
-  parseClockLevels,
-  parseErrorCounts,
-  parseHex,
-  parseInteger,
-  parseName,
-  parsePciAddress,
-  parsePcieGeneration,
-  parsePcieWidth,
-  parseTarget,
-  parseUniqueId,
-  pciBusId,
-} from './parse.ts'
+import { parseHex, parseInteger, parseName, parsePciAddress, parsePcieGeneration, parsePcieWidth, pciBusId } from '../drm/parse.ts'
+import { findName, nameOf } from './names.ts'
+import { addressOfLocation, parseClockLevels, parseErrorCounts, parseOverdriveMax, parseTarget, parseUniqueId } from './parse.ts'
 
 describe('numbers', () => {
   it('reads what the kernel prints and nothing else', () => {
@@ -41,15 +30,57 @@ describe('clock levels', () => {
     expect(parseClockLevels('')).toEqual({ currentHertz: null, maxHertz: null })
   })
 
+  it('takes neither 0 nor the clock of the moment as maximum', () => {
+    // RX 6600 XT asleep, RX 7600S, RX 7900 XTX above its base clock.
+    expect(parseClockLevels('0: 0Mhz *\n')).toEqual({ currentHertz: 0, maxHertz: null })
+    expect(parseClockLevels('0: 255Mhz\n1: 0Mhz *\n2: 1841Mhz\n')).toEqual({ currentHertz: 0, maxHertz: 1841e6 })
+    expect(parseClockLevels('0: 500Mhz\n1: 2650Mhz *\n2: 2219Mhz\n')).toEqual({ currentHertz: 2650e6, maxHertz: 2219e6 })
+  })
+
   it('finds the star wherever it is', () => {
     const levels = fc.array(fc.integer({ min: 1, max: 5000 }), { minLength: 1, maxLength: 16 })
     fc.assert(
       fc.property(levels, fc.nat(), (megahertz, pick) => {
         const star = pick % megahertz.length
         const text = megahertz.map((value, level) => `${level}: ${value}Mhz ${level === star ? '*' : ''}\n`).join('')
-        expect(parseClockLevels(text)).toEqual({ currentHertz: (megahertz[star] ?? 0) * 1e6, maxHertz: Math.max(...megahertz) * 1e6 })
+        const real = megahertz.filter((_, level) => level !== star || level === 0 || level === megahertz.length - 1)
+        expect(parseClockLevels(text)).toEqual({ currentHertz: (megahertz[star] ?? 0) * 1e6, maxHertz: Math.max(...real) * 1e6 })
       }),
     )
+  })
+})
+
+describe('overdrive', () => {
+  it('takes the highest clock that is set', () => {
+    const rdna3 = 'OD_SCLK:\n0: 500Mhz\n1: 2735Mhz\nOD_MCLK:\n0: 97Mhz\n1: 1250MHz\nOD_RANGE:\nSCLK:     500Mhz       5000Mhz\n'
+    expect(parseOverdriveMax(rdna3, 'OD_SCLK')).toBe(2735e6)
+    expect(parseOverdriveMax(rdna3, 'OD_MCLK')).toBe(1250e6)
+    const polaris = 'OD_SCLK:\n0:        300MHz        750mV\n7:       1366MHz       1150mV\nOD_RANGE:\nSCLK:     300MHz       2000MHz\n'
+    expect(parseOverdriveMax(polaris, 'OD_SCLK')).toBe(1366e6)
+    expect(parseOverdriveMax(polaris, 'OD_MCLK')).toBe(null)
+  })
+
+  it('takes an offset for no clock', () => {
+    // RX 9070 XT, before and after kernel 6.14.
+    for (const offset of ['0: -500Mhz\n1: 1000Mhz\n', '0Mhz\n']) {
+      const text = `OD_SCLK_OFFSET:\n${offset}OD_MCLK:\n0: 97Mhz\n1: 1259MHz\nOD_RANGE:\nSCLK_OFFSET:    -500Mhz       1000Mhz\n`
+      expect(parseOverdriveMax(text, 'OD_SCLK')).toBe(null)
+      expect(parseOverdriveMax(text, 'OD_MCLK')).toBe(1259e6)
+    }
+    expect(parseOverdriveMax('', 'OD_SCLK')).toBe(null)
+  })
+})
+
+describe('names', () => {
+  const ids = '# List\n\n1.0.0\n73FF,\tC1,\tAMD Radeon RX 6600 XT\n744C,\tC8,\tAMD Radeon RX 7900 XTX of the list\n'
+
+  it('come from the list of libdrm, else from a table, else from the family', () => {
+    expect(findName(ids, 0x73ff, 0xc1)).toBe('AMD Radeon RX 6600 XT')
+    expect(nameOf(0x744c, 0xc8, () => ids)).toBe('AMD Radeon RX 7900 XTX of the list')
+    expect(nameOf(0x744c, 0xc8, () => null)).toBe('AMD Radeon RX 7900 XTX')
+    expect(nameOf(0x744c, 0x11, () => ids)).toBe('AMD Radeon RX 7900')
+    expect(nameOf(0x4321, 0, () => ids)).toBe('AMD GPU 0x4321')
+    expect(nameOf(null, null, () => ids)).toBe('AMD GPU')
   })
 })
 

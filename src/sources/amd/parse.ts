@@ -1,24 +1,6 @@
 /** Pure readers of what amdgpu writes into its sysfs files. Text that is not what was promised gives null, never a guess. */
 import type { Reading } from '../../core/model.ts'
 
-const INTEGER = /^\s*-?\d{1,18}\s*$/
-
-export function parseInteger(text: string): Reading {
-  return INTEGER.test(text) ? Number(text) : null
-}
-
-/** `0x744c` → 0x744c */
-export function parseHex(text: string): Reading {
-  return /^\s*0x[0-9a-f]{1,8}\s*$/i.test(text) ? Number.parseInt(text, 16) : null
-}
-
-/** A line of text, without padding and control characters; null when nothing is left. */
-export function parseName(text: string): string | null {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: some firmware pads names with NULs.
-  const name = text.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim()
-  return name === '' ? null : name
-}
-
 /** `unique_id` is 16 hex digits; all zeros means that the board has none. */
 export function parseUniqueId(text: string): string | null {
   const id = text.trim().toLowerCase()
@@ -30,39 +12,35 @@ export interface ClockLevels {
   readonly maxHertz: Reading
 }
 
-/** `pp_dpm_sclk`: one level a line, `1: 2304Mhz *`; the star marks the current one. */
+/**
+ * `pp_dpm_sclk`: one level a line, `1: 2304Mhz *`; the star marks the current one. Cards that choose any clock between two levels
+ * write it as a level of its own between them: it is no maximum, and neither is 0.
+ */
 export function parseClockLevels(text: string): ClockLevels {
   let currentHertz: Reading = null
-  let maxHertz: Reading = null
+  const levels: { hertz: number; current: boolean }[] = []
   for (const line of text.split('\n')) {
     const match = /^\s*\w+:\s*(\d{1,6})\s*mhz\s*(\*?)\s*$/i.exec(line)
     if (match === null) continue
-    const hertz = Number(match[1]) * 1e6
-    if (maxHertz === null || hertz > maxHertz) maxHertz = hertz
-    if (match[2] === '*') currentHertz = hertz
+    const level = { hertz: Number(match[1]) * 1e6, current: match[2] === '*' }
+    levels.push(level)
+    if (level.current) currentHertz = level.hertz
   }
-  return { currentHertz, maxHertz }
+  const real = levels.filter(({ hertz, current }, index) => hertz > 0 && !(current && index > 0 && index < levels.length - 1))
+  return { currentHertz, maxHertz: real.length === 0 ? null : Math.max(...real.map(({ hertz }) => hertz)) }
 }
 
-const GENERATION_BY_GIGATRANSFERS = new Map([
-  [2.5, 1],
-  [5, 2],
-  [8, 3],
-  [16, 4],
-  [32, 5],
-  [64, 6],
-])
-
-/** `16.0 GT/s PCIe` → 4 */
-export function parsePcieGeneration(text: string): Reading {
-  const match = /^\s*(\d+(?:\.\d+)?)\s*GT\/s/.exec(text)
-  return match === null ? null : (GENERATION_BY_GIGATRANSFERS.get(Number(match[1])) ?? null)
-}
-
-/** Lanes; the kernel writes 0 or 255 when the link does not answer. */
-export function parsePcieWidth(text: string): Reading {
-  const width = parseInteger(text)
-  return width !== null && width >= 1 && width <= 32 ? width : null
+/** `pp_od_clk_voltage`: the highest clock of one section (`OD_SCLK`), as it is set now; offsets and what could be set are other sections. */
+export function parseOverdriveMax(text: string, section: 'OD_SCLK' | 'OD_MCLK'): Reading {
+  let inside = false
+  let maxHertz: Reading = null
+  for (const line of text.split('\n')) {
+    const header = /^\W*(OD_\w+):/.exec(line)
+    if (header !== null) inside = header[1] === section
+    const level = inside ? /^\s*\d+:\s*(\d{1,6})\s*mhz/i.exec(line) : null
+    if (level !== null) maxHertz = Math.max(maxHertz ?? 0, Number(level[1]) * 1e6)
+  }
+  return maxHertz === 0 ? null : maxHertz
 }
 
 export interface ErrorCounts {
@@ -78,20 +56,6 @@ export function parseErrorCounts(text: string): ErrorCounts {
     uncorrected: uncorrected === null ? null : Number(uncorrected[1]),
     corrected: corrected === null ? null : Number(corrected[1]),
   }
-}
-
-const PCI_ADDRESS = /^([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])$/
-
-/** The kernel's spelling, lower case: `0000:03:00.0`; null when it is no PCI address. */
-export function parsePciAddress(text: string): string | null {
-  const address = text.trim().toLowerCase()
-  return PCI_ADDRESS.test(address) ? address : null
-}
-
-/** `0000:03:00.0` → `00000000:03:00.0`, as GpuInfo spells it. */
-export function pciBusId(address: string): string {
-  const [domain = '', ...rest] = address.split(':')
-  return [domain.padStart(8, '0'), ...rest].join(':').toUpperCase()
 }
 
 /** kfd's `domain` and `location_id` (bus, device and function packed into 16 bits) in the kernel's spelling. */

@@ -1,44 +1,83 @@
-/** The binary `gpu_metrics` table: only what no other file tells. Layouts are in the kernel's kgd_pp_interface.h. */
+/** Why clocks are held down, as NVML's mask. */
 import { CLOCK_REASON } from '../../core/gpu-words.ts'
 import type { Reading } from '../../core/model.ts'
+import type { Metrics } from './gpu-metrics.ts'
 
-/** Throttler bits of the table, in two halves of 32: power 0–15, current 16–31, then temperature, then hot signals of regulators and CPU. */
-const POWER_BITS = 0x0000ffff
-const CURRENT_BITS = 0xffff0000
-const TEMPERATURE_BITS = 0x00000fff
-const HOT_SIGNAL_BITS = 0x0000f000
-
-/** Version 1.3 (Radeon RX 6000 and 7000, Instinct MI200): 120 bytes, the throttlers of every chip in the same bits at 112. */
-const THROTTLERS_OFFSET = 112
-const SIZE = 120
-
-export interface MetricsHeader {
-  readonly format: number
-  readonly content: number
+/** First and last bit of each kind in a chip's own numbering (smu*_driver_if_*.h). */
+interface ChipBits {
+  readonly temperature: Bits
+  /** Those of the temperatures that are of the hottest spot. */
+  readonly hotspot: Bits
+  readonly current: Bits
+  readonly power: Bits
+  /** A signal of the voltage regulators. */
+  readonly hot?: Bits
 }
 
-export function parseMetricsHeader(table: Buffer): MetricsHeader | null {
-  if (table.length < 4 || table.readUInt16LE(0) < 4) return null
-  return { format: table.readUInt8(2), content: table.readUInt8(3) }
+type Bits = readonly [first: number, last: number]
+
+/** By the start of the compiler's name for the chip. */
+const CHIPS: readonly (readonly [target: string, bits: ChipBits])[] = [
+  ['gfx101', { temperature: [1, 11], hotspot: [2, 2], current: [12, 13], power: [14, 17] }],
+  ['gfx103', { temperature: [1, 10], hotspot: [2, 2], current: [11, 12], power: [13, 16] }],
+  ['gfx110', { temperature: [0, 12], hotspot: [1, 3], current: [13, 15], power: [16, 19] }],
+  ['gfx120', { temperature: [0, 11], hotspot: [1, 3], current: [12, 13], power: [14, 17] }],
+  ['gfx908', { temperature: [1, 6], hotspot: [2, 2], current: [7, 8], power: [9, 12], hot: [16, 17] }],
+]
+
+/** Bits that mean the same on every chip: power and current in the low half, temperatures in the high one. */
+const COMMON = { power: mask([0, 15]), current: mask([16, 31]), temperature: mask([0, 11]), hotspot: mask([4, 4]), hot: mask([12, 15]) }
+
+/**
+ * How near its limit the hottest spot has to be before its throttler is believed: on RX 7000 and 9000 the firmware reports a little
+ * throttling by it at all times, on a cold and idle card, too.
+ */
+const HOTSPOT_MARGIN_CELSIUS = 5
+
+export type ChipThrottlers = ChipBits | null
+
+/** The table of a chip by its name (`gfx1100`); null when it is not known. */
+export function chipThrottlers(target: string | null): ChipThrottlers {
+  return CHIPS.find(([start]) => target?.startsWith(start))?.[1] ?? null
 }
 
-/** The driver gives tables of format 2 and 3 for processors with graphics inside only. */
-export function isApuTable(header: MetricsHeader): boolean {
-  return header.format === 2 || header.format === 3
+/** Whether a table says why clocks are held down. */
+export function tellsThrottling(metrics: Metrics, chip: ChipThrottlers): boolean {
+  return metrics.residency !== null || metrics.commonThrottlers !== null || (chip !== null && metrics.chipThrottlers !== null)
 }
 
-/** Why clocks are limited, as NVML's mask; null in a table without chip-independent bits. */
-export function parseClockEventReasons(table: Buffer): Reading {
-  const header = parseMetricsHeader(table)
-  if (header?.format !== 1 || header.content !== 3 || table.length < SIZE || table.readUInt16LE(0) !== SIZE) return null
-  const low = table.readUInt32LE(THROTTLERS_OFFSET)
-  const high = table.readUInt32LE(THROTTLERS_OFFSET + 4)
-  // All ones is the driver's filler for "unknown".
-  if (low === 0xffffffff && high === 0xffffffff) return null
-  let reasons = 0
-  if (low & POWER_BITS) reasons |= CLOCK_REASON.softwarePowerCap
-  if (low & CURRENT_BITS) reasons |= CLOCK_REASON.hardwareSlowdown
-  if (high & TEMPERATURE_BITS) reasons |= CLOCK_REASON.softwareThermal
-  if (high & HOT_SIGNAL_BITS) reasons |= CLOCK_REASON.hardwareSlowdown | CLOCK_REASON.hardwareThermal
-  return reasons
+/** What is active now; null in a table that only counts, or whose bits are not known for this chip. */
+export function throttleReasons(metrics: Metrics, chip: ChipThrottlers, hotspotLimitCelsius: number): Reading {
+  const { chipThrottlers: own, commonThrottlers: common, hotspotCelsius } = metrics
+  const isHot = hotspotCelsius !== null && hotspotCelsius >= hotspotLimitCelsius - HOTSPOT_MARGIN_CELSIUS
+  if (chip !== null && own !== null) {
+    const temperature = mask(chip.temperature) & (isHot ? -1 : ~mask(chip.hotspot))
+    return reasons(own & mask(chip.power), own & mask(chip.current), own & temperature, own & (chip.hot ? mask(chip.hot) : 0))
+  }
+  if (common === null) return null
+  const temperature = COMMON.temperature & (isHot ? -1 : ~COMMON.hotspot)
+  return reasons(common.low & COMMON.power, common.low & COMMON.current, common.high & temperature, common.high & COMMON.hot)
+}
+
+/** What was active between two tables that count the time of each throttler. */
+export function residencyReasons(before: Metrics, now: Metrics): Reading {
+  if (before.residency === null || now.residency === null) return null
+  const grew = (wanted: string) =>
+    now.residency?.some(({ throttler, count }, index) => throttler === wanted && count !== before.residency?.[index]?.count) ? 1 : 0
+  return reasons(grew('power'), 0, grew('thermal'), grew('prochot'))
+}
+
+function reasons(power: number, current: number, temperature: number, hot: number): number {
+  let bits = 0
+  if (power !== 0) bits |= CLOCK_REASON.softwarePowerCap
+  if (current !== 0) bits |= CLOCK_REASON.hardwareSlowdown
+  if (temperature !== 0) bits |= CLOCK_REASON.softwareThermal
+  if (hot !== 0) bits |= CLOCK_REASON.hardwareSlowdown | CLOCK_REASON.hardwareThermal
+  return bits
+}
+
+function mask([first, last]: Bits): number {
+  let bits = 0
+  for (let bit = first; bit <= last; bit++) bits |= 1 << bit
+  return bits
 }

@@ -35,6 +35,7 @@ const FIELDS: readonly GpuField[] = [
   'tensorActiveRatio',
   'dramActiveRatio',
   'temperatureCelsius',
+  'junctionTemperatureCelsius',
   'memoryTemperatureCelsius',
   'powerWatts',
   'smClockHertz',
@@ -129,6 +130,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
             title="Temperature"
             series={known(track, [
               ['temperatureCelsius', 'core'],
+              ['junctionTemperatureCelsius', 'hottest spot'],
               ['memoryTemperatureCelsius', 'memory'],
             ])}
             format={celsius}

@@ -19,7 +19,7 @@ export function TotalsBar() {
   const power = totals.powerWatts === null ? NOT_AVAILABLE : formatWatts(totals.powerWatts)
   return (
     <section class="panel totals" aria-label="The whole machine">
-      <Total label="GPUs" aside={totals.migInstances > 0 ? `${totals.migInstances} MIG instances` : null}>
+      <Total label="GPUs" aside={totals.migInstances > 0 ? `${totals.migInstances} instances` : null}>
         {totals.gpus}
         {totals.notCurrent > 0 && <small class="tone-critical"> {totals.notCurrent} not current</small>}
       </Total>
