@@ -114,7 +114,7 @@ function gpuRow({ info, sample }: GpuView): string[] {
     printable(info.name ?? 'unknown GPU'),
     sample?.state.replaceAll('_', ' ') ?? 'no sample',
     formatPercent(sample?.utilizationRatio ?? null),
-    `${formatBytes(used)} / ${formatBytes(total)}`,
+    `${formatBytes(used)} / ${formatBytes(total)}${info.unifiedMemory ? ' (host)' : ''}`,
     used === null || !total ? NOT_AVAILABLE : formatPercent(used / total),
     formatWhole(sample?.temperatureCelsius ?? null, '°C'),
     formatWhole(sample?.powerWatts ?? null, 'W'),

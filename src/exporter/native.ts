@@ -110,6 +110,7 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   gauge('gpu_temperature_celsius', 'celsius', 'Temperature of the GPU.', (r) => r.temperatureCelsius),
   gauge('gpu_power_draw_watts', 'watts', 'Power drawn now.', (r) => r.powerWatts),
   gauge('gpu_fan_speed_percent', 'percent', 'Fan speed; absent on passively cooled cards.', (r) => percent(r.fanRatio)),
+  gauge('gpu_fan_rpm', 'revolutions per minute', 'Fan speed, where the card reports it so.', (r) => r.fanRpm),
   gauge('gpu_memory_free_bytes', 'bytes', 'Memory that can still be allocated.', (r) => r.memoryFreeBytes),
   gauge('gpu_memory_reserved_bytes', 'bytes', 'Memory that the driver keeps for itself.', (r) => r.memoryReservedBytes),
   gauge('gpu_memory_utilization_ratio', 'ratio', 'Share of time the memory controller was busy.', (r) => r.memoryUtilizationRatio),
