@@ -115,19 +115,20 @@ describe('an NVIDIA card', { timeout: 120_000 }, () => {
   })
 })
 
-it.each(VENDORS.filter(({ driver: { deviceFile } }) => deviceFile === null).map((vendor) => [vendor.title, vendor] as const))(
-  'a card of %s without its kernel driver is one, too',
-  { timeout: 60_000 },
-  async (title, { name, pciVendor, help }) => {
-    const { env } = new Machine({ '0000:03:00.0': { vendor: pciVendor, class: '0x030000' } })
-    await expectFault(
-      await monitor(env),
-      new RegExp(`${title}: the card at 0000:03:00.0: no driver is loaded. ${help.install.slice(0, 20)}`),
-      name,
-      1,
-    )
-  },
+/** The cards of other vendors are read through files of the kernel's driver alone. */
+const OTHERS = VENDORS.flatMap(({ name, title, pciVendor, driver: { deviceFile }, help }) =>
+  pciVendor === null || deviceFile !== null ? [] : [{ name, title, pciVendor, help }],
 )
+
+it.each(OTHERS)('a card of $title without its kernel driver is one, too', { timeout: 60_000 }, async ({ name, title, pciVendor, help }) => {
+  const { env } = new Machine({ '0000:03:00.0': { vendor: pciVendor, class: '0x030000' } })
+  await expectFault(
+    await monitor(env),
+    new RegExp(`${title}: the card at 0000:03:00.0: no driver is loaded. ${help.install.slice(0, 20)}`),
+    name,
+    1,
+  )
+})
 
 describe('when the driver comes', { timeout: 120_000 }, () => {
   const isReal = async (agent: RunningAgent, count = 2) => {
@@ -272,18 +273,20 @@ describe('status and doctor', { timeout: 60_000 }, () => {
 })
 
 it('cards of several vendors are watched in one run', { timeout: 60_000 }, async () => {
+  // A card of AMD in a desktop whose processor has graphics, too.
   const root = join(temporaryFolder(), 'root')
   cpSync(join(FIXTURES, 'amd/radeon'), root, { recursive: true, verbatimSymlinks: true })
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const agent = await monitor({ GPUWARDEN_ROOT: root, ...driver({ gpus: 2 }) })
   const gpus = await until('all are read', async () => {
     const all = await gpusOf(agent)
-    return all.length === 3 && all.every(({ sample, live }) => live && sample?.state === 'ok') ? all : null
+    return all.length === 4 && all.every(({ sample, live }) => live && sample?.state === 'ok') ? all : null
   })
   expect(gpus.map(({ info }) => [info.index, info.vendor])).toEqual([
     [0, 'nvidia'],
     [1, 'nvidia'],
     [2, 'amd'],
+    [3, 'intel'],
   ])
   const metrics = await agent.text('/metrics')
   for (const vendor of ['nvidia', 'amd']) expect(metrics).toMatch(new RegExp(`^gpu_memory_used_mb\\{[^}]*vendor="${vendor}"`, 'm'))

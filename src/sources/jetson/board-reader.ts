@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { GpuReadings, Reading } from '../../core/model.ts'
 import { NO_READINGS } from '../../core/record.ts'
-import { parseMeminfo } from '../nvidia/meminfo.ts'
+import { parseMeminfo } from '../host-memory.ts'
 import { tryReadSmallFile } from '../small-file.ts'
 import type { Board, Rail } from './board.ts'
 
