@@ -205,6 +205,24 @@ describe('a card among others', { timeout: 60_000 }, () => {
     expect((await run(['status', '--port', portOf(agent)])).code).toBe(5)
   })
 
+  it('that comes while others are read is read, too', async () => {
+    const bound = { ...NVIDIA, driver: 'nvidia' }
+    const machine = new Machine({ '0000:10:00.0': bound, '0000:11:00.0': bound })
+    const script = fakeNvmlScript({ gpus: 2 })
+    onTestFinished(() => script.remove())
+    const agent = await monitor({ ...machine.env, GPUWARDEN_NVML: buildFakeNvml(), ...script.env })
+    await until('two are read', async () => (await gpusOf(agent)).length === 2)
+    script.update({ gpus: 3 })
+    machine.plug('0000:12:00.0', bound)
+    const isRead = async () => {
+      const gpus = await gpusOf(agent)
+      return gpus.length === 3 && gpus.every(({ sample, live }) => live && sample?.state === 'ok') ? gpus : null
+    }
+    expect((await until('the third is read', isRead, 10_000)).map(({ info }) => info.index)).toEqual([0, 1, 2])
+    await agent.stop()
+    expect(agent.lines('gpu_events')).toEqual([])
+  })
+
   it('that had its driver, and has none any more, says so in its own row', async () => {
     const machine = new Machine({ '0000:10:00.0': { ...NVIDIA, driver: 'nvidia' }, '0000:11:00.0': { ...NVIDIA, driver: 'nvidia' } })
     const script = fakeNvmlScript({ gpus: 2 })

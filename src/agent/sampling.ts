@@ -88,6 +88,7 @@ export class Sampling {
       now: () => this.clock.now(),
       health: () => this.supervisor.health(),
       onSigns: (source) => this.supervisor.lookAgain(source),
+      onNewCard: (source) => this.supervisor.reopen(source),
       onRows: (source, rows, samples) => this.#showRows(source, rows, samples),
     })
     this.state = new State({
