@@ -20,6 +20,8 @@ export interface DriverWatchOptions {
   readonly health: () => readonly SourceHealth[]
   /** A driver seems to have come or changed. */
   readonly onSigns: (source: string) => void
+  /** A card got its driver while the source was read already. */
+  readonly onNewCard: (source: string) => void
   /** `rows`: cards without a driver. */
   readonly onRows: (source: string, rows: readonly GpuInfo[], samples: readonly GpuSample[]) => void
 }
@@ -36,6 +38,8 @@ export class DriverWatch {
   /** What a source lists itself, and how often it had been restarted by then. */
   readonly #listed = new Map<string, { readonly devices: readonly GpuInfo[]; readonly restarts: number }>()
   readonly #shown = new Map<string, string>()
+  /** Cards that had their driver when their source listed its own: those it left out belong to others. */
+  readonly #driven = new Map<string, Set<string>>()
   #timer: NodeJS.Timeout | null = null
 
   constructor(options: DriverWatchOptions) {
@@ -64,7 +68,10 @@ export class DriverWatch {
   note(source: string, devices: readonly GpuInfo[]): void {
     this.#listed.set(source, { devices, restarts: this.#healthOf(source)?.restarts ?? 0 })
     const vendor = this.#options.vendors.find(({ name }) => name === source)
-    if (vendor) this.#show(vendor, this.#bus.cards())
+    if (!vendor) return
+    const cards = this.#bus.cards()
+    this.#driven.set(source, new Set(drivenOf(cards, source)))
+    this.#show(vendor, cards)
   }
 
   start(): void {
@@ -79,9 +86,20 @@ export class DriverWatch {
 
   look(): readonly BusCard[] {
     const cards = this.#bus.cards()
-    for (const source of this.#changed(cards)) this.#options.onSigns(source)
+    for (const source of this.#changed(cards)) {
+      this.#options.onSigns(source)
+      this.#noticeNew(source, cards)
+    }
     for (const vendor of this.#options.vendors) this.#show(vendor, cards)
     return cards
+  }
+
+  /** A driver may list its cards only once, when it is opened. */
+  #noticeNew(source: string, cards: readonly BusCard[]): void {
+    const known = this.#driven.get(source)
+    const isListed = (busId: string) => this.#listed.get(source)?.devices.some((one) => one.pciBusId === busId)
+    const isNew = drivenOf(cards, source).some((busId) => known?.has(busId) === false && !isListed(busId))
+    if (isNew) this.#options.onNewCard(source)
   }
 
   #healthOf(name: string): SourceHealth | undefined {
@@ -136,6 +154,10 @@ export class DriverWatch {
 
 function isDown(state: SourceHealth['state']): boolean {
   return state !== 'ok' && state !== 'starting'
+}
+
+function drivenOf(cards: readonly BusCard[], source: string): string[] {
+  return cards.filter(({ vendor, use }) => vendor === source && use === 'driven').map(({ busId }) => busId)
 }
 
 function rowOf({ busId, model, vendor }: BusCard, index: number, title: string): GpuInfo {
