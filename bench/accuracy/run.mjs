@@ -150,7 +150,8 @@ function losses() {
   console.log('\nTraining curves that leave their course')
   const lossRows = troubles(seeds, options.quick ? 50 : 200)
   console.table(lossRows)
-  for (const [name, row] of Object.entries(lossRows)) check(`loss, ${name}: found in time`, row['in time'] >= row.goal, row['in time'])
+  for (const [name, row] of Object.entries(lossRows))
+    check(`loss, ${name}: found in time`, row.goal === null || row['in time'] >= row.goal, row['in time'])
   report.loss = { clean: cleanRows, troubles: lossRows, steps: allSteps }
 }
 
