@@ -1,8 +1,8 @@
 /** What public dashboards and rules for other exporters read is published under their names, with their types, units and labels. */
 import { describe, expect, it } from 'vitest'
 import type { AgentState, GpuView } from '../src/core/kinds.ts'
-import type { GpuProcess, ProcessView, TrainingStep } from '../src/core/model.ts'
-import { NO_FIGURES } from '../src/core/record.ts'
+import type { GpuProcess, GpuReadings, ProcessView, TrainingStep } from '../src/core/model.ts'
+import { GPU_FIELDS, NO_FIGURES } from '../src/core/record.ts'
 import { CATALOGUE } from '../src/exporter/catalogue.fixture.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
 import { readExposition, type Series } from '../src/exporter/exposition.contract.ts'
@@ -185,6 +185,11 @@ describe('the questions of public dashboards', () => {
   })
 })
 
+/** What no NVIDIA card reports. */
+const OTHER_VENDORS: Partial<GpuReadings> = Object.fromEntries(
+  GPU_FIELDS.filter((field) => /^(?:xcd|xgmi|junction|fanRpm)/.test(field)).map((field) => [field, null]),
+)
+
 describe('size of the page', () => {
   const GPUS = 8
   const PROCESSES = 64
@@ -199,7 +204,7 @@ describe('size of the page', () => {
     const gpus: GpuView[] = ids.map((id, index) => ({
       ...model,
       info: { ...model.info, id, index, label: String(index), pciBusId: `00000000:0${index}:00.0`, minor: index },
-      sample: { ...sample, gpu: id },
+      sample: { ...sample, ...OTHER_VENDORS, gpu: id },
     }))
     const process: GpuProcess = {
       pid: 0,

@@ -1,6 +1,10 @@
 /** All default thresholds: detectors use them, and the alert rules for Prometheus are made from them. */
 const GIB = 1024 ** 3
 
+/** Shares of the time of a phase: from `ratio` on information, from `warningRatio` on a warning, in `blocks` blocks of `steps` steps in a row. */
+const EVERY_STEP = { ratio: 0.1, warningRatio: 0.2, firstSteps: 10, steps: 50, blocks: 2 }
+const NOW_AND_THEN = { ratio: 0.1, warningRatio: 0.2, firstSteps: 10, steps: 10, blocks: 1 }
+
 export const THRESHOLDS = {
   idleHolding: { minutes: 30, memoryBytes: GIB },
   intruder: {
@@ -29,7 +33,11 @@ export const THRESHOLDS = {
     certainBusySeconds: 600,
     certainQuietSeconds: 300,
   },
-  slowData: { waitRatio: 0.3, steps: 50 },
+  slowData: EVERY_STEP,
+  copyBound: EVERY_STEP,
+  syncBound: EVERY_STEP,
+  checkpointHeavy: NOW_AND_THEN,
+  evalHeavy: { ...NOW_AND_THEN, ratio: 0.2, warningRatio: 0.4 },
   thermal: {
     /** Below the card's own slowdown temperature. */
     marginCelsius: 5,

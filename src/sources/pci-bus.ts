@@ -55,7 +55,7 @@ export class PciBus {
     if (known === null) return null
     const driver = driverAt(path)
     const { vendor, model } = known
-    return { vendor: vendor.name, busId: busIdOf(address), model, driver, use: useOf(vendor, driver) }
+    return { vendor: vendor.name, busId: busIdOf(address), model, driver, use: useOf(vendor, driver, address) }
   }
 }
 
@@ -74,8 +74,8 @@ function driverAt(path: string): string | null {
   return link === null ? null : basename(link)
 }
 
-function useOf({ driver: { names, displayOnly } }: Vendor, driver: string | null): CardUse {
-  if (driver === null) return 'undriven'
+function useOf({ driver: { names, displayOnly, integratedAt } }: Vendor, driver: string | null, address: string): CardUse {
+  if (driver === null) return integratedAt?.test(address) ? 'display' : 'undriven'
   if (names.includes(driver)) return 'driven'
   if (PASSED_THROUGH.test(driver)) return 'vm'
   return displayOnly.includes(driver) ? 'display' : 'undriven'
