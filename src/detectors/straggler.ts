@@ -1,7 +1,11 @@
-/** A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared, where reported. */
+/**
+ * A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared. Where the
+ * wait is not measured by itself it is part of the backward, which ends on all ranks together and is shortest on the one that came last.
+ */
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
+import { hasGpuClock, type PhaseSeconds, phasesOf } from '../core/step-phases.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
@@ -23,15 +27,23 @@ interface Rank {
   calm: number
 }
 
+interface RankTime {
+  readonly rank: number
+  readonly seconds: number
+  readonly phases: PhaseSeconds | null
+}
+
 interface Round {
   readonly step: number
-  readonly times: [rank: number, seconds: number][]
+  readonly times: RankTime[]
 }
 
 interface RunRanks {
   ranks: Rank[]
   /** Steps that not every rank has reported yet, oldest first. */
   rounds: Round[]
+  /** Phases are by the GPU's clock: steps without it say less. */
+  byGpu: boolean
   /** Findings of earlier are open; their ranks have to keep up before they end. */
   isOpen: boolean
 }
@@ -39,8 +51,19 @@ interface RunRanks {
 const RANK_CAP = 1024
 const ROUND_CAP = 8
 const CALM_STEPS = 20
-/** Names that trainers use for the wait for other ranks. */
-const WAIT_PHASES = ['wait', 'sync', 'communication', 'comm', 'allreduce', 'all_reduce', 'barrier']
+/** Ranks whose steps differ by more than this do not wait for each other. */
+const IN_STEP_RATIO = 0.1
+/** Phases that a rank is slow in by itself, and the share of the difference that one must explain to be named. */
+const OWN_PHASES: Readonly<Record<string, string>> = {
+  data: 'waiting for data',
+  copy: 'copying data to the GPU',
+  forward: 'in the forward',
+  optimizer: 'in the optimizer',
+  logging: 'logging',
+  evaluation: 'evaluating',
+  checkpoint: 'saving checkpoints',
+}
+const CAUSE_RATIO = 0.6
 
 export const straggler: DetectorKind<Thresholds<'straggler'>> = {
   name: 'straggler',
@@ -54,17 +77,23 @@ export const straggler: DetectorKind<Thresholds<'straggler'>> = {
       'straggler',
       {
         leaderOnly: false,
-        initial: (isOpen) => ({ ranks: [], rounds: [], isOpen }),
+        initial: (isOpen) => ({ ranks: [], rounds: [], byGpu: false, isOpen }),
         rewind(run) {
           run.state.rounds = []
           return NO_FINDINGS
         },
         step(run, step, book) {
-          const seconds = workSeconds(step)
-          if (seconds === null || !enlist(run.state, step)) return NO_FINDINGS
+          const { stepSeconds, rank } = step
+          if (stepSeconds === null || !(stepSeconds > 0) || !Number.isFinite(stepSeconds) || !enlist(run.state, step)) return NO_FINDINGS
+          const byGpu = hasGpuClock(step.phaseSeconds)
+          if (byGpu && !run.state.byGpu) {
+            run.state.byGpu = true
+            run.state.rounds = []
+          }
+          if (byGpu !== run.state.byGpu) return NO_FINDINGS
           const round = roundOf(run.state, step.step)
-          if (round === null || round.times.some((entry) => entry[0] === step.rank)) return NO_FINDINGS
-          round.times.push([step.rank, seconds])
+          if (round === null || round.times.some((entry) => entry.rank === rank)) return NO_FINDINGS
+          round.times.push({ rank, seconds: stepSeconds, phases: phasesOf(step) })
           if (round.times.length < run.state.ranks.length || run.state.ranks.length < 2) return NO_FINDINGS
           run.state.rounds = run.state.rounds.filter((one) => one !== round)
           return compare(run, round, step.at, book, options)
@@ -74,14 +103,29 @@ export const straggler: DetectorKind<Thresholds<'straggler'>> = {
     ),
 }
 
-function workSeconds(step: TrainingStep): number | null {
-  if (step.stepSeconds === null || !(step.stepSeconds > 0) || !Number.isFinite(step.stepSeconds)) return null
-  let waited = 0
-  for (const name of WAIT_PHASES) {
-    const seconds = step.phaseSeconds?.[name]
-    if (seconds !== undefined && seconds > 0) waited += seconds
+/** How long each rank worked, without waiting for the others. */
+function workSeconds(times: readonly RankTime[]): Map<number, number> {
+  const work = (waitOf: (time: RankTime) => number) =>
+    new Map(times.map((time) => [time.rank, Math.max(time.seconds - waitOf(time), time.seconds * 0.01)]))
+  if (times.some(({ phases }) => phases?.sync !== undefined)) return work(({ phases }) => phases?.sync ?? 0)
+  const seconds = times.map((time) => time.seconds)
+  const [shortest, longest] = [Math.min(...seconds), Math.max(...seconds)]
+  const backwards = times.map(({ phases }) => phases?.backward ?? Number.NaN)
+  const least = Math.min(...backwards)
+  // NaN where a rank does not measure it.
+  if (!(least >= 0) || longest - shortest > IN_STEP_RATIO * shortest) return work(() => 0)
+  return work(({ phases }) => (phases?.backward ?? least) - least)
+}
+
+/** What most of the difference to the others is spent on; null: no phase explains it. */
+function causeOf(own: RankTime, peers: readonly RankTime[], difference: number): string | null {
+  if (own.phases === null || !(difference > 0)) return null
+  for (const [phase, words] of Object.entries(OWN_PHASES)) {
+    const others = peers.map(({ phases }) => phases?.[phase] ?? 0).sort((a, b) => a - b)
+    const more = (own.phases[phase] ?? 0) - (others[others.length >> 1] ?? 0)
+    if (more >= CAUSE_RATIO * difference) return words
   }
-  return Math.max(step.stepSeconds - waited, step.stepSeconds * 0.01)
+  return null
 }
 
 /** False when there are more ranks than are followed. */
@@ -112,20 +156,35 @@ function compare(
   book: FindingBook,
   options: Thresholds<'straggler'>,
 ): readonly Finding[] {
-  const seconds = new Map(round.times)
-  const sortedByStage = new Map<number, number[]>()
+  const timeOf = new Map(round.times.map((time) => [time.rank, time]))
+  const byStage = new Map<number, { ranks: Rank[]; times: RankTime[] }>()
   for (const rank of run.state.ranks) {
-    const list = sortedByStage.get(rank.stage) ?? []
-    list.push(seconds.get(rank.rank) ?? 0)
-    sortedByStage.set(rank.stage, list)
+    const time = timeOf.get(rank.rank)
+    if (!time) continue
+    const stage = byStage.get(rank.stage) ?? { ranks: [], times: [] }
+    stage.ranks.push(rank)
+    stage.times.push(time)
+    byStage.set(rank.stage, stage)
   }
-  for (const list of sortedByStage.values()) list.sort((a, b) => a - b)
   let findings: readonly Finding[] = NO_FINDINGS
-  for (const rank of run.state.ranks) {
-    const peers = sortedByStage.get(rank.stage) ?? []
-    if (peers.length < 2) continue
-    const own = seconds.get(rank.rank) ?? 0
-    findings = both(findings, weigh(run, rank, own, medianWithout(peers, own), peers.length, round.step, at, book, options))
+  for (const { ranks, times } of byStage.values()) {
+    if (ranks.length < 2) continue
+    const work = workSeconds(times)
+    const sorted = [...work.values()].sort((a, b) => a - b)
+    ranks.forEach((rank, index) => {
+      const own = work.get(rank.rank) ?? 0
+      const peer = medianWithout(sorted, own)
+      const time = times[index]
+      const cause = () =>
+        time
+          ? causeOf(
+              time,
+              times.filter((one) => one !== time),
+              own - peer,
+            )
+          : null
+      findings = both(findings, weigh(run, rank, own, peer, ranks.length, round.step, at, book, options, cause))
+    })
   }
   return findings
 }
@@ -149,6 +208,7 @@ function weigh(
   at: number,
   book: FindingBook,
   options: Thresholds<'straggler'>,
+  causeOfIt: () => string | null,
 ): readonly Finding[] {
   const raw = Math.log(ownSeconds / peerSeconds)
   const clipped = Math.max(-options.clip, Math.min(options.clip, raw))
@@ -182,9 +242,10 @@ function weigh(
   rank.open = true
   rank.cusum = 0
   if (!book.due(book.key(subject), at, 'warning')) return NO_FINDINGS
+  const cause = causeOfIt()
   return book.raise(subject, at, {
     severity: 'warning',
-    message: `Rank ${rank.rank} of run ${run.id} is slow: ${formatDuration(ownSeconds * 1000)} for step ${step}, ${formatPercent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers.`,
+    message: `Rank ${rank.rank} of run ${run.id} is slow: ${formatDuration(ownSeconds * 1000)} for step ${step}, ${formatPercent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers${cause === null ? '' : `, most of it ${cause}`}.`,
     evidence: {
       step,
       step_seconds: evidenceNumber(ownSeconds),
@@ -192,6 +253,7 @@ function weigh(
       mean_ratio: evidenceNumber(Math.exp(mean)),
       usual_ratio: evidenceNumber(Math.exp(rank.mean)),
       peers: peers - 1,
+      ...(cause === null ? {} : { cause }),
     },
     confidence: changed && slow ? 0.95 : 0.8,
     advice: ['All ranks wait for this one. Check its GPU for heat, throttling or a second process, and its host for load or a slow disk.'],
