@@ -40,6 +40,8 @@ def train(variant: str, device: str, steps: int, width: int) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     loader = DataLoader(TensorDataset(torch.randn(1024, 64), torch.randn(1024, 1)), batch_size=32)
     costs: List[float] = []
+    #: Of the training thread: what other programs on the machine do is not in it.
+    cpu_costs: List[float] = []
 
     def one(x: "torch.Tensor", y: "torch.Tensor") -> "torch.Tensor":
         x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
@@ -49,7 +51,7 @@ def train(variant: str, device: str, steps: int, width: int) -> None:
         optimizer.step()
         return loss
 
-    at = time.perf_counter()
+    at, cpu_at = time.perf_counter(), time.thread_time()
     while len(costs) < steps:
         for x, y in loader:
             if traced is not None:
@@ -59,10 +61,12 @@ def train(variant: str, device: str, steps: int, width: int) -> None:
                 loss = one(x, y)
             if run is not None:
                 run.log({"loss": float(loss.detach())} if device == "cpu" else {"steps": len(costs)})
-            now = time.perf_counter()
+            now, cpu_now = time.perf_counter(), time.thread_time()
             costs.append(now - at)
-            at = now
-    print(json.dumps({"median_us": statistics.median(costs[len(costs) // 5 :]) * 1e6}), flush=True)
+            cpu_costs.append(cpu_now - cpu_at)
+            at, cpu_at = now, cpu_now
+    medians = [statistics.median(values[len(values) // 5 :]) * 1e6 for values in (costs, cpu_costs)]
+    print(json.dumps({"median_us": medians[0], "cpu_us": medians[1]}), flush=True)
 
 
 def main() -> None:
@@ -79,6 +83,7 @@ def main() -> None:
         train(arguments.train, arguments.device, arguments.steps, arguments.width)
         return
     medians: Dict[str, List[float]] = {}
+    cpu: Dict[str, List[float]] = {}
     skipped: Dict[str, str] = {}
     for _ in range(arguments.rounds):
         for variant in arguments.variants.split(","):
@@ -100,13 +105,23 @@ def main() -> None:
             if done.returncode != 0 or not lines:
                 skipped[variant] = (done.stderr.strip().splitlines() or ["no result"])[-1]
                 continue
-            medians.setdefault(variant, []).append(json.loads(lines[0][lines[0].index("{") :])["median_us"])
-    bare = medians["bare"]
-    for variant, values in medians.items():
-        more = [value - base for value, base in zip(values, bare)]
+            result = json.loads(lines[0][lines[0].index("{") :])
+            medians.setdefault(variant, []).append(result["median_us"])
+            cpu.setdefault(variant, []).append(result["cpu_us"])
+            print("  %s %.1f us, CPU %.1f us" % (variant, result["median_us"], result["cpu_us"]), flush=True)
+    for variant in medians:
+        more = [value - base for value, base in zip(medians[variant], medians["bare"])]
+        more_cpu = [value - base for value, base in zip(cpu[variant], cpu["bare"])]
         print(
-            "%-10s median step %7.1f us, more than bare: median %+6.1f us (%s)"
-            % (variant, statistics.median(values), statistics.median(more), ", ".join("%+.0f" % one for one in more))
+            "%-10s step %7.1f us, %+6.1f us over bare; CPU of the training thread %7.1f us, %+6.1f us over bare (%s)"
+            % (
+                variant,
+                statistics.median(medians[variant]),
+                statistics.median(more),
+                statistics.median(cpu[variant]),
+                statistics.median(more_cpu),
+                ", ".join("%+.0f" % one for one in more_cpu),
+            )
         )
     for variant, reason in skipped.items():
         print("%-10s left out: %s" % (variant, reason))

@@ -42,6 +42,8 @@ def scalar(value: Any) -> Any:
         return value
     if kind is bool:
         return int(value)
+    if isinstance(value, Deferred):
+        return value
     try:
         if getattr(value, "is_cuda", False):
             return defer(value)

@@ -112,3 +112,156 @@ class Frameworks(WorldWithAgent):
         lines = self.logged()
         self.assertEqual([line["step"] for line in lines], list(range(10)))
         self.assertEqual((lines[1]["loss"], lines[1]["learning_rate"]), (0.5, 0.1))
+
+
+TRANSFORMERS = """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, index): tokens = torch.randint(0, 100, (32,)); return {"input_ids": tokens, "labels": tokens}
+model = GPT2LMHeadModel(GPT2Config(vocab_size=100, n_positions=64, n_embd=32, n_layer=1, n_head=2))
+arguments = TrainingArguments("out", max_steps=12, per_device_train_batch_size=4, gradient_accumulation_steps=2, logging_steps=5,
+    eval_strategy="steps", eval_steps=6, save_steps=6, report_to=[], use_cpu=True, disable_tqdm=True)
+trainer = Trainer(model, arguments, train_dataset=Data(), eval_dataset=Data(), callbacks=%s)
+trainer.train()
+assert sum(type(callback).__name__ == "GPUMonitoringCallback" for callback in trainer.callback_handler.callbacks) == 1
+"""
+LIGHTNING = """
+import torch, lightning.pytorch as pl
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+    def training_step(self, batch, index): return self.layer(batch[0]).pow(2).mean()
+    def validation_step(self, batch, index): self.layer(batch[0])
+    def configure_optimizers(self): return torch.optim.SGD(self.parameters(), lr=0.1)
+def loader(): return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(48, 8)), batch_size=4)
+trainer = pl.Trainer(max_epochs=2, accelerator="cpu", gradient_clip_val=0.5, logger=False, enable_progress_bar=False, enable_model_summary=False)
+trainer.fit(Model(), loader(), loader())
+assert type(trainer.callbacks[-1]).__name__ == "ModelCheckpoint"
+"""
+ACCELERATE = """
+import torch
+from accelerate import Accelerator
+accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(48, 8)), batch_size=4)
+model = torch.nn.Linear(8, 1)
+model, optimizer, data = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1), data)
+for (x,) in data:
+    with accelerator.accumulate(model):
+        accelerator.backward(model(x).pow(2).mean())
+        if accelerator.sync_gradients: accelerator.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        accelerator.log({"accuracy": 0.5})
+"""
+COMPILED = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+moved = torch.compile(lambda x: x.to(torch.float32).to("cpu") * 2, backend="aot_eager", fullgraph=True)
+clip = torch.compile(lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0), backend="aot_eager", fullgraph=True)
+for _ in range(8):
+    optimizer.zero_grad()
+    compiled(moved(torch.randn(4, 8))).pow(2).mean().backward()
+    clip()
+    optimizer.step()
+"""
+WORKERS = """
+import sys, torch
+def main():
+    model = torch.nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.utils.data.TensorDataset(torch.randn(80, 8))
+    for (x,) in torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, multiprocessing_context="%s"):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+if __name__ == "__main__": main()
+"""
+RANKS = """
+import time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 1)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for (x,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(60 * 8, 64)), batch_size=8):
+    time.sleep(0.07 if dist.get_rank() == 1 else 0.02)
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""
+
+
+class Unchanged(WorldWithAgent):
+    """Programs without a line of ours, as `gpuwarden run` starts them."""
+
+    def train(self, code: str, *launcher: str) -> List[Dict[str, Any]]:
+        path = os.path.join(self.folder, "train.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(code)
+        startup = os.path.join(PACKAGE, "gpuwarden", "startup")
+        more = {"PYTHONPATH": startup, "GPUWARDEN_RUN_ID": "unchanged", "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+        command = [sys.executable] + list(launcher) + [path]
+        env = self.environment(self.agent.url, **more)
+        done = subprocess.run(command, env=env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.run_record: Dict[str, Any] = self.agent.get("/api/v1/runs/unchanged")
+        self.agent.end()
+        return sorted(self.agent.logged(), key=lambda line: (line["rank"], line["step"]))
+
+    def assert_whole(self, lines: List[Dict[str, Any]], steps: int, framework: str, *phases: str) -> None:
+        self.assertEqual([line["step"] for line in lines], list(range(1, steps + 1)))
+        self.assertEqual(self.run_record["framework"], framework)
+        for line in lines:
+            self.assertTrue(line["loss"] is not None and line["learning_rate"] > 0 and line["throughput_samples_per_sec"] > 0, line)
+        seen = {name for line in lines for name in line["phase_seconds"]}
+        self.assertLessEqual({"data", "forward", "backward", "optimizer", *phases}, seen)
+        for line in lines[1:]:
+            self.assertLessEqual(sum(line["phase_seconds"].values()), line["step_duration_seconds"] * 1.001)
+
+    def test_transformers(self) -> None:
+        lines = self.train(TRANSFORMERS % "None")
+        self.assert_whole(lines, 12, "transformers", "evaluation", "checkpoint", "logging")
+        self.assertTrue(all(line["gradient_norm"] > 0 for line in lines))
+        self.assertGreater(lines[-1]["custom"]["tokens_per_second"], 0)
+
+    def test_transformers_where_the_user_has_the_callback(self) -> None:
+        own = '[__import__("gpuwarden.transformers").transformers.GPUMonitoringCallback()]'
+        self.assert_whole(self.train(TRANSFORMERS % own), 12, "transformers", "evaluation")
+
+    def test_lightning(self) -> None:
+        lines = self.train(LIGHTNING)
+        self.assert_whole(lines, 24, "lightning", "evaluation", "checkpoint")
+        self.assertTrue(all(line["gradient_norm"] > 0 for line in lines))
+
+    def test_accelerate(self) -> None:
+        lines = self.train(ACCELERATE)
+        self.assert_whole(lines, 6, "accelerate", "logging")
+        self.assertEqual(lines[-1]["custom"]["accuracy"], 0.5)
+
+    def test_compiled_whole(self) -> None:
+        self.assertEqual(len(self.train(COMPILED)), 8)
+
+    def test_workers(self) -> None:
+        self.assert_whole(self.train(WORKERS % "fork"), 10, "pytorch")
+
+    def test_workers_that_are_started_anew(self) -> None:
+        self.assert_whole(self.train(WORKERS % "spawn"), 10, "pytorch")
+
+    def test_ranks_of_which_one_is_slow(self) -> None:
+        lines = self.train(RANKS, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0")
+        self.assertEqual(len(lines), 120)
+        findings = [line for line in self.found() if line.get("detector") == "straggler"]
+        self.assertEqual({finding["subject"]["rank"] for finding in findings}, {1})
+
+    def found(self) -> List[Dict[str, Any]]:
+        lines: List[Dict[str, Any]] = []
+        for folder, _, names in os.walk(self.agent.log_dir):
+            for name in names:
+                if name.endswith(".jsonl") and "finding" in name:
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        lines.extend(json.loads(line) for line in file)
+        return lines

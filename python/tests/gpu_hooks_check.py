@@ -70,8 +70,11 @@ class OnGpu(World):
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
+            model = torch.nn.Linear(512, 512).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
             whole = torch.cuda.CUDAGraph()
             side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):
                 for _ in range(3):
                     optimizer.zero_grad(set_to_none=True)

@@ -1,6 +1,7 @@
 """Training that is followed without a line of code, with a PyTorch that is played; the real one is in frameworks_check.py."""
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import unittest
 from typing import Any, Dict, List, Optional
 
 from gpuwarden import step_meter as phases
-from gpuwarden.device_clock import DeviceClock
+from gpuwarden.device_clock import DeviceClock, DeviceSeconds
 from gpuwarden.step_meter import StepMeter
+from gpuwarden.steps import Step, encode, is_ready, scalars
 
 from .stand import Stand
 from .world import PACKAGE, World
@@ -239,6 +241,16 @@ class MeterTest(unittest.TestCase):
         thread.start()
         thread.join()
         self.assertEqual(seen, [False, "after backward"])
+
+
+class LoggedTest(unittest.TestCase):
+    def test_times_of_the_gpu_reach_the_line_of_their_step(self) -> None:
+        forward = DeviceSeconds()
+        step = Step(1, 1, 1, None, None, None, None, None, 1.0, scalars({"forward@gpu": forward, "data": 0.5}), None, None)
+        self.assertFalse(is_ready(step))
+        forward.settle(0.25)
+        self.assertTrue(is_ready(step))
+        self.assertEqual(json.loads(encode(step, {}))["phases"], {"forward@gpu": 0.25, "data": 0.5})
 
 
 class PlayedEvent:

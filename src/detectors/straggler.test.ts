@@ -66,6 +66,43 @@ describe('straggler', () => {
     expect(new Set(found.map((finding) => finding.subject.rank))).toEqual(new Set([3]))
   })
 
+  it('finds the shortest backward where the wait is a part of it, and says what the rank is slow in', () => {
+    const slow = (phase: string) => ({
+      ranks: 2,
+      extra: (rank: number, seconds: number) => {
+        const own = { data: 0.005, forward: 0.02 * seconds, [phase]: rank === 1 ? 0.07 * seconds : 0.02 * seconds }
+        const before = Object.values(own).reduce((sum, value) => sum + value, 0)
+        return { stepSeconds: 0.12, phaseSeconds: { ...own, backward: 0.12 - before } }
+      },
+    })
+    for (const [phase, words] of [
+      ['forward', 'in the forward'],
+      ['data', 'waiting for data'],
+    ] as const) {
+      const found = run(job(60, slow(phase)))
+      expect(new Set(found.map((finding) => finding.subject.rank))).toEqual(new Set([1]))
+      expect(found[0]?.message).toContain(`most of it ${words}.`)
+    }
+  })
+
+  it('goes by the step where ranks do not wait for each other: a long backward is work then', () => {
+    const extra = (rank: number, seconds: number) => ({
+      stepSeconds: seconds * (rank === 1 ? 1.6 : 1),
+      phaseSeconds: { forward: 0.3, backward: rank === 1 ? 1.2 : 0.6 },
+    })
+    const found = run(job(60, { ranks: 4, extra }))
+    expect(new Set(found.map((finding) => finding.subject.rank))).toEqual(new Set([1]))
+  })
+
+  it('believes the clock of the GPU, which knows who waited', () => {
+    const extra = (rank: number) => ({
+      stepSeconds: 1,
+      phaseSeconds: { sync: 0.001, 'sync@gpu': rank === 2 ? 0.01 : 0.5, 'data@gpu': 0.01 },
+    })
+    const found = run(job(60, { extra }))
+    expect(new Set(found.map((finding) => finding.subject.rank))).toEqual(new Set([2]))
+  })
+
   it('compares only within a pipeline stage', () => {
     const stages = {
       factor: (rank: number) => (rank < 4 ? 1 : 2),

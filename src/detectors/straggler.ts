@@ -1,10 +1,15 @@
-/** A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared, where reported. */
+/**
+ * A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared. Where the
+ * wait is not measured by itself it is part of the backward, which ends on all ranks together and is shortest on the one that came last.
+ */
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
 import { medianAbsoluteDeviation } from '../core/memory/statistics.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
+import { hasGpuClock, phasesOf } from '../core/step-phases.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
+import { causeOf, type RankTime, workSeconds } from './rank-work.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
@@ -30,13 +35,15 @@ interface Rank {
 
 interface Round {
   readonly step: number
-  readonly times: [rank: number, seconds: number][]
+  readonly times: RankTime[]
 }
 
 interface RunRanks {
   ranks: Rank[]
   /** Steps that not every rank has reported yet, oldest first. */
   rounds: Round[]
+  /** Phases are by the GPU's clock: steps without it say less. */
+  byGpu: boolean
   /** Findings of earlier are open; their ranks have to keep up before they end. */
   isOpen: boolean
 }
@@ -46,8 +53,6 @@ const ROUND_CAP = 8
 const CALM_STEPS = 20
 /** A CUSUM of noise of variance σ² passes 20 σ² ÷ (2 slack) by chance about once in 10⁹ steps (e^−20 a step). */
 const SURE = 20
-/** Names that trainers use for the wait for other ranks. */
-const WAIT_PHASES = ['wait', 'sync', 'communication', 'comm', 'allreduce', 'all_reduce', 'barrier']
 
 export const straggler: DetectorKind<Thresholds<'straggler'>> = {
   name: 'straggler',
@@ -61,17 +66,23 @@ export const straggler: DetectorKind<Thresholds<'straggler'>> = {
       'straggler',
       {
         leaderOnly: false,
-        initial: (isOpen) => ({ ranks: [], rounds: [], isOpen }),
+        initial: (isOpen) => ({ ranks: [], rounds: [], byGpu: false, isOpen }),
         rewind(run) {
           run.state.rounds = []
           return NO_FINDINGS
         },
         step(run, step, book) {
-          const seconds = workSeconds(step)
-          if (seconds === null || !enlist(run.state, step)) return NO_FINDINGS
+          const { stepSeconds, rank } = step
+          if (stepSeconds === null || !(stepSeconds > 0) || !Number.isFinite(stepSeconds) || !enlist(run.state, step)) return NO_FINDINGS
+          const byGpu = hasGpuClock(step.phaseSeconds)
+          if (byGpu && !run.state.byGpu) {
+            run.state.byGpu = true
+            run.state.rounds = []
+          }
+          if (byGpu !== run.state.byGpu) return NO_FINDINGS
           const round = roundOf(run.state, step.step)
-          if (round === null || round.times.some((entry) => entry[0] === step.rank)) return NO_FINDINGS
-          round.times.push([step.rank, seconds])
+          if (round === null || round.times.some((entry) => entry.rank === rank)) return NO_FINDINGS
+          round.times.push({ rank, seconds: stepSeconds, phases: phasesOf(step) })
           if (round.times.length < run.state.ranks.length || run.state.ranks.length < 2) return NO_FINDINGS
           run.state.rounds = run.state.rounds.filter((one) => one !== round)
           return compare(run, round, step.at, book, options)
@@ -79,16 +90,6 @@ export const straggler: DetectorKind<Thresholds<'straggler'>> = {
       },
       maxRuns,
     ),
-}
-
-function workSeconds(step: TrainingStep): number | null {
-  if (step.stepSeconds === null || !(step.stepSeconds > 0) || !Number.isFinite(step.stepSeconds)) return null
-  let waited = 0
-  for (const name of WAIT_PHASES) {
-    const seconds = step.phaseSeconds?.[name]
-    if (seconds !== undefined && seconds > 0) waited += seconds
-  }
-  return Math.max(step.stepSeconds - waited, step.stepSeconds * 0.01)
 }
 
 /** False when there are more ranks than are followed. */
@@ -131,30 +132,35 @@ function compare(
   book: FindingBook,
   options: Thresholds<'straggler'>,
 ): readonly Finding[] {
-  const seconds = new Map(round.times)
+  const timeOf = new Map(round.times.map((time) => [time.rank, time]))
   const stages = new Map<number, Stage>()
   for (const rank of run.state.ranks) {
-    const stage = stages.get(rank.stage) ?? { sorted: [], means: [], variance: 0, covariance: 0 }
-    stage.sorted.push(seconds.get(rank.rank) ?? 0)
+    const time = timeOf.get(rank.rank)
+    if (!time) continue
+    const stage = stages.get(rank.stage) ?? { ranks: [], times: [], sorted: [], means: [], variance: 0, covariance: 0 }
+    stage.ranks.push(rank)
+    stage.times.push(time)
     stage.means.push(meanOf(rank.recent))
     stage.variance += rank.variance
     stage.covariance += rank.covariance
     stages.set(rank.stage, stage)
   }
-  for (const stage of stages.values()) stage.sorted.sort((a, b) => a - b)
   let findings: readonly Finding[] = NO_FINDINGS
-  for (const rank of run.state.ranks) {
-    const stage = stages.get(rank.stage)
-    if (stage === undefined || stage.sorted.length < 2) continue
-    const own = seconds.get(rank.rank) ?? 0
-    findings = both(findings, weigh(run, rank, own, stage, round.step, at, book, options))
+  for (const stage of stages.values()) {
+    if (stage.ranks.length < 2) continue
+    const work = workSeconds(stage.times)
+    stage.sorted.push(...[...work.values()].sort((a, b) => a - b))
+    for (const rank of stage.ranks)
+      findings = both(findings, weigh(run, rank, work.get(rank.rank) ?? 0, stage, round.step, at, book, options))
   }
   return findings
 }
 
 /** Ranks that do the same work, at one step. */
 interface Stage {
-  /** Their seconds, ascending. */
+  readonly ranks: Rank[]
+  readonly times: RankTime[]
+  /** Their seconds without waiting, ascending. */
   readonly sorted: number[]
   /** Their usual log ratios of late. */
   readonly means: number[]
@@ -242,9 +248,10 @@ function weigh(
   rank.open = true
   rank.cusum = 0
   if (!book.due(book.key(subject), at, 'warning')) return NO_FINDINGS
+  const cause = causeOf(rank.rank, stage.times, ownSeconds - peerSeconds)
   return book.raise(subject, at, {
     severity: 'warning',
-    message: `Rank ${rank.rank} of run ${run.id} is slow: ${formatDuration(ownSeconds * 1000)} for step ${step}, ${formatPercent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers.`,
+    message: `Rank ${rank.rank} of run ${run.id} is slow: ${formatDuration(ownSeconds * 1000)} for step ${step}, ${formatPercent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers${cause === null ? '' : `, most of it ${cause}`}.`,
     evidence: {
       step,
       step_seconds: evidenceNumber(ownSeconds),
@@ -252,6 +259,7 @@ function weigh(
       mean_ratio: evidenceNumber(Math.exp(mean)),
       usual_ratio: evidenceNumber(Math.exp(rank.mean)),
       peers: peers - 1,
+      ...(cause === null ? {} : { cause }),
     },
     confidence: changed && slow ? 0.95 : 0.8,
     advice: ['All ranks wait for this one. Check its GPU for heat, throttling or a second process, and its host for load or a slow disk.'],
