@@ -6,8 +6,8 @@ export interface Vendor {
   readonly name: string
   readonly title: string
   load(): Promise<SourceKind>
-  /** As sysfs has it: `0x10de`. */
-  readonly pciVendor: string
+  /** As sysfs has it: `0x10de`; null where its GPUs are on no PCI bus. */
+  readonly pciVendor: string | null
   readonly driver: KernelDriver
   /** Names of its cards, for recordings without a vendor. */
   readonly models: RegExp

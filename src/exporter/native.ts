@@ -84,7 +84,7 @@ const STANDING: readonly GpuMetric[] = [
   gpuGauges(
     'gpuwarden_gpu_state',
     '',
-    '1 for the state that the GPU is in, 0 for the others. lost: fell off the bus. stale: no fresh sample.',
+    '1 for the state that the GPU is in, 0 for the others. lost: fell off the bus. no_driver: no driver answers for it. stale: no fresh sample.',
     ['state'],
     STATES.map((state) => ({ labels: () => Labels.of({ state }), value: (gpu) => (shownState(gpu) === state ? 1 : 0) })),
   ),

@@ -9,6 +9,7 @@ describe('vendorOfModel', () => {
     ['Radeon RX 7900 XTX', 'amd'],
     ['Intel Arc B580', 'intel'],
     ['Intel Data Center GPU Max 1550', 'intel'],
+    ['NVIDIA Jetson AGX Orin Developer Kit', 'jetson'],
     ['Simulated H100', 'nvidia'],
     [null, 'nvidia'],
   ])('of %j is %s', (model, vendor) => {
