@@ -5,7 +5,7 @@ import type { Finding, GpuSample } from '../core/model.ts'
 import { startTicksOf } from '../core/process-identity.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
-import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'
+import { type Summary, type SummaryFinding, type SummaryGpu, type SummaryTraining, summarize } from '../report/training-summary.ts'
 import { isAcknowledged } from '../training/acknowledgement.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
 import { endsInNan, type Outcome } from '../training/run-record.ts'
@@ -150,6 +150,8 @@ export class RunWatch {
                 stepsPerSecond: seconds > 0 ? steps / seconds : null,
                 throughputPerSecond: numberOf(figures.meanThroughputPerSecond),
                 meanStepSeconds: numberOf(figures.meanStepSeconds),
+                // An older agent does not say.
+                phaseShares: (figures.phaseShares ?? []) as SummaryTraining['phaseShares'],
               },
         findings: [...this.#follower.findings.values()].filter((finding) => this.#concerns(finding, gpuIndices)).map(summaryFinding),
         notes,
