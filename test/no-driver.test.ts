@@ -304,6 +304,7 @@ it('cards of several vendors are watched in one run', { timeout: 60_000 }, async
     [0, 'nvidia'],
     [1, 'nvidia'],
     [2, 'amd'],
+    // Inside the processor of the same machine.
     [3, 'intel'],
   ])
   const metrics = await agent.text('/metrics')

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { MI300X_CPX, RX_7900_XTX } from '../src/sources/amd/trees.fixture.ts'
 import { makeMachine, writeTree } from '../src/sources/drm/tree.fixture.ts'
 import { ARC_B580, UHD_770 } from '../src/sources/intel/trees.fixture.ts'
@@ -30,9 +30,12 @@ interface Health {
 }
 
 describe.each(Object.entries(FAMILIES))('%s', (family, tree) => {
-  const { root, remove } = makeMachine(tree)
-  afterAll(remove)
-  const env = { GPUWARDEN_ROOT: root }
+  const env = { GPUWARDEN_ROOT: '' }
+  beforeAll(() => {
+    const { root, remove } = makeMachine(tree)
+    env.GPUWARDEN_ROOT = root
+    return remove
+  })
 
   it('has the status that it should', async () => {
     const { code, stdout, stderr } = await run(['status', '--json', '--port', '1'], env)

@@ -60,6 +60,21 @@ describe('the PCI bus', () => {
     expect(usesOf(bus).map(([, , use]) => use)).toEqual(['undriven', 'undriven', 'vm', 'vm', 'vm', 'display', 'undriven'])
   })
 
+  it('takes graphics inside a processor without a driver for unused, a card without one for a fault', () => {
+    const { bus } = busOf({
+      '00:02.0': ['0x8086', '0x030000'],
+      '00:0b.0': ['0x8086', '0x120000', 'intel_vpu'],
+      '00:1f.6': ['0x8086', '0x020000', 'e1000e'],
+      '03:00.0': ['0x8086', '0x030000'],
+      '04:00.0': ['0x8086', '0x038000', 'xe'],
+    })
+    expect(usesOf(bus)).toEqual([
+      ['intel', '00:02.0', 'display'],
+      ['intel', '03:00.0', 'undriven'],
+      ['intel', '04:00.0', 'driven'],
+    ])
+  })
+
   it('leaves virtual functions to the machines that they are made for, where they are cards', () => {
     const functions: Functions = { '01:00.0': ['0x10de', '0x030200', 'nvidia'], '01:00.4': ['0x10de', '0x030200'] }
     expect(usesOf(busOf(functions, ['01:00.4']).bus)).toHaveLength(1)

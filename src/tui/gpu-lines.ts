@@ -35,9 +35,11 @@ export function links(sample: GpuSample, info: GpuInfo): Span[] {
   const rate = (received: Reading, sent: Reading) =>
     received === null && sent === null ? '' : ` ↓${shortBytes(received)} ↑${shortBytes(sent)}/s`
   const pcie = link + rate(sample.pcieRxBytesPerSecond, sample.pcieTxBytesPerSecond)
+  const xgmi = rate(sample.xgmiRxBytesPerSecond, sample.xgmiTxBytesPerSecond)
   const nvlink = rate(sample.nvlinkRxBytesPerSecond, sample.nvlinkTxBytesPerSecond)
   return [
     { text: pcie === '' ? '' : `PCIe${pcie}`, style: isNarrow ? TONE.warning : TONE.muted },
+    { text: xgmi === '' ? '' : `XGMI${xgmi}`, style: TONE.muted },
     { text: nvlink === '' ? '' : `NVLink${nvlink}`, style: TONE.muted },
   ]
 }

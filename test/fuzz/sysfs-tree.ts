@@ -32,7 +32,6 @@ export const sysfsTrees: readonly FuzzReader[] = [
 
 /** The first byte of an input says which file it is. */
 function treeReader(name: string, kind: SourceKind, root: string): FuzzReader {
-  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
   const files = readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
@@ -40,6 +39,7 @@ function treeReader(name: string, kind: SourceKind, root: string): FuzzReader {
     .slice(0, 256)
   return {
     name,
+    close: async () => rmSync(root, { recursive: true, force: true }),
     examples: files.map((file, index) => Buffer.concat([Buffer.from([index]), readFileSync(file)])),
     async read(bytes) {
       const file = files[(bytes[0] ?? 0) % files.length] ?? ''

@@ -1,6 +1,6 @@
 /** A card that is awake: its files, what they tell once, and what they tell at every tick. */
 import { join } from 'node:path'
-import type { Reading } from '../../core/model.ts'
+import type { GpuReadings, Reading } from '../../core/model.ts'
 import type { SourceTick } from '../../core/source-contract.ts'
 import type { Attribute } from '../drm/attribute.ts'
 import type { CardReader } from '../drm/card-reader.ts'
@@ -17,6 +17,12 @@ import { type ChipThrottlers, chipThrottlers, residencyReasons, tellsThrottling,
 
 /** Of the hottest spot, where the card does not say its own. */
 const USUAL_JUNCTION_LIMIT_CELSIUS = 100
+
+type MetricsReadings = Pick<GpuReadings, 'clockEventReasons' | 'xgmiTxBytesPerSecond' | 'xgmiRxBytesPerSecond'> & {
+  readonly activity: Metrics['partitions']
+}
+
+const NO_METRICS: MetricsReadings = { clockEventReasons: null, xgmiTxBytesPerSecond: null, xgmiRxBytesPerSecond: null, activity: null }
 
 export class AmdCard implements AwakeCard {
   readonly sharesMemory: boolean
@@ -60,8 +66,11 @@ export class AmdCard implements AwakeCard {
     const read = reader.sum('memoryUsedBytes', this.#memoryFiles(files.vramUsed, files.gttUsed))
     const used = read !== null && total !== null ? Math.min(read, total) : read
     const graphicsClockHertz = this.#clock('graphicsClockHertz', files.graphicsClock, files.graphicsLevels)
-    return {
-      ...this.#readMetrics(tick),
+    const metrics = this.#readMetrics(tick)
+    const readings = {
+      clockEventReasons: metrics.clockEventReasons,
+      xgmiTxBytesPerSecond: metrics.xgmiTxBytesPerSecond,
+      xgmiRxBytesPerSecond: metrics.xgmiRxBytesPerSecond,
       utilizationRatio: reader.ratio('utilizationRatio', files.utilization, 100),
       memoryUtilizationRatio: reader.ratio('memoryUtilizationRatio', files.memoryUtilization, 100),
       memoryTotalBytes: total,
@@ -77,6 +86,7 @@ export class AmdCard implements AwakeCard {
       smClockHertz: graphicsClockHertz,
       memoryClockHertz: this.#clock('memoryClockHertz', files.memoryClock, files.memoryLevels),
     }
+    return metrics.activity === null ? readings : Object.assign(readings, xcdReadings(metrics.activity))
   }
 
   readSlow(): CardReadings {
@@ -126,13 +136,13 @@ export class AmdCard implements AwakeCard {
     }
   }
 
-  #readMetrics({ monotonicMs }: SourceTick): CardReadings {
-    if (!this.#readsMetrics) return {}
+  #readMetrics({ monotonicMs }: SourceTick): MetricsReadings {
+    if (!this.#readsMetrics) return NO_METRICS
     const bytes = this.#reader.bytes(this.#files.metrics)
     const table = bytes === null ? null : parseMetrics(bytes)
     const before = this.#metrics
     this.#metrics = table === null ? null : { table, atMs: monotonicMs }
-    if (table === null) return {}
+    if (table === null) return NO_METRICS
     const seconds = before === null ? 0 : (monotonicMs - before.atMs) / 1000
     const rate = (from: Reading | undefined, to: Reading) =>
       from === undefined || from === null || to === null || to < from || seconds <= 0 ? null : (to - from) / seconds
@@ -146,7 +156,7 @@ export class AmdCard implements AwakeCard {
             : residencyReasons(before.table, table),
       xgmiTxBytesPerSecond: rate(before?.table.xgmiWrittenBytes, table.xgmiWrittenBytes),
       xgmiRxBytesPerSecond: rate(before?.table.xgmiReadBytes, table.xgmiReadBytes),
-      ...xcdReadings(table.partitions),
+      activity: table.partitions,
     }
   }
 

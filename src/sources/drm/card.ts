@@ -22,7 +22,9 @@ export interface CardOptions {
 export interface CardReading {
   readonly state: GpuState
   readonly reason: string | null
+  /** Of this tick, and those that are read rarely. */
   readonly readings: CardReadings
+  readonly slow: CardReadings
   readonly slowAt: Reading
 }
 
@@ -32,6 +34,8 @@ interface Awake {
   slowAt: Reading
   slowDueMs: number
 }
+
+const NOTHING: CardReadings = {}
 
 export class Card {
   readonly options: CardOptions
@@ -113,7 +117,7 @@ export class Card {
     }
     if (awake.card.facts !== this.#facts) this.#learn(awake.card)
     if (reader.succeeded === 0 && reader.failures.length > 0) return this.#unreadable()
-    return { state: 'ok', reason: null, readings: { ...fast, ...awake.slow }, slowAt: awake.slowAt }
+    return { state: 'ok', reason: null, readings: fast, slow: awake.slow, slowAt: awake.slowAt }
   }
 
   #presence(): 'awake' | 'asleep' | 'gone' {
@@ -187,5 +191,5 @@ function partitionInfo(card: GpuInfo, { facts }: Partition): GpuInfo {
 }
 
 function silent(state: GpuState, reason: string): CardReading {
-  return { state, reason, readings: {}, slowAt: null }
+  return { state, reason, readings: NOTHING, slow: NOTHING, slowAt: null }
 }

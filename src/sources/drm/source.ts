@@ -80,7 +80,7 @@ class DrmSource implements Source {
     for (const { facts, computeId, read } of card.partitions) {
       const processes = reading.state === 'ok' ? this.#processes.ofCompute(computeId, tick.monotonicMs) : null
       const own = reading.state === 'ok' ? { ...memoryOf(facts.memoryTotalBytes, processes), ...read() } : {}
-      samples.push(sampleOf(tick.at, facts.id, { ...reading, slowAt: null, readings: own }, processes, {}))
+      samples.push(sampleOf(tick.at, facts.id, { ...reading, slowAt: null, slow: {}, readings: own }, processes, {}))
     }
   }
 
@@ -156,9 +156,12 @@ class DrmSource implements Source {
   }
 }
 
+const NO_SAMPLE: GpuSample = { kind: 'gpu', at: 0, gpu: '', state: 'ok', stateReason: null, slowAt: null, processes: null, ...NO_READINGS }
+
+/** One copy of a complete sample, filled in: cheaper than to join many parts. */
 function sampleOf(at: number, gpu: string, reading: CardReading, processes: readonly GpuProcess[] | null, used: CardReadings): GpuSample {
-  const { state, reason, slowAt, readings } = reading
-  return { ...NO_READINGS, kind: 'gpu', at, gpu, state, stateReason: reason, slowAt, processes, ...readings, ...used }
+  const { state, reason, slowAt, readings, slow } = reading
+  return Object.assign({ ...NO_SAMPLE }, readings, slow, used, { at, gpu, state, stateReason: reason, slowAt, processes })
 }
 
 /** Of a partition the driver tells only what its processes hold. */

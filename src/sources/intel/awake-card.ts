@@ -158,15 +158,16 @@ export class IntelCard implements AwakeCard {
     return reasons
   }
 
-  /** As the kernel counts it; else what the processes hold together. */
+  /** As the kernel counts it, else what the processes hold together. Of the host's memory only the latter: the rest is not the GPU's use. */
   #memory(heldBytes: Reading): CardReadings {
     const total = this.#memoryTotalBytes
-    const used = this.sharesMemory ? (this.#hostMemory?.read()?.usedBytes ?? null) : (this.#usedBytes() ?? heldBytes)
+    const used = this.sharesMemory ? heldBytes : (this.#usedBytes() ?? heldBytes)
     const within = used !== null && total !== null ? Math.min(used, total) : used
+    const left = within !== null && total !== null ? total - within : null
     return {
       memoryTotalBytes: total,
       memoryUsedBytes: within,
-      memoryFreeBytes: within !== null && total !== null ? total - within : null,
+      memoryFreeBytes: this.sharesMemory ? (this.#hostMemory?.read()?.freeBytes ?? null) : left,
     }
   }
 

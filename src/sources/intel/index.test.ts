@@ -200,7 +200,8 @@ describe('graphics inside a processor with i915', () => {
     })
     expect(await readOnce(source)).toMatchObject({
       memoryTotalBytes: 32_768_000 * 1024,
-      memoryUsedBytes: (32_768_000 - 20_480_000) * 1024,
+      memoryUsedBytes: 160 * 1024 ** 2,
+      memoryFreeBytes: 20_480_000 * 1024,
       graphicsClockHertz: 700e6,
       clockEventReasons: 0,
       temperatureCelsius: null,

@@ -115,6 +115,7 @@ function Now({ cell }: { readonly cell: GpuCell }) {
         {sample.xgmiRxBytesPerSecond !== null && (
           <Fact label="XGMI">{formatRate(sample.xgmiRxBytesPerSecond + (sample.xgmiTxBytesPerSecond ?? 0))}</Fact>
         )}
+        {sample.xcd0ActiveRatio !== null && <Fact label="Compute dies (XCD)">{dies(sample)}</Fact>}
         <Fact label="NVLink">
           {sample.nvlinkRxBytesPerSecond === null
             ? NOT_AVAILABLE
@@ -135,6 +136,15 @@ function Now({ cell }: { readonly cell: GpuCell }) {
       </div>
     </Panel>
   )
+}
+
+function dies(sample: GpuSample): string {
+  const { xcd0ActiveRatio, xcd1ActiveRatio, xcd2ActiveRatio, xcd3ActiveRatio } = sample
+  const { xcd4ActiveRatio, xcd5ActiveRatio, xcd6ActiveRatio, xcd7ActiveRatio } = sample
+  const first = [xcd0ActiveRatio, xcd1ActiveRatio, xcd2ActiveRatio, xcd3ActiveRatio]
+  return [...first, xcd4ActiveRatio, xcd5ActiveRatio, xcd6ActiveRatio, xcd7ActiveRatio]
+    .flatMap((ratio) => (ratio === null ? [] : formatPercent(ratio)))
+    .join(' ')
 }
 
 function fan({ fanRatio, fanRpm }: GpuSample): string {

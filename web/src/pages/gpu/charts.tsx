@@ -45,6 +45,8 @@ const FIELDS: readonly GpuField[] = [
   'pcieRxBytesPerSecond',
   'nvlinkTxBytesPerSecond',
   'nvlinkRxBytesPerSecond',
+  'xgmiTxBytesPerSecond',
+  'xgmiRxBytesPerSecond',
 ]
 
 const MOST_MARKS = 8
@@ -178,6 +180,8 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
               ['pcieRxBytesPerSecond', 'PCIe received'],
               ['nvlinkTxBytesPerSecond', 'NVLink sent'],
               ['nvlinkRxBytesPerSecond', 'NVLink received'],
+              ['xgmiTxBytesPerSecond', 'XGMI sent'],
+              ['xgmiRxBytesPerSecond', 'XGMI received'],
             ])}
             format={formatRate}
             least={0}
