@@ -53,6 +53,8 @@ export class Journal {
   readonly #fault: JournalFault
   /** Why the file that was found must be set aside before it is rewritten. */
   #damage: string | null = null
+  /** What was read at the start without a lock. */
+  #found: string | null = null
   #corrupt: string[] = []
   #closed = false
 
@@ -252,13 +254,16 @@ export class Journal {
   }
 
   #load(file: JournalFile, folder: JournalFolder): void {
+    let text: string | null = null
     try {
       folder.enterNow()
-      const text = this.#read(file)
-      if (text !== null) this.#table = new Map(this.#take(text))
+      text = this.#read(file)
     } catch (error) {
       this.#fault.begin(error as Error)
+      // A full disk takes no lock, but what it holds still counts: without it every alert would be announced again.
+      text = this.#found = folder.isLockedOut ? null : file.tryReadNow()
     }
+    if (text !== null) this.#table = new Map(this.#take(text))
   }
 
   #take(text: string): ReadonlyMap<string, unknown> {
@@ -276,8 +281,10 @@ export class Journal {
   async #enterLate(file: JournalFile, folder: JournalFolder): Promise<void> {
     const reason = await folder.enter()
     const text = reason === null ? null : await file.read()
-    if (text !== null && !this.#options.onFound) this.#damage = reason
-    else if (text !== null) this.#options.onFound?.(this.#take(text))
+    if (text !== null && text !== this.#found) {
+      if (this.#options.onFound) this.#options.onFound(this.#take(text))
+      else this.#damage = reason
+    }
     const { now, log } = this.#options
     if (this.#damage !== null) this.#corrupt.push(await setAside(folder.dir, FILE, { reason: this.#damage, kept: this.#table, now, log }))
     this.#damage = null
