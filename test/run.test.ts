@@ -43,6 +43,7 @@ describe('the command', () => {
     expect(ended.code).toBe(7)
     expect(ended.stdout).toBe('out\nGPUWARDEN_CORRELATION_ID\nGPUWARDEN_PROGRAM\nGPUWARDEN_RUN_ID\nGPUWARDEN_RUN_NAME\nGPUWARDEN_URL\n')
     expect(ended.stderr.startsWith('err\n\ngpuwarden · mine: failed (exit code 7)\n')).toBe(true)
+    expect(ended.stderr).toMatch(/critical run_died: Run mine died after [\d.]+ m?s: exit code 7\./)
     expect(ended.stderr).toContain('This machine has no GPU: the SIMULATED ones are not part of the run.')
     expect(ended.stderr).not.toMatch(/GPU (seconds|time|0)|cost|energy/)
     expect(runsIn(dir)).toMatchObject([

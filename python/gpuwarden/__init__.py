@@ -7,6 +7,7 @@
             run.log(step=step, loss=train_step())
 """
 from ._version import __version__
+from .automatic import attach
 from .gpu_metrics import GPUMetrics
 from .gpu_monitor import GPUMonitor, TrainingMonitorCallback
 from .latest_run import log_step, run, snapshot
@@ -27,6 +28,7 @@ __all__ = [
     "Run",
     "TrainingMonitorCallback",
     "__version__",
+    "attach",
     "log_step",
     "run",
     "snapshot",

@@ -36,6 +36,7 @@ _wakeup_write = -1
 def opened(run: "Run") -> None:
     _open_runs[id(run)] = run
     _install()
+    _end_with_child_process()
     _handle_sigterm()
 
 
@@ -74,6 +75,16 @@ def _install() -> None:
     sys.excepthook = _on_uncaught
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_in_child)
+
+
+def _end_with_child_process() -> None:
+    """A process of `multiprocessing` that was forked ends without what is registered with atexit."""
+    process = sys.modules.get("multiprocessing.process")
+    parent = getattr(process, "parent_process", None)
+    if parent is not None and parent() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, end_with_program, exitpriority=100)
 
 
 def _on_uncaught(kind: "Type[BaseException]", error: BaseException, trace: "Optional[TracebackType]") -> None:

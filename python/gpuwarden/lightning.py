@@ -5,6 +5,7 @@ import sys
 import time
 from typing import Any, Dict, Optional
 
+from . import automatic
 from .gpu_monitor import GPUMonitor, learning_rate, run_beside
 from .training_run import Run
 
@@ -73,9 +74,15 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             phases["forward"] = self._backward_at - began
             phases["backward"] = self._after_backward_at - self._backward_at
             phases["optimizer"] = now - self._after_backward_at
+        step_seconds = now - began + phases.get("data", 0.0)
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+        seen = automatic.measured()
+        # With accumulated gradients a step of the optimizer is several batches, and every batch is a step here.
+        figures = seen.figures() if seen is not None and trainer.accumulate_grad_batches == 1 else {}
         metrics = self._metrics(trainer, now)
         grad_norm = next((metrics.pop(name) for name in _GRAD_NORM if name in metrics), None) if metrics else None
+        if "tokens_per_second" in figures:
+            metrics["tokens_per_second"] = figures["tokens_per_second"]
         self._step += 1
         if batch_idx == 0 or self._batches == 0:
             self._batches = _batches(trainer)
@@ -84,10 +91,10 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             float(trainer.current_epoch) + (batch_idx + 1) / self._batches,
             loss,
             learning_rate(self._optimizer),
-            grad_norm,
-            None,
-            now - began + phases.get("data", 0.0),
-            phases,
+            figures.get("grad_norm") if grad_norm is None else grad_norm,
+            figures.get("throughput"),
+            figures.get("step_seconds", step_seconds),
+            figures.get("phases", phases),
             **metrics,
         )
         self._ended = now

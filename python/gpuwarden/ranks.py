@@ -4,6 +4,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 from typing import Mapping, NamedTuple, Optional, Tuple
 
 _LAUNCHERS: Tuple[Tuple[str, str, str], ...] = (
@@ -26,6 +27,18 @@ def read_ranks(environ: Optional[Mapping[str, str]] = None) -> Ranks:
         if rank is not None:
             size = _count(env.get(size_name)) or 1
             return Ranks(rank, _count(env.get(local_name)) or 0, max(size, rank + 1))
+    return Ranks(0, 0, 1) if environ is not None else _process_group()
+
+
+def _process_group() -> Ranks:
+    """Programs that start their ranks themselves name them only to PyTorch."""
+    distributed = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            rank = int(distributed.get_rank())
+            return Ranks(rank, rank, int(distributed.get_world_size()))
+    except (AttributeError, RuntimeError, ValueError):
+        pass  # A process group that is going away, or something else of that name.
     return Ranks(0, 0, 1)
 
 

@@ -28,6 +28,7 @@ _FIRST_PAUSE = 0.5
 #: An agent that is starting takes a moment: only a longer outage, or one until the end, is worth a line.
 _QUIET_SECONDS = 5.0
 _LEFTOVER_SECONDS = 300.0
+_LEAVE_SECONDS = 5.0
 
 
 class Sender:
@@ -109,6 +110,11 @@ class Sender:
             thread.join(max(0.05, began + seconds * 0.85 - time.monotonic()))
         if thread.is_alive():
             self._keep_from_outside()
+
+    def leave(self) -> None:
+        """Sends or keeps what is left, in its own time and without an end of the run."""
+        self._delivery.deadline = time.monotonic() + _LEAVE_SECONDS
+        self._wake.set()
 
     def join(self, seconds: float) -> None:
         if self._thread is not None and self._is_ending:

@@ -68,7 +68,7 @@ def is_ready(step: Step) -> bool:
     """Whether all of its numbers have come."""
     for values in (step, (step.custom or {}).values(), (step.phases or {}).values()):
         for value in values:
-            if type(value) is Deferred and not value.has_come():
+            if isinstance(value, Deferred) and not value.has_come():
                 return False
     return True
 
@@ -91,7 +91,7 @@ def encode(step: Step, fixed: Mapping[str, int]) -> bytes:
     for name, mapping in (("phases", step.phases), ("alloc", step.alloc), ("custom", step.custom)):
         numbers = _read_all(mapping) if mapping else None
         if numbers:
-            line[name] = numbers
+            line[name] = {key: round(value, 7) for key, value in numbers.items()} if name == "phases" else numbers
     return json.dumps(line, separators=(",", ":")).encode("utf-8") + b"\n"
 
 
@@ -100,6 +100,6 @@ def _read_all(values: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _read(value: Any) -> Any:
-    if type(value) is not Deferred:
+    if not isinstance(value, Deferred):
         return value
     return value.value if value.has_come() else None

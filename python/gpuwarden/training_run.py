@@ -13,7 +13,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, lifecycle, oom_moment, oom_report, provenance
+from . import allocator, automatic, lifecycle, oom_moment, oom_report, provenance
 from .growth import Growth
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
@@ -126,6 +126,16 @@ class Run:
             return
         try:
             now = time.time()
+            seen = automatic.measured() if phases is None else None
+            if seen is not None:
+                phases = seen.phases
+                step_seconds = seen.seconds if step_seconds is None else step_seconds
+                loss = seen.loss if loss is None else loss
+                lr = seen.lr if lr is None else lr
+                grad_norm = seen.grad_norm if grad_norm is None else grad_norm
+                throughput = seen.samples_per_second if throughput is None else throughput
+                if seen.tokens_per_second is not None:
+                    custom.setdefault("tokens_per_second", seen.tokens_per_second)
             if step is None:
                 step = self._last_step + 1
             elif type(step) is not int:
@@ -198,7 +208,7 @@ class Run:
                 outcome = "killed"
             else:
                 outcome = "oom" if is_oom else "failed"
-            self.finish(outcome, ("%s: %s" % (type(error).__name__, error))[:2000])
+            self.finish(outcome, None if outcome == "success" else _in_words(error)[:2000])
         except Exception as fault:
             self._fault("the end of the run was not reported", fault)
 
@@ -230,6 +240,14 @@ class Run:
             self.finish("success", timeout=timeout)
         else:
             self.finish("failed", "the program ended before %s" % told_by, timeout)
+
+    def hand_over(self) -> None:
+        """Another run of this program has the same id and goes on with it: what is left is sent, without an end."""
+        self._recorder.close()
+        self._off = True
+        lifecycle.closed(self)
+        if self._sender is not None:
+            self._sender.leave()
 
     def go_silent(self) -> None:
         """In the child of a fork: this run belongs to the parent."""
@@ -285,6 +303,13 @@ class Run:
         self.faults += 1
         if self.faults == 1:
             log.warning("gpuwarden: %s: %s: %s", what, type(error).__name__, error)
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        return "exit code %d" % error.code
+    text = str(error)
+    return "%s: %s" % (type(error).__name__, text) if text else type(error).__name__
 
 
 def _safe_id(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional
 
 from transformers import TrainerCallback  # type: ignore[import-not-found,unused-ignore]
 
+from . import automatic
 from .formats import NOT_AVAILABLE, format_bytes, format_percent
 from .gpu_metrics import MIB
 from .gpu_monitor import GPUMonitor, learning_rate, run_beside
@@ -60,6 +61,11 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
         self._release()
         now = time.perf_counter()
         began = self._began or now
+        seen = automatic.measured()
+        if seen is not None:
+            self._held = {"step": state.global_step, "epoch": state.epoch, "lr": learning_rate(optimizer)}
+            self._held.update(seen.figures())
+            return
         phases = {}
         if self._ended:
             # The batch is fetched before the step begins; logging, saving and evaluating happen in the same gap and are not waiting.
@@ -83,7 +89,9 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
             if name in _TOTALS or not isinstance(value, (int, float)):
                 continue
             if held is not None and name in _NAMES:
-                held[_NAMES[name]] = value
+                # The Trainer's loss is the mean since its last line; where hooks saw the loss of this step, that one is meant.
+                if name != "loss" or held.get("loss") is None:
+                    held[_NAMES[name]] = value
             elif name not in _NAMES:
                 self._custom[name] = value
         self._note_aside()

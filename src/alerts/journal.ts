@@ -139,11 +139,9 @@ export class Journal {
     if (this.#file === null) return
     if (!isKept && !this.#folder?.isLockedOut)
       this.#options.log.error({ dir: this.#options.dir }, `the latest changes of the alerts could not be written: ${this.#fault.reason}`)
-    try {
-      await patiently(() => this.#leave(), STUCK_AT_END_MS)
-    } catch (error) {
+    await patiently(() => this.#leave(), STUCK_AT_END_MS).catch((error: unknown) => {
       if (!(error instanceof DiskStuck)) throw error
-    }
+    })
   }
 
   async #leave(): Promise<void> {
@@ -164,9 +162,7 @@ export class Journal {
   }
 
   #start(): Promise<boolean> {
-    this.#writing = this.#write().finally(() => {
-      this.#writing = null
-    })
+    this.#writing = this.#write().finally(() => (this.#writing = null))
     return this.#writing
   }
 
@@ -230,7 +226,6 @@ export class Journal {
     return line
   }
 
-  /** While the disk does not take these, shared memory has them. */
   #note(keys: ReadonlySet<string>): string {
     const line = encodeLine([...keys].map((key): Change => (this.#table.has(key) ? [key, this.#table.get(key)] : [key])))
     this.#unnoted.clear()

@@ -5,7 +5,7 @@ import type { Finding, GpuSample } from '../core/model.ts'
 import { startTicksOf } from '../core/process-identity.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
 import type { ReportRun } from '../report/training-report.ts'
-import { type Summary, type SummaryFinding, type SummaryGpu, summarize } from '../report/training-summary.ts'
+import { type Summary, type SummaryFinding, type SummaryGpu, type SummaryTraining, summarize } from '../report/training-summary.ts'
 import { isAcknowledged } from '../training/acknowledgement.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
 import { endsInNan, type Outcome } from '../training/run-record.ts'
@@ -39,6 +39,9 @@ interface End {
   readonly message: string | null
   readonly ended_at: number
 }
+
+/** So long until the agent has read in the kernel log who killed it. */
+const KERNEL_LOG_MS = 1200
 
 export class RunWatch {
   readonly #watcher: Watcher
@@ -78,6 +81,8 @@ export class RunWatch {
     const isNan = endsInNan({ loss: numberOf(loss), gradientNorm: numberOf(gradientNorm) })
     const end: End = { outcome: outcomeOf(ending, sawOutOfMemory, isNan), message: messageOf(ending), ended_at: ending.at }
     const notes = await this.#tell(path, end)
+    if (ending.signal === 'SIGKILL') await new Promise((resolve) => setTimeout(resolve, KERNEL_LOG_MS))
+    await this.#follower.takeFindings()
     const answer = await link.tryGet(path)
     const record = answer.status === 200 ? (answer.body as RunAnswer) : null
     return { summary: this.#summary(ending, record, end, price, notes), record }
@@ -145,6 +150,8 @@ export class RunWatch {
                 stepsPerSecond: seconds > 0 ? steps / seconds : null,
                 throughputPerSecond: numberOf(figures.meanThroughputPerSecond),
                 meanStepSeconds: numberOf(figures.meanStepSeconds),
+                // An older agent does not say.
+                phaseShares: (figures.phaseShares ?? []) as SummaryTraining['phaseShares'],
               },
         findings: [...this.#follower.findings.values()].filter((finding) => this.#concerns(finding, gpuIndices)).map(summaryFinding),
         notes,

@@ -1,7 +1,9 @@
 /** `gpuwarden run -- CMD`: the command as it is, watched; a summary when it ends, and its exit code. */
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { constants, hostname } from 'node:os'
-import { basename } from 'node:path'
+import { basename, delimiter } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { printable } from '../core/format.ts'
@@ -35,7 +37,8 @@ export async function run(config: Config, options: Record<string, unknown>, args
   })
   const id = newRunId()
   const correlationId = process.env.GPUWARDEN_CORRELATION_ID || randomBytes(16).toString('hex')
-  const env = watcher ? environment(watcher, id, name, correlationId) : {}
+  const hooks = options.hooks !== false && watcher ? hookEnvironment(process.env) : {}
+  const env = watcher ? { ...environment(watcher, id, name, correlationId), ...hooks } : {}
   const startedAt = Date.now()
   const printed = watcher && options.parseOutput === true ? new PrintedSteps(watcher.link, { id, name, started_at: startedAt }) : null
   const command = startCommand(args, env, printed ? (stream, text) => printed.feed(stream, text) : null)
@@ -98,6 +101,13 @@ function environment({ link, tokenFile }: Watcher, id: string, name: string, cor
     ...(process.argv[1] === undefined ? {} : { GPUWARDEN_PROGRAM: process.argv[1] }),
     ...(tokenFile === null ? {} : { GPUWARDEN_TOKEN_FILE: tokenFile }),
   }
+}
+
+/** Python runs the SDK's `sitecustomize.py` at its start, which attaches to PyTorch once the program has imported it. */
+export function hookEnvironment({ PYTHONPATH, GPUWARDEN_NO_HOOKS }: NodeJS.ProcessEnv): Record<string, string> {
+  const folder = fileURLToPath(new URL('../../python/gpuwarden/startup', import.meta.url))
+  if (/^\s*(1|true|yes|on)\s*$/i.test(GPUWARDEN_NO_HOOKS ?? '') || !existsSync(folder)) return {}
+  return { PYTHONPATH: PYTHONPATH ? `${folder}${delimiter}${PYTHONPATH}` : folder }
 }
 
 /** `train.py` of `python -u train.py --lr 1`, else the program's own name. */

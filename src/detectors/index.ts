@@ -1,10 +1,13 @@
 /** All detectors. A new one is its file and its line here. */
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { change } from './change.ts'
+import { checkpointHeavy } from './checkpoint-heavy.ts'
+import { copyBound } from './copy-bound.ts'
 import { disk } from './disk.ts'
 import { diverged } from './diverged.ts'
 import { driverStuck } from './driver-stuck.ts'
 import { ecc } from './ecc.ts'
+import { evalHeavy } from './eval-heavy.ts'
 import { gpuLost } from './gpu-lost.ts'
 import { gradExplosion } from './grad-explosion.ts'
 import { idleHolding } from './idle-holding.ts'
@@ -22,6 +25,7 @@ import { slowData } from './slow-data.ts'
 import { sourceStale } from './source-stale.ts'
 import { stall } from './stall.ts'
 import { straggler } from './straggler.ts'
+import { syncBound } from './sync-bound.ts'
 import { thermal } from './thermal.ts'
 import { throttle } from './throttle.ts'
 import { xid } from './xid.ts'
@@ -37,6 +41,10 @@ export const detectors: readonly DetectorKind[] = [
   zombie,
   stall,
   slowData,
+  copyBound,
+  syncBound,
+  checkpointHeavy,
+  evalHeavy,
   straggler,
   lossNan,
   diverged,

@@ -9,7 +9,6 @@ import { lossNan } from './loss-nan.ts'
 import { lossPlateau } from './loss-plateau.ts'
 import { lossSpike } from './loss-spike.ts'
 import { type Random, random } from './random.fixture.ts'
-import { slowData } from './slow-data.ts'
 
 type Values = (index: number) => Partial<TrainingStep>
 const steps = (count: number, values: Values, from = 0): DetectorInput[] =>
@@ -34,10 +33,6 @@ detectorContract({
   kind: lossPlateau,
   trouble: () =>
     losses(9000, (index) => (index < 3000 ? 5 - index / 1000 : index < 6000 ? 2 : 2 - (index - 6000) / 2000) + 0.01 * Math.sin(index)),
-})
-detectorContract({
-  kind: slowData,
-  trouble: () => steps(300, (index) => ({ stepSeconds: 1, phaseSeconds: { data: index < 150 ? 0.6 : 0.05, forward: 0.3 } })),
 })
 
 describe('loss_nan', () => {
@@ -296,144 +291,5 @@ describe('loss_plateau', () => {
       losses(10_000, (index) => 6 * (1 + index / 100) ** -0.3 + 0.02 * chance.normal()),
     )
     expect(falling).toEqual([])
-  })
-})
-
-describe('slow_data', () => {
-  it('reports short steps with significant digits', () => {
-    const found = feedTo(
-      slowData,
-      steps(200, () => ({ stepSeconds: 0.00653, phaseSeconds: { data_wait: 0.002613 } })),
-    )
-    expect(found[0]?.message).toBe('Run run-1 spends 40% of each step waiting for data (2.6 ms of 6.5 ms).')
-  })
-
-  it('is information, and silent where phases are not reported', () => {
-    expect(
-      feedTo(
-        slowData,
-        steps(200, () => ({ phaseSeconds: { data_wait: 0.5 } })),
-      )[0],
-    ).toMatchObject({ severity: 'info', evidence: { wait_ratio: 0.5 } })
-    expect(
-      feedTo(
-        slowData,
-        steps(200, () => ({ phaseSeconds: { forward: 0.5 } })),
-      ),
-    ).toEqual([])
-    expect(
-      feedTo(
-        slowData,
-        steps(200, () => ({ phaseSeconds: { data: 0.1 } })),
-      ),
-    ).toEqual([])
-  })
-})
-
-describe('grad_explosion during warm-up', () => {
-  const warmUp = (norm: number, loss: (index: number) => number) =>
-    steps(300, (index) => ({ loss: loss(index), gradientNorm: index < 200 ? 0.25 + 0.02 * Math.sin(index) : norm }))
-
-  it('is silent while the loss falls, at four times the usual norm', () => {
-    expect(
-      feedTo(
-        gradExplosion,
-        warmUp(1.03, (index) => 8 - index / 100),
-      ),
-    ).toEqual([])
-    expect(
-      feedTo(
-        gradExplosion,
-        warmUp(3.5, (index) => 8 - index / 100),
-      ),
-    ).toEqual([])
-  })
-
-  it('reports at ten times the usual norm when the loss does not fall, and above the level in any case', () => {
-    expect(alarms(feedTo(gradExplosion, warmUp(3.5, wave))).length).toBeGreaterThan(0)
-    expect(
-      alarms(
-        feedTo(
-          gradExplosion,
-          warmUp(12, (index) => 8 - index / 100),
-        ),
-      ).length,
-    ).toBeGreaterThan(0)
-  })
-})
-
-describe('diverged', () => {
-  /** 0.5 → 7,000 → 5·10⁷ within 20 steps, and there for good; the learning rate was raised just before. */
-  const broken = (count: number) =>
-    steps(count, (index) => ({
-      loss:
-        index < 300 ? 0.5 + 0.02 * Math.sin(index * 1.3) : 7000 * Math.exp(Math.min(index - 300, 20) * 0.443) * (1 + 0.1 * Math.sin(index)),
-      gradientNorm: index < 300 ? 0.8 + 0.1 * Math.sin(index) : 4000 + index,
-      learningRate: index < 297 ? 1e-4 : 3e-3,
-    }))
-  const all = [diverged, lossSpike, gradExplosion, lossNan] as const
-
-  it('is one finding for good, and at most one more of all that watch the curve', () => {
-    const found = all.flatMap((kind) => feedTo(kind as DetectorKind, broken(5000)))
-    expect(new Set(alarms(found).map((finding) => finding.fingerprint)).size).toBeLessThanOrEqual(2)
-    const own = feedTo(diverged, broken(5000))
-    expect(own.every((finding) => finding.state === 'active')).toBe(true)
-    expect(own[0]).toMatchObject({ severity: 'warning', evidence: { began_at_step: 300, learning_rate_before: 1e-4, learning_rate: 3e-3 } })
-    expect(own[0]?.message).toContain('the learning rate went from 1e-4 to 0.003 at step 297')
-    expect(own.at(-1)?.severity).toBe('critical')
-    expect(found.filter((finding) => finding.message.includes('settled'))).toEqual([])
-  })
-
-  it('ends when the loss is back near its old level, and with the run', () => {
-    const back = [...broken(400), ...losses(100, () => 0.52, 400)]
-    expect(feedTo(diverged, back).at(-1)).toMatchObject({ state: 'resolved', message: expect.stringContaining('is back at 0.52') })
-    const ended = [...broken(400), runInput({ endedAt: START + 500_000 })]
-    expect(feedTo(diverged, ended).at(-1)?.state).toBe('resolved')
-  })
-
-  it('is not over because the broken level has become usual', () => {
-    const half = [...broken(400), ...losses(5000, (index) => 5e7 + 100 * Math.sin(index), 400)]
-    expect(feedTo(diverged, half).filter((finding) => finding.state === 'resolved')).toEqual([])
-  })
-
-  it('sees a loss that creeps above where the run began', () => {
-    const creeping = (index: number) =>
-      (index < 2000 ? 2 + 8 * Math.exp(-index / 200) : 2 + (index - 2000) * 0.005) + 0.02 * Math.sin(index * 1.7)
-    const [first] = feedTo(diverged, losses(5000, creeping))
-    expect(first?.evidence).toMatchObject({ loss_before: expect.closeTo(2, 0) })
-    expect(feedTo(diverged, losses(3000, creeping))).toEqual([])
-  })
-
-  it('leaves a spike of two steps to the detector of spikes, also a huge one', () => {
-    const spike = losses(400, (index) => (index === 200 || index === 201 ? 500 : wave(index)))
-    expect(feedTo(diverged, spike)).toEqual([])
-    expect(alarms(feedTo(lossSpike, spike)).length).toBe(1)
-  })
-
-  it('takes leaps between losses that are as good as zero for nothing', () => {
-    const chance = random(3)
-    const fall = (index: number) => 2 * Math.exp(-Math.min(index, 500) / 15) + 1e-13 * Math.exp(chance.normal())
-    const tiny = losses(4000, (index) => fall(index) + (index % 700 > 690 ? 1e-9 : 0))
-    for (const kind of [diverged, lossSpike]) expect(feedTo(kind as DetectorKind, tiny)).toEqual([])
-  })
-
-  it('waits for a run that crosses zero, as reinforcement learning does', () => {
-    const chance = random(5)
-    expect(
-      feedTo(
-        diverged,
-        losses(20_000, () => 0.02 * chance.student(4)),
-      ),
-    ).toEqual([])
-  })
-
-  it.each(Object.entries(CURVES))('is silent on a clean curve: %s', (_, curve) => {
-    const chance = random(11)
-    expect(
-      feedTo(
-        diverged,
-        losses(20_000, (index) => curve(index, chance)),
-      ),
-    ).toEqual([])
   })
 })

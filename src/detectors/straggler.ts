@@ -1,6 +1,7 @@
 /** A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared, where reported. */
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
+import { medianAbsoluteDeviation } from '../core/memory/statistics.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
@@ -15,6 +16,10 @@ interface Rank {
   /** Usual log ratio to the peers, and its variance. */
   mean: number
   variance: number
+  /** Of a log ratio and the one before. */
+  covariance: number
+  /** The newest log ratio of which these are made. */
+  last: number
   cusum: number
   /** The last log ratios. */
   recent: number[]
@@ -39,6 +44,8 @@ interface RunRanks {
 const RANK_CAP = 1024
 const ROUND_CAP = 8
 const CALM_STEPS = 20
+/** A CUSUM of noise of variance σ² passes 20 σ² ÷ (2 slack) by chance about once in 10⁹ steps (e^−20 a step). */
+const SURE = 20
 /** Names that trainers use for the wait for other ranks. */
 const WAIT_PHASES = ['wait', 'sync', 'communication', 'comm', 'allreduce', 'all_reduce', 'barrier']
 
@@ -89,7 +96,19 @@ function enlist(state: RunRanks, step: TrainingStep): boolean {
   for (const one of state.ranks) if (one.rank === step.rank) return true
   if (state.ranks.length >= RANK_CAP) return false
   const stage = step.custom?.pipeline_stage ?? 0
-  state.ranks.push({ rank: step.rank, stage, steps: 0, mean: 0, variance: 0, cusum: 0, recent: [], open: state.isOpen, calm: 0 })
+  state.ranks.push({
+    rank: step.rank,
+    stage,
+    steps: 0,
+    mean: 0,
+    variance: 0,
+    covariance: 0,
+    last: 0,
+    cusum: 0,
+    recent: [],
+    open: state.isOpen,
+    calm: 0,
+  })
   return true
 }
 
@@ -113,21 +132,54 @@ function compare(
   options: Thresholds<'straggler'>,
 ): readonly Finding[] {
   const seconds = new Map(round.times)
-  const sortedByStage = new Map<number, number[]>()
+  const stages = new Map<number, Stage>()
   for (const rank of run.state.ranks) {
-    const list = sortedByStage.get(rank.stage) ?? []
-    list.push(seconds.get(rank.rank) ?? 0)
-    sortedByStage.set(rank.stage, list)
+    const stage = stages.get(rank.stage) ?? { sorted: [], means: [], variance: 0, covariance: 0 }
+    stage.sorted.push(seconds.get(rank.rank) ?? 0)
+    stage.means.push(meanOf(rank.recent))
+    stage.variance += rank.variance
+    stage.covariance += rank.covariance
+    stages.set(rank.stage, stage)
   }
-  for (const list of sortedByStage.values()) list.sort((a, b) => a - b)
+  for (const stage of stages.values()) stage.sorted.sort((a, b) => a - b)
   let findings: readonly Finding[] = NO_FINDINGS
   for (const rank of run.state.ranks) {
-    const peers = sortedByStage.get(rank.stage) ?? []
-    if (peers.length < 2) continue
+    const stage = stages.get(rank.stage)
+    if (stage === undefined || stage.sorted.length < 2) continue
     const own = seconds.get(rank.rank) ?? 0
-    findings = both(findings, weigh(run, rank, own, medianWithout(peers, own), peers.length, round.step, at, book, options))
+    findings = both(findings, weigh(run, rank, own, stage, round.step, at, book, options))
   }
   return findings
+}
+
+/** Ranks that do the same work, at one step. */
+interface Stage {
+  /** Their seconds, ascending. */
+  readonly sorted: number[]
+  /** Their usual log ratios of late. */
+  readonly means: number[]
+  /** Sums over the ranks: what one of them does, the others may do later. */
+  variance: number
+  covariance: number
+}
+
+/** Variance of a sum of many steps, per step: more than that of one step where slow steps follow one another. */
+function noiseOf({ variance, covariance, sorted }: Stage): number {
+  const correlation = variance > 0 ? Math.min(0.9, Math.max(0, covariance / variance)) : 0
+  return ((variance / sorted.length) * (1 + correlation)) / (1 - correlation)
+}
+
+function meanOf(values: readonly number[]): number {
+  let sum = 0
+  for (const one of values) sum += one
+  return values.length === 0 ? 0 : sum / values.length
+}
+
+/** Many ranks that are slow alike are a stage of a pipeline or other hardware, not a rank that holds the others up. */
+function isAlone(mean: number, means: readonly number[]): boolean {
+  let alike = 0
+  for (const one of means) if (one >= 0.5 * mean) alike++
+  return alike <= Math.max(1, means.length / 8)
 }
 
 /** The median of a sorted list as if one occurrence of a value were not in it. */
@@ -139,38 +191,46 @@ function medianWithout(sorted: readonly number[], value: number): number {
   return count % 2 === 1 ? pick(half) : (pick(half - 1) + pick(half)) / 2
 }
 
+/** Ranks that differ anyway, as the stages of a pipeline do, need a larger difference. */
+function slowFrom({ means }: Stage, noise: number, options: Thresholds<'straggler'>): number {
+  return Math.log(options.ratio) + 3 * Math.max(Math.sqrt(noise / options.meanSteps), means.length > 2 ? medianAbsoluteDeviation(means) : 0)
+}
+
+/** What is usual for a rank is learned from steps that are a while ago: a rank that becomes slow must not hide itself. */
+function learn(rank: Rank, old: number, options: Thresholds<'straggler'>): void {
+  const known = rank.steps - options.meanSteps
+  if (rank.open && rank.steps > options.baselineSteps) return
+  const weight = 1 / Math.min(known, options.baselineSteps)
+  rank.covariance += weight * ((old - rank.mean) * (rank.last - rank.mean) - rank.covariance)
+  if (known > 1) rank.variance += weight * ((old - rank.mean) ** 2 - rank.variance)
+  rank.mean += (rank.steps <= options.baselineSteps ? weight : 1 / 500) * (old - rank.mean)
+  rank.last = old
+}
+
 function weigh(
   run: WatchedRun<RunRanks>,
   rank: Rank,
   ownSeconds: number,
-  peerSeconds: number,
-  peers: number,
+  stage: Stage,
   step: number,
   at: number,
   book: FindingBook,
   options: Thresholds<'straggler'>,
 ): readonly Finding[] {
+  const peers = stage.sorted.length
+  const peerSeconds = medianWithout(stage.sorted, ownSeconds)
   const raw = Math.log(ownSeconds / peerSeconds)
   const clipped = Math.max(-options.clip, Math.min(options.clip, raw))
   rank.recent.push(clipped)
-  if (rank.recent.length > options.meanSteps) rank.recent.shift()
   rank.steps++
-  const learning = rank.steps <= options.baselineSteps
-  const sigma = Math.sqrt(rank.variance)
-  if (learning) {
-    const weight = 1 / rank.steps
-    rank.variance += weight * ((clipped - rank.mean) ** 2 - rank.variance) * (rank.steps === 1 ? 0 : 1)
-    rank.mean += weight * (clipped - rank.mean)
-  } else if (!rank.open) {
-    rank.cusum = Math.max(0, rank.cusum + clipped - rank.mean - Math.max(options.cusumSlack, 0.5 * sigma))
-    rank.mean += (clipped - rank.mean) / 500
-  }
-  let sum = 0
-  for (const one of rank.recent) sum += one
-  const mean = sum / rank.recent.length
+  if (rank.recent.length > options.meanSteps) learn(rank, rank.recent.shift() ?? 0, options)
+  const noise = noiseOf(stage)
+  if (rank.steps > options.baselineSteps && !rank.open)
+    rank.cusum = Math.max(0, rank.cusum + Math.min(clipped - rank.mean, options.cusumClip) - options.cusumSlack)
+  const mean = meanOf(rank.recent)
   // Of two ranks one is always slower: only a lasting difference counts.
-  const changed = peers > 2 && rank.cusum > Math.max(options.cusumLimit, options.cusumSigmas * sigma)
-  const slow = rank.recent.length >= options.meanSteps && mean > Math.log(options.ratio)
+  const changed = peers > 2 && rank.cusum > Math.max(options.cusumLimit, (SURE * noise) / (2 * options.cusumSlack))
+  const slow = rank.recent.length >= options.meanSteps && mean > slowFrom(stage, noise, options) && isAlone(mean, stage.means)
   const subject = subjectOfRun(run.id, rank.rank)
   if (!changed && !slow) {
     rank.calm++

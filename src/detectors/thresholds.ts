@@ -1,6 +1,10 @@
 /** All default thresholds: detectors use them, and the alert rules for Prometheus are made from them. */
 const GIB = 1024 ** 3
 
+/** Shares of the time of a phase: from `ratio` on information, from `warningRatio` on a warning, in `blocks` blocks of `steps` steps in a row. */
+const EVERY_STEP = { ratio: 0.1, warningRatio: 0.2, firstSteps: 10, steps: 50, blocks: 2 }
+const NOW_AND_THEN = { ratio: 0.1, warningRatio: 0.2, firstSteps: 10, steps: 10, blocks: 1 }
+
 export const THRESHOLDS = {
   idleHolding: { minutes: 30, memoryBytes: GIB },
   intruder: {
@@ -29,7 +33,11 @@ export const THRESHOLDS = {
     certainBusySeconds: 600,
     certainQuietSeconds: 300,
   },
-  slowData: { waitRatio: 0.3, steps: 50 },
+  slowData: EVERY_STEP,
+  copyBound: EVERY_STEP,
+  syncBound: EVERY_STEP,
+  checkpointHeavy: NOW_AND_THEN,
+  evalHeavy: { ...NOW_AND_THEN, ratio: 0.2, warningRatio: 0.4 },
   thermal: {
     /** Below the card's own slowdown temperature. */
     marginCelsius: 5,
@@ -84,8 +92,17 @@ export const THRESHOLDS = {
   lossPlateau: { blockSteps: 100, blocks: 16, minImprovementRatio: 0.005 },
   /** One step above the certain norm is enough. */
   gradExplosion: { norm: 10, certainNorm: 100 },
-  /** The limit is at least `cusumSigmas` standard deviations of the rank. */
-  straggler: { ratio: 1.25, meanSteps: 10, cusumSlack: 0.05, cusumLimit: 0.6, cusumSigmas: 12, clip: 0.3, baselineSteps: 30 },
+  straggler: {
+    ratio: 1.25,
+    meanSteps: 10,
+    /** Half of the log of 1.2, the change to be found: the best slack of a CUSUM. */
+    cusumSlack: 0.09,
+    /** Four steps of a rank that is a fifth slower pass it; two steps of any length do not, with the clip. */
+    cusumLimit: 0.27,
+    cusumClip: 0.22,
+    clip: 0.4,
+    baselineSteps: 30,
+  },
   change: {
     /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
     inform: 1.25,

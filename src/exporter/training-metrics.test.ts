@@ -116,6 +116,15 @@ describe('TrainingMetrics', () => {
     expect(training.ranks().filter(({ labels }) => labels.text.startsWith('run="wide"')).length).toBe(64)
   })
 
+  it('shows phases by one clock: the GPU’s once a step had it', () => {
+    const training = new TrainingMetrics(() => 1000)
+    training.accept([trainingStep({ phaseSeconds: { data: 1, forward: 2 } })])
+    training.accept([trainingStep({ phaseSeconds: { data: 1, checkpoint: 5, 'data@gpu': 0.25, 'forward@gpu': 3, 'checkpoint@gpu': 4.5 } })])
+    training.accept([trainingStep({ phaseSeconds: { data: 9, forward: 9 } })])
+    const phases = training.ranks().map((rank) => Object.fromEntries(rank.phases))
+    expect(phases).toEqual([{ data: 0.25, forward: 3, checkpoint: 4.5 }])
+  })
+
   it('keeps at most 16 names of phases and of figures', () => {
     const training = new TrainingMetrics(() => NOW)
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`n${at}`, at]))

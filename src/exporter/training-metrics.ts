@@ -2,6 +2,7 @@ import { CURVE_FIELDS } from '../core/curve-fields.ts'
 import type { StepFigure } from '../core/fields/step.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'
 import { NO_FIGURES } from '../core/record.ts'
+import { GPU_CLOCK, hasGpuClock, isOccasional } from '../core/step-phases.ts'
 import { Labels, labelText, provenanceLabels } from './labels.ts'
 
 const MAX_RUNS = 32
@@ -25,6 +26,8 @@ export interface RankEntry {
   readonly bucketCounts: number[]
   secondsSum: number
   readonly phases: Map<string, number>
+  /** Phases are by the GPU's clock; steps without it do not change them. */
+  phasesByGpu: boolean
   readonly custom: Map<string, number>
 }
 
@@ -144,6 +147,7 @@ function newRank(step: TrainingStep, provenance: Provenance): RankEntry {
     bucketCounts: new Array<number>(STEP_SECONDS_BUCKETS.length + 1).fill(0),
     secondsSum: 0,
     phases: new Map(),
+    phasesByGpu: false,
     custom: new Map(),
   }
 }
@@ -156,8 +160,19 @@ function record(rank: RankEntry, step: TrainingStep): void {
   rank.steps += Math.max(0, step.step - rank.lastStep)
   rank.lastStep = step.step
   for (const field of CURVE_FIELDS) rank.latest[field] = step[field] ?? rank.latest[field]
-  if (step.phaseSeconds !== null) remember(rank.phases, step.phaseSeconds)
+  if (step.phaseSeconds !== null) rememberPhases(rank, step.phaseSeconds)
   if (step.custom !== null) remember(rank.custom, step.custom)
+}
+
+function rememberPhases(rank: RankEntry, sent: Readonly<Record<string, number>>): void {
+  const byGpu = hasGpuClock(sent)
+  const isShown = (name: string) => (byGpu ? name.endsWith(GPU_CLOCK) : !rank.phasesByGpu) || isOccasional(name)
+  if (byGpu && !rank.phasesByGpu) {
+    rank.phasesByGpu = true
+    rank.phases.clear()
+  }
+  const shown = Object.entries(sent).filter(([name]) => isShown(name))
+  remember(rank.phases, Object.fromEntries(shown.map(([name, value]) => [name.replace(GPU_CLOCK, ''), value])))
 }
 
 function observe(rank: RankEntry, stepSeconds: Reading): void {

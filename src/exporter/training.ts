@@ -79,7 +79,13 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
   ),
   counter('training_alloc_retries_total', 'Times the allocator freed its cache and tried again.', 'allocRetries'),
   counter('training_ooms_total', 'Times the allocator ran out of memory.', 'oomCount'),
-  named('training_phase_seconds', 'seconds', 'How long a part of the latest step took.', 'phase', (rank) => rank.phases),
+  named(
+    'training_phase_seconds',
+    'seconds',
+    'How long a part of the latest step took, by the clock of the GPU where it is known.',
+    'phase',
+    (rank) => rank.phases,
+  ),
   named('training_custom', '', 'A custom figure reported by the training code.', 'metric', (rank) => rank.custom),
   perRank('gauge', 'training_last_step_timestamp_seconds', 'seconds', 'When the latest step ended, in Unix time.', (rank) =>
     seconds(rank.lastAt),

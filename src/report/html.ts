@@ -15,6 +15,7 @@ import {
   leakText,
   oomRunName,
   outcomeText,
+  phasesText,
   priceText,
   runEnding,
 } from './training-text.ts'
@@ -89,6 +90,9 @@ function tiles({ from, to, training, gpus, gpuHours, energyKilowattHours, cost }
     const best = betterLoss(training.loss, training.bestLoss)
     if (training.loss !== null) entries.push(['last loss', formatFigure(training.loss), best === null ? '' : `best ${best}`])
   }
+  const phases = training?.phaseShares ?? []
+  const [largest] = [...phases].sort((a, b) => b.ratio - a.ratio)
+  if (largest) entries.push(['phases', `${formatPercent(largest.ratio)} ${largest.phase}`, phasesText(phases)])
   if (gpus.length > 0) entries.push(['GPU time', gpuTimeFigure(gpuHours), gpuNames(gpus)])
   if (energyKilowattHours !== null) entries.push(['energy', energyText(energyKilowattHours), ''])
   if (cost) entries.push(['cost', `${cost.isEstimate ? 'about ' : ''}$${cost.amount.toFixed(2)}`, priceText(cost)])

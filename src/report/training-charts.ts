@@ -2,6 +2,7 @@
 import { ledgerLabel } from '../core/memory/oom-report.ts'
 import type { Reading } from '../core/model.ts'
 import type { ChartUnit, ReportChart, ReportSeries } from '../core/report-page.ts'
+import { NOT_ATTRIBUTED, placeOf } from '../core/step-phases.ts'
 import { LEDGER_ORDER, ledgerColor } from './ledger-color.ts'
 import type { BucketSeries } from './training-buckets.ts'
 import type { GpuSeriesName, Recorded, RecordedGpu, RecordedRank, StepSeriesName } from './training-recorded.ts'
@@ -29,6 +30,7 @@ export type LedgerOf = (input: {
 export type PidOf = (run: string, rank: number) => number | null
 
 const MOST_LEDGERS = 16
+const MOST_PHASE_CHARTS = 4
 
 export function reportCharts(recorded: Recorded, ledgerOf: LedgerOf, pidOf: PidOf): ReportChart[] {
   const { ranks, gpus } = recorded
@@ -49,6 +51,10 @@ export function reportCharts(recorded: Recorded, ledgerOf: LedgerOf, pidOf: PidO
     training('Learning rate', 'number', 'learningRate'),
     training('Gradient norm', 'number', 'gradientNorm', true),
     training('Step time', 'seconds', 'stepSeconds', true),
+    ...ranks
+      .filter(({ phaseSeries }) => phaseSeries.size > 0)
+      .slice(0, MOST_PHASE_CHARTS)
+      .map((rank) => phaseChart(rank, ranks, used)),
     training('Throughput (samples per second)', 'number', 'throughputPerSecond'),
     device('GPU utilization', 'ratio', 'utilizationRatio'),
     device('Tensor core activity', 'ratio', 'tensorActiveRatio'),
@@ -58,6 +64,28 @@ export function reportCharts(recorded: Recorded, ledgerOf: LedgerOf, pidOf: PidO
     device('Power', 'watts', 'powerWatts'),
   ]
   return charts.filter(({ series }) => series.length > 0)
+}
+
+/** What a step was spent on. */
+function phaseChart(rank: RecordedRank, all: readonly RecordedRank[], used: number): ReportChart {
+  const names = [...rank.phaseSeries.keys()].sort((a, b) => placeOf(a) - placeOf(b))
+  const columns = names.map((name) => Array.from({ length: used }, (_, index) => rank.phaseSeries.get(name)?.mean(index) ?? null))
+  const isKnown = (index: number) => columns.some((values) => values[index] !== null)
+  const parts = columns.map((values) => values.map((value, index) => value ?? (isKnown(index) ? 0 : null)))
+  const rest = Array.from({ length: used }, (_, index): Reading => {
+    const whole = rank.series.stepSeconds.mean(index)
+    return whole === null || !isKnown(index) ? null : Math.max(0, whole - parts.reduce((sum, values) => sum + (values[index] ?? 0), 0))
+  })
+  const isOneRun = all.every((other) => other.run === rank.run)
+  return {
+    title: isOneRun ? 'Step time by phase' : `Step time by phase, ${rank.run}`,
+    unit: 'seconds',
+    stacked: true,
+    series: [
+      ...names.map((name, index) => ({ name, values: parts[index] ?? [] })),
+      { name: NOT_ATTRIBUTED, color: 'pale' as const, values: rest },
+    ],
+  }
 }
 
 function rankName({ run, rank }: RecordedRank, all: readonly RecordedRank[]): string {

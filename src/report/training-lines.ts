@@ -1,9 +1,10 @@
 /** Collects the lines of a log folder into what a report shows. Bounded, whatever the length. */
-import type { Finding, GpuInfo, Reading } from '../core/model.ts'
+import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'
 import { fromColumn, GPU_COLUMNS, type JsonRecord } from '../core/record.ts'
 import type { RecordingKind } from '../core/recording/file.ts'
 import { parseObject, parseTimestamp } from '../core/recording/json.ts'
 import { parseDeviceLine, parseStepLine } from '../core/recording/line.ts'
+import { PhaseSums, phasesOf } from '../core/step-phases.ts'
 import type { BucketSeries, TimeBuckets } from './training-buckets.ts'
 import { FindingReader } from './training-findings.ts'
 import { GpuUse } from './training-gpu-use.ts'
@@ -20,6 +21,7 @@ import {
 const MOST_GPUS = 128
 const MOST_RANKS = 32
 const MOST_PIDS = 16
+const MOST_PHASES = 16
 const MEBIBYTE = 1024 * 1024
 
 export type LineKind = RecordingKind | 'findings'
@@ -201,6 +203,8 @@ export class ReportReader {
         throughputSum: 0,
         throughputCount: 0,
         series: this.#seriesOf(STEP_SERIES),
+        phases: new PhaseSums(),
+        phaseSeries: new Map(),
       }
       this.#ranks.set(key, rank)
     }
@@ -210,7 +214,16 @@ export class ReportReader {
       const value = step[name]
       if (value !== null) this.#buckets.add(rank.series[name], index, value)
     }
+    if (rank.rank === 0) this.#takePhases(rank, step, index)
     return true
+  }
+
+  #takePhases({ phaseSeries }: RecordedRank, step: TrainingStep, index: number): void {
+    const phases = phasesOf(step)
+    if (phases === null) return
+    for (const name in phases) if (!phaseSeries.has(name) && phaseSeries.size < MOST_PHASES) phaseSeries.set(name, this.#buckets.series())
+    // A phase that this step did not have took none of it.
+    for (const [name, series] of phaseSeries) this.#buckets.add(series, index, phases[name] ?? 0)
   }
 
   #takeDevice(line: string): boolean {

@@ -1,5 +1,6 @@
 /** What a report knows of a log folder: its GPUs, its ranks and the series of each. */
 import type { Reading, TrainingStep } from '../core/model.ts'
+import type { PhaseSums } from '../core/step-phases.ts'
 import type { BucketSeries, TimeBuckets } from './training-buckets.ts'
 import type { GpuUse } from './training-gpu-use.ts'
 import type { SummaryFinding } from './training-summary.ts'
@@ -56,6 +57,9 @@ export interface RecordedRank {
   throughputSum: number
   throughputCount: number
   readonly series: Readonly<Record<StepSeriesName, BucketSeries>>
+  readonly phases: PhaseSums
+  /** Seconds per step; of the first rank alone. */
+  readonly phaseSeries: Map<string, BucketSeries>
 }
 
 export interface Recorded {
@@ -83,6 +87,7 @@ export function countStep(rank: RecordedRank, step: TrainingStep): void {
     rank.secondsSum += step.stepSeconds
     rank.secondsCount++
   }
+  rank.phases.add(step)
   if (step.throughputPerSecond !== null && Number.isFinite(step.throughputPerSecond)) {
     rank.throughputSum += step.throughputPerSecond
     rank.throughputCount++

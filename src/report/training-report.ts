@@ -184,5 +184,6 @@ function trainingOf(ranks: readonly RecordedRank[]): SummaryTraining | null {
     stepsPerSecond: seconds > 0 ? (leader.steps - 1) / seconds : null,
     throughputPerSecond: leader.throughputCount === 0 ? null : leader.throughputSum / leader.throughputCount,
     meanStepSeconds: leader.secondsCount === 0 ? null : leader.secondsSum / leader.secondsCount,
+    phaseShares: leader.phases.shares(),
   }
 }

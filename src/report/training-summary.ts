@@ -1,6 +1,7 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
 import type { OomReport } from '../core/memory/oom-report.ts'
 import type { Reading, RunLeakLine, Severity } from '../core/model.ts'
+import type { PhaseShare } from '../core/step-phases.ts'
 import { type Cost, costOf } from './training-cost.ts'
 import type { GpuUseSummary } from './training-gpu-use.ts'
 
@@ -33,6 +34,8 @@ export interface SummaryTraining {
   readonly stepsPerSecond: Reading
   readonly throughputPerSecond: Reading
   readonly meanStepSeconds: Reading
+  /** What the time of the steps went to; empty where it is not known. */
+  readonly phaseShares: readonly PhaseShare[]
 }
 
 export interface SummaryRun {

@@ -3,6 +3,7 @@ import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, 
 import { leakLineText } from '../core/memory/line-recording.ts'
 import { isCauseKnown } from '../core/memory/oom-report.ts'
 import type { RunLeakLine } from '../core/model.ts'
+import type { PhaseShare } from '../core/step-phases.ts'
 import { oomRows } from './oom-text.ts'
 import type { Cost } from './training-cost.ts'
 import type { Summary, SummaryGpu, SummaryRun, SummaryTraining } from './training-summary.ts'
@@ -18,6 +19,7 @@ export function summaryText(summary: Summary): string {
   rows.push(['duration', formatDuration(summary.to - summary.from)])
   if (runs.length > 0) rows.push(...runRows(runs))
   if (training && training.steps > 0) rows.push(['training', trainingText(training)])
+  if (training && training.phaseShares.length > 0) rows.push(['phases', phasesText(training.phaseShares)])
   if (gpus.length > 0) {
     rows.push(['GPU time', `${gpuTimeText(summary.gpuHours)} on ${gpuNames(gpus)}`])
     if (summary.energyKilowattHours !== null) rows.push(['energy', energyText(summary.energyKilowattHours)])
@@ -84,6 +86,12 @@ function trainingText({ steps, loss, bestLoss, stepsPerSecond, throughputPerSeco
   const best = betterLoss(loss, bestLoss)
   if (best !== null) parts.push(`best ${best}`)
   return parts.join(', ')
+}
+
+/** `data 12%, forward 31%, backward 45%, not attributed 12%`; what is below one percent is left out. */
+export function phasesText(shares: readonly PhaseShare[]): string {
+  const shown = shares.filter(({ ratio }) => ratio >= 0.005)
+  return shown.map(({ phase, ratio }) => `${phase} ${formatPercent(ratio)}`).join(', ')
 }
 
 /** null: the same as the last loss. */

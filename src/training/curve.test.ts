@@ -117,7 +117,7 @@ describe('the curves of many ranks', () => {
     const curves = new RankCurves()
     const phases = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`p${index}`, index]))
     curves.add(step(1, { phases }))
-    expect(curves.names.filter((name) => name.startsWith('phase:')).length).toBe(16)
+    expect(curves.names.filter((name) => name.startsWith('phase:')).length).toBe(24)
     const curve = new Curve(64)
     for (let index = 0; index < 100; index++) curve.add(step(index, { custom: { [`m${index}`]: 1 } }))
     expect(

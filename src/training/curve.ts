@@ -8,7 +8,8 @@ import { CurveColumn } from './curve-column.ts'
 
 export { CURVE_FIELDS, CUSTOM, PHASE }
 
-export const MOST_PHASES = 16
+/** By the clocks of host and GPU. */
+export const MOST_PHASES = 24
 export const MOST_CUSTOM = 64
 
 type Columns = Map<string, CurveColumn>

@@ -4,12 +4,12 @@ import type { Reading } from '../core/model.ts'
 import type { Progress, TrainingFigures } from './progress.ts'
 import type { RunRecord } from './run-record.ts'
 
-export interface ListedFigures extends Omit<TrainingFigures, 'custom'> {
+export interface ListedFigures extends Omit<TrainingFigures, 'custom' | 'phaseShares'> {
   readonly ranks: number
 }
 
 export function listedFigures(progress: Progress): ListedFigures {
-  const { custom, ...figures } = progress.figures()
+  const { custom, phaseShares, ...figures } = progress.figures()
   return { ...figures, ranks: progress.ranks.size }
 }
 

@@ -1,6 +1,7 @@
 /** How far a run has come: what was received from each rank, the figures so far, and its curve. */
 import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
+import { type PhaseShare, PhaseSums, type SavedPhases } from '../core/step-phases.ts'
 import { MOST_CUSTOM } from './curve.ts'
 import { RankCurves } from './rank-curves.ts'
 import { countOfRank, hasReceived, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
@@ -28,6 +29,8 @@ export interface TrainingFigures {
   readonly throughputPerSecond: Reading
   readonly meanThroughputPerSecond: Reading
   readonly meanStepSeconds: Reading
+  /** What the time of the steps went to; empty where no step had phases. */
+  readonly phaseShares: readonly PhaseShare[]
   readonly memoryAllocatedBytes: Reading
   readonly memoryReservedBytes: Reading
   readonly memoryPeakAllocatedBytes: Reading
@@ -59,6 +62,7 @@ export class Progress {
   readonly #latest: Latest = Object.fromEntries(LATEST.map((field) => [field, null])) as Latest
   readonly #throughput: Mean = { sum: 0, count: 0 }
   readonly #seconds: Mean = { sum: 0, count: 0 }
+  #phases = new PhaseSums()
   #leader = Number.POSITIVE_INFINITY
   #steps = 0
   #firstStepAt: Reading = null
@@ -105,6 +109,7 @@ export class Progress {
       bestLossStep: this.#bestLossStep,
       meanThroughputPerSecond: mean(this.#throughput),
       meanStepSeconds: mean(this.#seconds),
+      phaseShares: this.#phases.shares(),
       memoryPeakAllocatedBytes: this.#peakAllocated,
       memoryPeakReservedBytes: this.#peakReserved,
       nonFiniteSteps: this.#nonFinite,
@@ -118,6 +123,7 @@ export class Progress {
       figures: this.figures(),
       throughput: this.#throughput,
       seconds: this.#seconds,
+      phases: this.#phases,
       leader: this.#leader,
       curves: this.curves,
     }
@@ -125,7 +131,7 @@ export class Progress {
 
   /** Takes what a snapshot holds and leaves the rest: an older or damaged file must not stop the start. */
   restore(saved: unknown): void {
-    const { ranks, figures, throughput, seconds, leader, curves } = saved as Record<string, unknown>
+    const { ranks, figures, throughput, seconds, phases, leader, curves } = saved as Record<string, unknown>
     for (const [rank, value] of (ranks ?? []) as [number, SavedRank][]) this.ranks.set(rank, restoredRank(value))
     const known = (figures ?? {}) as Record<string, unknown>
     for (const field of LATEST) this.#latest[field] = numberOf(known[field])
@@ -141,6 +147,7 @@ export class Progress {
     for (const [name, value] of Object.entries((known.custom ?? {}) as object)) this.#custom.set(name, numberOf(value) ?? Number.NaN)
     Object.assign(this.#throughput, throughput)
     Object.assign(this.#seconds, seconds)
+    this.#phases = PhaseSums.from(phases as SavedPhases | undefined)
     this.#leader = numberOf(leader) ?? Number.POSITIVE_INFINITY
     this.curves.restore(curves)
   }
@@ -172,6 +179,7 @@ export class Progress {
     this.#leader = step.rank
     add(this.#throughput, step.throughputPerSecond)
     add(this.#seconds, step.stepSeconds)
+    this.#phases.add(step)
     if (loss !== null && Number.isFinite(loss) && (this.#bestLoss === null || loss < this.#bestLoss)) {
       this.#bestLoss = loss
       this.#bestLossStep = step.step

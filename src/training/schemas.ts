@@ -119,7 +119,11 @@ const figures = {
   etaSeconds: known.describe('(totalSteps − lastStep) × meanStepSeconds; null when one of them is not known, or the run is over'),
 }
 
-export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject(figures) })
+const phaseShares = z
+  .array(z.object({ phase: z.string(), ratio: number }))
+  .describe('What the time of the steps went to, the rest as "not attributed"; empty where no step had phases')
+
+export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject({ ...figures, phaseShares }) })
 
 export const runsAnswer = z.object({
   at: number,

@@ -4,6 +4,7 @@ import type { GpuView } from '../core/kinds.ts'
 import type { LedgerEntry } from '../core/memory/ledger.ts'
 import type { Finding, HostSample, ProcessView, Provenance, Reading, SourceHealth, TrainingStep } from '../core/model.ts'
 import type { PlaybackState } from '../core/playback.ts'
+import type { PhaseShare } from '../core/step-phases.ts'
 
 export interface GpuData {
   readonly view: GpuView
@@ -25,6 +26,8 @@ export interface RunData {
   readonly step: TrainingStep
   readonly ranks: number
   readonly losses: readonly number[]
+  /** What the latest steps were spent on; empty where it is not known. */
+  readonly phases: readonly PhaseShare[]
   readonly etaMs: Reading
   readonly quietMs: number
   readonly outcome: string | null

@@ -1,5 +1,6 @@
-import { formatAge, formatFigure, printable } from '../core/format.ts'
+import { formatAge, formatFigure, formatPercent, printable } from '../core/format.ts'
 import type { Finding, Reading } from '../core/model.ts'
+import { NOT_ATTRIBUTED } from '../core/step-phases.ts'
 import { sparkline } from './graph.ts'
 import { BOLD, type Rect, SELECTED, type Style, TONE } from './grid.ts'
 import type { Painter, Span } from './painter.ts'
@@ -11,6 +12,8 @@ import { severityTone, shortBytes, shortDuration } from './words.ts'
 /** From this width on a run needs one line instead of two. */
 const ONE_LINE = 170
 const QUIET_MS = 60_000
+/** From here on waiting is worth a color. */
+const WAIT_RATIO = 0.2
 
 export function trainingHeight(runs: number, width: number, most: number): number {
   if (runs === 0) return 0
@@ -34,7 +37,7 @@ export function drawTraining(painter: Painter, data: ScreenData, view: View, { x
   data.runs.slice(kept.offset, kept.offset + visible).forEach((run, index) => {
     const top = y + (hasTitle ? 1 : 0) + index * per
     const first = progress(run, painter.ascii, width)
-    const second = memory(run, data.at)
+    const second = memory(run, data.at, painter.ascii, width)
     if (per === 1) painter.spans(x + 1, top, width - 2, [...first, ...second])
     else {
       painter.spans(x + 1, top, width - 2, first)
@@ -67,7 +70,7 @@ function brokenTone(value: number | null, normal: Style = TONE.text): Style {
   return value !== null && !Number.isFinite(value) ? TONE.critical | BOLD : normal
 }
 
-function memory(run: RunData, at: number): Span[] {
+function memory(run: RunData, at: number, ascii: boolean, width: number): Span[] {
   const { step } = run
   const isQuiet = run.outcome === null && run.quietMs > QUIET_MS
   return [
@@ -80,6 +83,7 @@ function memory(run: RunData, at: number): Span[] {
     { text: isQuiet ? `no step for ${formatAge(run.quietMs)}` : '', style: TONE.warning },
     run.leak ? { text: leakText(run.leak), style: severityTone(run.leak.severity) | BOLD } : { text: '' },
     oomSpan(run, at),
+    ...phaseSpans(run, ascii, width),
     { text: allocator(step.memoryAllocatedBytes, step.memoryReservedBytes), style: TONE.muted },
     { text: step.memoryPeakAllocatedBytes === null ? '' : `peak ${shortBytes(step.memoryPeakAllocatedBytes)}`, style: TONE.muted },
     { text: run.leak ? '' : 'no leak', style: TONE.muted },
@@ -89,6 +93,36 @@ function memory(run: RunData, at: number): Span[] {
     { text: step.oomCount === null || step.oomCount === 0 ? '' : `${step.oomCount} OOMs`, style: TONE.critical },
     { text: step.allocRetries === null || step.allocRetries === 0 ? '' : `${step.allocRetries} alloc retries`, style: TONE.warning },
   ]
+}
+
+const PHASE_LETTERS: Readonly<Record<string, string>> = {
+  data: 'D',
+  copy: 'H',
+  forward: 'F',
+  forward_backward: 'W',
+  backward: 'B',
+  sync: 'S',
+  optimizer: 'O',
+  logging: 'L',
+  evaluation: 'E',
+  checkpoint: 'C',
+}
+
+/** A step as a bar of letters, one per phase, and the share of the largest: `DDFFFFBBBBBBO·· 45% backward`. */
+function phaseSpans({ phases }: RunData, ascii: boolean, width: number): Span[] {
+  const [largest] = [...phases].sort((a, b) => b.ratio - a.ratio)
+  if (!largest) return []
+  const cells = width < 100 ? 10 : 20
+  let bar = ''
+  let sum = 0
+  for (const { phase, ratio } of phases) {
+    sum += ratio
+    const letter = PHASE_LETTERS[phase] ?? (phase === NOT_ATTRIBUTED ? (ascii ? '.' : '·') : '?')
+    bar += letter.repeat(Math.max(0, Math.round(sum * cells) - bar.length))
+  }
+  const waits = phases.find(({ phase, ratio }) => (phase === 'data' || phase === 'copy' || phase === 'sync') && ratio >= WAIT_RATIO)
+  const told = waits ?? largest
+  return [{ text: `${bar} ${formatPercent(told.ratio)} ${told.phase}`, style: waits ? TONE.warning : TONE.muted }]
 }
 
 /** With the line where it was recorded; the finding says the rest. */

@@ -2,10 +2,12 @@
 import { isGpuOfRun } from '../core/known/about-gpu.ts'
 import { compareRuns, isRunning, type KnownRun, type KnownRuns, namesIn } from '../core/known/runs.ts'
 import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'
+import { type PhaseShare, PhaseSums } from '../core/step-phases.ts'
 import type { RunData } from './screen-data.ts'
 
 const MOST_COURSES = 32
 const MOST_LOSSES = 400
+const PHASED_STEPS = 50
 /** Weight of the newest step in the mean step time. */
 const SMOOTHING = 0.1
 /** Names under which training code reports its total steps or epochs. */
@@ -14,6 +16,8 @@ const TOTAL_EPOCHS = ['total_epochs', 'num_epochs', 'num_train_epochs', 'max_epo
 
 interface Course {
   readonly losses: number[]
+  /** The latest steps that had phases. */
+  readonly phased: TrainingStep[]
   last: TrainingStep | null
   secondsPerStep: number | null
   epochsPerSecond: number | null
@@ -30,6 +34,8 @@ export class RunCourses {
       const course = this.#of(step.run)
       course.losses.push(step.loss ?? Number.NaN)
       if (course.losses.length > 2 * MOST_LOSSES) course.losses.splice(0, MOST_LOSSES)
+      if (step.phaseSeconds !== null) course.phased.push(step)
+      if (course.phased.length > 2 * PHASED_STEPS) course.phased.splice(0, PHASED_STEPS)
       if (course.last?.rank === step.rank) pace(course, course.last, step)
       course.last = step
     }
@@ -60,6 +66,7 @@ export class RunCourses {
         step,
         ranks: steps.size,
         losses: course?.losses.slice(-MOST_LOSSES) ?? [],
+        phases: phaseShares(course?.phased ?? []),
         etaMs: hasEnded || !course ? null : eta(run?.totalSteps ?? null, course, step),
         quietMs: Math.max(0, present - step.at),
         outcome: hasEnded ? (run.outcome ?? 'ended') : null,
@@ -70,12 +77,18 @@ export class RunCourses {
   }
 
   #of(id: string): Course {
-    const course = this.#courses.get(id) ?? { losses: [], last: null, secondsPerStep: null, epochsPerSecond: null }
+    const course = this.#courses.get(id) ?? { losses: [], phased: [], last: null, secondsPerStep: null, epochsPerSecond: null }
     this.#courses.delete(id)
     this.#courses.set(id, course)
     if (this.#courses.size > MOST_COURSES) for (const oldest of this.#courses.keys()) if (this.#courses.delete(oldest)) break
     return course
   }
+}
+
+function phaseShares(steps: readonly TrainingStep[]): readonly PhaseShare[] {
+  const sums = new PhaseSums()
+  for (const step of steps.slice(-PHASED_STEPS)) sums.add(step)
+  return sums.shares()
 }
 
 type SteppingRun = KnownRun & { readonly step: TrainingStep }

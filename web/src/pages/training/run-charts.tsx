@@ -176,12 +176,19 @@ function Plain({ shared, curve, title, lines, isStepped = false, format = format
 }
 
 function StepTime({ shared, curve }: { readonly shared: Shared; readonly curve: RunCurve }) {
-  const layers = useMemo(() => phaseLayers(curve), [curve])
-  if (layers === null)
+  const phases = useMemo(() => phaseLayers(curve), [curve])
+  if (phases === null)
     return <Plain shared={shared} curve={curve} title="Step time" lines={[['stepSeconds', 'step']]} format={formatSeconds} />
   return (
     <Panel>
-      <TimeChart {...shared} title="Step time by phase" series={layers} stacked least={0} format={formatSeconds} />
+      <TimeChart
+        {...shared}
+        title={`Step time by phase${phases.isByGpu ? ', by the clock of the GPU' : ''}`}
+        series={phases.layers}
+        stacked
+        least={0}
+        format={formatSeconds}
+      />
     </Panel>
   )
 }
