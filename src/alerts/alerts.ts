@@ -29,6 +29,8 @@ import { sendTest } from './test-message.ts'
 import { endingsOf, RESTART_GRACE_MS } from './unconfirmed.ts'
 
 const SLOW_SWEEP_MS = 5000
+/** After a start: within this time the steps of a killed agent are judged again. */
+const RECOVERY_MS = 300_000
 
 /** Throws a Failure when a route names a channel that does not exist. */
 export function createAlerts(options: AlertsOptions): Alerts {
@@ -228,9 +230,10 @@ class AlertRoom implements Alerts {
   #take(finding: Finding): void {
     const admitted = this.#rules.admit(finding)
     if (!admitted) return
-    // Before the first sample detectors only repeat what was true when they were last saved.
-    if (this.#lastTickMs === null && finding.state === 'active' && this.#engine.isOldNews(finding)) return
     this.#time.advance(this.#options.now())
+    // Before the first sample detectors only repeat what was true when they were last saved; steps that a killed agent left come later.
+    const isRepetition = this.#lastTickMs === null || (finding.subject.run !== null && this.#time.ms - this.#startedMs < RECOVERY_MS)
+    if (isRepetition && finding.state === 'active' && this.#engine.isOldNews(finding)) return
     // A recording has its own time; live, a repeated old finding does not set the time back.
     if (finding.provenance === 'replay' || finding.at > this.#eventTime()) this.#events.note(finding.at, this.#time.ms)
     const simulated = isSimulated(finding, this.#options.state.gpus())

@@ -252,6 +252,56 @@ describe('delivery over a restart', () => {
     expect(channel.said()).toEqual(['a firing', 'a resolved', 'a firing'])
   })
 
+  it('does not announce a NaN again that is found anew in the steps which a killed agent left', async () => {
+    const dir = await temporaryDir()
+    const channel = new PretendChannel()
+    const subject = { run: 'r' }
+    const before = pretendWorld({ dir, channel, settings: { 'alerts.keep_firing_seconds': 0 } })
+    before.say('a', { subject })
+    await before.pass(MINUTE)
+    before.clear('a', { subject })
+    await before.pass(MINUTE)
+    await before.alerts.close()
+
+    const after = pretendWorld({ dir, channel, at: NOON + 10 * MINUTE })
+    after.alerts.accept({ type: 'tick', tick: tickOf(after.at, []) })
+    after.say('a', { subject, at: NOON, since: NOON })
+    await after.pass(MINUTE)
+    expect(channel.said()).toEqual(['a firing', 'a resolved'])
+    after.say('a', { subject })
+    await after.pass(MINUTE)
+    expect(channel.said()).toEqual(['a firing', 'a resolved', 'a firing'])
+  })
+
+  it('knows what was sent before when it starts on a full disk', async (context) => {
+    const dir = await temporaryDir()
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir], { stdio: 'ignore' })
+    } catch {
+      context.skip('mounting a tmpfs is not permitted here')
+    }
+    onTestFinished(() => void execFileSync('umount', ['-l', dir]))
+    const channel = new PretendChannel()
+    const before = pretendWorld({ dir, channel })
+    before.say('a')
+    await before.pass(MINUTE)
+    await before.alerts.close()
+    const ballast = join(dir, 'ballast')
+    await writeFile(ballast, Buffer.alloc(2 * 1024 * 1024)).catch(() => undefined)
+    const after = pretendWorld({ dir, channel, at: NOON + 2 * MINUTE, more: { diskRetryMs: 0 } })
+    expect(after.alerts.health().fault).toContain('ENOSPC')
+    for (const name of ['a', 'b']) after.say(name)
+    await after.pass(MINUTE)
+    expect(channel.said()).toEqual(['a firing', 'b firing'])
+    await rm(ballast)
+    expect(await after.alerts.flush()).toBe(true)
+    await after.alerts.close()
+    const last = pretendWorld({ dir, channel, at: NOON + 5 * MINUTE })
+    for (const name of ['a', 'b']) last.say(name)
+    await last.pass(MINUTE)
+    expect(channel.said()).toEqual(['a firing', 'b firing'])
+  })
+
   it('tries what is there before it closes, without waiting for company', async () => {
     const world = pretendWorld({ dir: await temporaryDir() })
     world.say('a')

@@ -56,6 +56,15 @@ export class JournalFile {
     }
   }
 
+  /** Null: there is no such file, or it cannot be read now. */
+  tryReadNow(): string | null {
+    try {
+      return this.readNow()
+    } catch {
+      return null
+    }
+  }
+
   /** Null: there is no such file. */
   read(): Promise<string | null> {
     return readFile(this.#path, 'utf8').catch(nullWhenAbsent)

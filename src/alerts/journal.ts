@@ -53,6 +53,8 @@ export class Journal {
   readonly #fault: JournalFault
   /** Why the file that was found must be set aside before it is rewritten. */
   #damage: string | null = null
+  /** What was read at the start without a lock. */
+  #found: string | null = null
   #corrupt: string[] = []
   #closed = false
 
@@ -137,11 +139,9 @@ export class Journal {
     if (this.#file === null) return
     if (!isKept && !this.#folder?.isLockedOut)
       this.#options.log.error({ dir: this.#options.dir }, `the latest changes of the alerts could not be written: ${this.#fault.reason}`)
-    try {
-      await patiently(() => this.#leave(), STUCK_AT_END_MS)
-    } catch (error) {
+    await patiently(() => this.#leave(), STUCK_AT_END_MS).catch((error: unknown) => {
       if (!(error instanceof DiskStuck)) throw error
-    }
+    })
   }
 
   async #leave(): Promise<void> {
@@ -162,9 +162,7 @@ export class Journal {
   }
 
   #start(): Promise<boolean> {
-    this.#writing = this.#write().finally(() => {
-      this.#writing = null
-    })
+    this.#writing = this.#write().finally(() => (this.#writing = null))
     return this.#writing
   }
 
@@ -228,7 +226,6 @@ export class Journal {
     return line
   }
 
-  /** While the disk does not take these, shared memory has them. */
   #note(keys: ReadonlySet<string>): string {
     const line = encodeLine([...keys].map((key): Change => (this.#table.has(key) ? [key, this.#table.get(key)] : [key])))
     this.#unnoted.clear()
@@ -252,13 +249,16 @@ export class Journal {
   }
 
   #load(file: JournalFile, folder: JournalFolder): void {
+    let text: string | null = null
     try {
       folder.enterNow()
-      const text = this.#read(file)
-      if (text !== null) this.#table = new Map(this.#take(text))
+      text = this.#read(file)
     } catch (error) {
       this.#fault.begin(error as Error)
+      // A full disk takes no lock, but what it holds still counts: without it every alert would be announced again.
+      text = this.#found = folder.isLockedOut ? null : file.tryReadNow()
     }
+    if (text !== null) this.#table = new Map(this.#take(text))
   }
 
   #take(text: string): ReadonlyMap<string, unknown> {
@@ -276,8 +276,10 @@ export class Journal {
   async #enterLate(file: JournalFile, folder: JournalFolder): Promise<void> {
     const reason = await folder.enter()
     const text = reason === null ? null : await file.read()
-    if (text !== null && !this.#options.onFound) this.#damage = reason
-    else if (text !== null) this.#options.onFound?.(this.#take(text))
+    if (text !== null && text !== this.#found) {
+      if (this.#options.onFound) this.#options.onFound(this.#take(text))
+      else this.#damage = reason
+    }
     const { now, log } = this.#options
     if (this.#damage !== null) this.#corrupt.push(await setAside(folder.dir, FILE, { reason: this.#damage, kept: this.#table, now, log }))
     this.#damage = null

@@ -217,6 +217,29 @@ describe('engine', () => {
     expect(found.map((finding) => [finding.subject.gpu, finding.state])).toEqual([['GPU-1', 'resolved']])
   })
 
+  it('does not end findings about a GPU that a driver has not listed since the restart, for ten minutes', () => {
+    const before = createEngine({ kinds: [hot], hostname: 'h' })
+    before.accept({ type: 'devices', devices: [info(GPU, 0)] })
+    before.accept(tick(START, [{ temperatureCelsius: 90 }]))
+    const saved = JSON.stringify(before.snapshot())
+    const restored = () => {
+      const engine = createEngine({ kinds: [hot], hostname: 'h' })
+      engine.restore(JSON.parse(saved))
+      return engine
+    }
+    const late = restored()
+    for (const devices of [[], [info('GPU-1', 1)]]) expect(late.accept({ type: 'devices', devices })).toEqual([])
+    for (let minute = 1; minute <= 9; minute++) expect(late.accept(tick(START + minute * 60_000, []))).toEqual([])
+    expect(late.accept(tick(START + 10 * 60_000, []))).toMatchObject([{ state: 'resolved', message: 'The GPU is no longer listed.' }])
+    const lost = restored()
+    lost.accept({ type: 'devices', devices: [info(GPU, 0)] })
+    expect(lost.accept({ type: 'devices', devices: [] })).toMatchObject([{ state: 'resolved' }])
+    // A clock that jumps is no time that has passed.
+    const jumped = restored()
+    expect(jumped.accept(tick(START + 86_400_000, []))).toEqual([])
+    expect(jumped.accept({ type: 'devices', devices: [] })).toEqual([])
+  })
+
   it('goes on after a restart', () => {
     const before = createEngine({ kinds: detectors, hostname: 'n' })
     before.accept({ type: 'devices', devices: [info(GPU, 0)] })

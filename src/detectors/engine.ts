@@ -7,6 +7,7 @@ import { RunNames } from '../core/run-names.ts'
 import { type DetectorFailure, failureFinding } from './detector-failure.ts'
 import { DetectorSet, type DetectorStates, type Unfollowed, unfollowedBy } from './detector-set.ts'
 import { NO_FINDINGS, resolved } from './finding.ts'
+import { ListedGpus } from './listed-gpus.ts'
 
 export interface EngineOptions {
   readonly kinds: readonly DetectorKind[]
@@ -71,7 +72,7 @@ class DetectorEngine implements Engine {
   /** Detectors whose findings stay when their GPU is no longer listed. */
   readonly #outliving: ReadonlySet<string>
   readonly #active = new Map<string, Finding>()
-  readonly #devices = new Map<string, GpuInfo>()
+  readonly #devices = new ListedGpus()
   readonly #failures: DetectorFailure[] = []
   readonly #names = new RunNames()
   readonly #runProvenance: BoundedMap<string, Provenance>
@@ -197,6 +198,7 @@ class DetectorEngine implements Engine {
   }
 
   #tick(tick: Tick, out: Finding[]): void {
+    if (this.#devices.pass(tick.at - this.#lastAt)) this.#endUnlisted(out)
     this.#lastAt = tick.at
     this.#provenance = tick.provenance
     if (tick.host) this.#showHost(tick.host, out)
@@ -223,15 +225,18 @@ class DetectorEngine implements Engine {
   }
 
   #takeDevices(devices: readonly GpuInfo[], out: Finding[]): void {
-    this.#devices.clear()
+    this.#devices.replace(devices)
     for (const device of devices) {
-      this.#devices.set(device.id, device)
       this.#provenance = device.provenance
       this.#show({ type: 'device', device }, out)
     }
+    this.#endUnlisted(out)
+  }
+
+  #endUnlisted(out: Finding[]): void {
     for (const finding of [...this.#active.values()]) {
       const { gpu } = finding.subject
-      if (gpu === null || this.#devices.has(gpu)) continue
+      if (gpu === null || !this.#devices.isGone(gpu, finding.provenance)) continue
       // A simulated GPU that is gone made room for real ones.
       if (this.#outliving.has(finding.detector) && finding.provenance !== 'simulated') continue
       this.#provenance = finding.provenance

@@ -8,7 +8,8 @@ import type { Ledger, Life } from './ledger.ts'
 import type { Aim } from './schedule.ts'
 
 const AIM_LIMIT_MS = 6000
-const STOP_LIMIT_MS = 30_000
+/** As systemd allows. */
+const STOP_LIMIT_MS = 90_000
 
 export interface AgentPlace {
   readonly args: readonly string[]

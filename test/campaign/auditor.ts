@@ -32,6 +32,8 @@ const OPEN = ['firing', 'repeat', 'late']
 const OVER = ['resolved', 'late']
 /** How long findings without an end of their own last: a dead run, a memory error. */
 const LASTING_MS = 60 * 60_000
+/** How soon after a start something is announced again that should not be. */
+const JUST_BEFORE_MS = 60_000
 const DEAD_OUTCOMES = new Set(['failed', 'raised', 'killed'])
 
 interface Expected {
@@ -133,14 +135,14 @@ function expectedOfGpu({ ailment, fingerprint, beganAt }: Ailing): Expected {
 }
 
 /** Whether this message says of this alert that it is so. */
-function tells(receipt: Receipt, { fingerprint, detector, name, gpu, since }: Expected, statuses: readonly string[]): boolean {
+function tells(receipt: Receipt, { fingerprint, detector, name, run, gpu, since }: Expected, statuses: readonly string[]): boolean {
   if (!receipt.isAcknowledged || receipt.at < since) return false
   if (receipt.channel === 'webhook')
     return receipt.alerts.some((alert) => alert.fingerprint === fingerprint && statuses.includes(alert.status))
   if (!receipt.detectors.includes(detector) || !receipt.statuses.some((status) => statuses.includes(status))) return false
   if (name === null) return gpu !== null && receipt.gpus.includes(gpu)
-  // play-7-3 is not play-7-32.
-  return new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(receipt.text)
+  // play-7-3 is not play-7-32. Right after a start the name may not be known yet.
+  return new RegExp(`(?<![\\w-])(${name}|${run})(?![\\w-])`).test(receipt.text)
 }
 
 /** Every scripted problem, and everything that the agent showed as firing, reached every channel. */
@@ -173,9 +175,9 @@ function auditEpisodes(ledger: Ledger, blame: Blame): void {
       messages.set(key, ids.set(baseOf(id), at))
     }
   for (const [key, ids] of messages) {
-    const times = [...ids.values()]
-    if (ids.size > 1)
-      blame('alert doubled', `${key}: ${ids.size} messages`, isKilledOnFullDisk(ledger, Math.min(...times) - 10_000, Math.max(...times)))
+    const [, ...again] = [...ids.values()].sort((a, b) => a - b)
+    const isExcused = again.every((at) => isKilledOnFullDisk(ledger, at - JUST_BEFORE_MS, at))
+    if (again.length > 0) blame('alert doubled', `${key}: ${ids.size} messages`, isExcused)
   }
 }
 
