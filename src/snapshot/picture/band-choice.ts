@@ -108,7 +108,7 @@ function bandsFrom(groups: Peaks, stacks: Peaks, names: readonly string[], words
       .slice(0, MOST_STACKS)
       .map(({ bytes, stack }) => ({ bytes, frames: words.of(stack).folded.slice(-MOST_FRAMES) })),
   })
-  const left = order.slice(others).reduce((most, one) => Math.max(most, one.most), 0)
   const bands = chosen.map(({ group, most }, position) => band(names[group] as string, most, position))
-  return { bands: [...bands, band(OTHERS, left, others)], bandOf }
+  // What all others had together is known when the levels are.
+  return { bands: [...bands, band(OTHERS, 0, others)], bandOf }
 }

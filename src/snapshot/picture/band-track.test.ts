@@ -81,6 +81,8 @@ describe('pictures of recorded files', () => {
       expect(sums[column]).toBe(analysis.curve.peak.allocatedBytes)
       expect(sumsOf(columns.highestAt)[column]).toBe(analysis.curve.peak.index)
       expect(bands).toHaveLength(columns.bands.length)
+      for (const [band, values] of columns.bands.entries())
+        expect(Math.max(...sumsOf(values))).toBeLessThanOrEqual(bands[band]?.mostBytes ?? -1)
       // A closer look at the end of the file ends with the level of the end.
       const closer = pictures.columns(kind, picture.events - 50, picture.events, 50)
       expect(totals(closer).at(-1)).toBe(analysis.curve.end.allocatedBytes)

@@ -1,4 +1,5 @@
 /** The pictures of one device: all that fits into a file at once, and closer looks where somebody asks for them. */
+import { Failure } from '../../core/failure.ts'
 import {
   BAND_KINDS,
   type BandColumns,
@@ -8,6 +9,7 @@ import {
   MOST_COLUMNS,
   type MomentPicture,
   type SnapshotMark,
+  sumsOf,
 } from '../../core/memory/snapshot-picture.ts'
 import { fragmentationLines } from '../output/fragmentation-text.ts'
 import { leakLines } from '../output/leak-text.ts'
@@ -70,12 +72,15 @@ export class DevicePictures {
       marks: this.#marks(),
       verdicts: this.#verdicts(),
       flame: flameOf(this.#analysis, this.#analysis.liveAt(peak.index)),
-      moments: this.#momentIndexes().map((index) => this.moment(index)),
+      moments: this.#moments(),
     }
   }
 
   #bands(kind: BandKind): BandPicture {
-    return { bands: this.#track(kind).choice.bands, columns: this.columns(kind, 0, this.events, MOST_COLUMNS) }
+    const { bands } = this.#track(kind).choice
+    const columns = this.columns(kind, 0, this.events, MOST_COLUMNS)
+    const others = sumsOf(columns.bands.at(-1) ?? []).reduce((most, bytes) => Math.max(most, bytes), 0)
+    return { bands: bands.map((band, i) => (i === bands.length - 1 ? { ...band, mostBytes: others } : band)), columns }
   }
 
   #track(kind: BandKind): { readonly choice: BandChoice; readonly track: BandTrack } {
@@ -111,6 +116,18 @@ export class DevicePictures {
       ...(this.events === 0 ? [] : [{ label: 'Retries', lines: [retriesText(analysis)], isBad: retries.isThrashing }]),
       { label: 'Check', lines: identityLines(analysis), isBad: identity.differenceBytes !== 0 },
     ]
+  }
+
+  /** Those that can be rebuilt: the end always, others not where expandable segments change too often. */
+  #moments(): MomentPicture[] {
+    return this.#momentIndexes().flatMap((index) => {
+      try {
+        return [this.moment(index)]
+      } catch (error) {
+        if (error instanceof Failure) return []
+        throw error
+      }
+    })
   }
 
   /** The peak, the end, the last out-of-memory, and moments between at equal distances. */
