@@ -152,12 +152,12 @@ export class DriverWatch {
   }
 }
 
-function drivenOf(cards: readonly BusCard[], source: string): string[] {
-  return cards.filter(({ vendor, use }) => vendor === source && use === 'driven').map(({ busId }) => busId)
-}
-
 function isDown(state: SourceHealth['state']): boolean {
   return state !== 'ok' && state !== 'starting'
+}
+
+function drivenOf(cards: readonly BusCard[], source: string): string[] {
+  return cards.filter(({ vendor, use }) => vendor === source && use === 'driven').map(({ busId }) => busId)
 }
 
 function rowOf({ busId, model, vendor }: BusCard, index: number, title: string): GpuInfo {
