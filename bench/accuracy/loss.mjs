@@ -133,6 +133,7 @@ export function clean(seeds, steps) {
 const TROUBLES = {
   '+0.5 nat': { within: 6, goal: 0.95, add: (since) => (since >= 0 ? 0.5 : 0) },
   '+0.5 nat that decays (half in four steps)': { within: 6, goal: 0.6, add: (since) => (since >= 0 ? 0.5 * 0.5 ** (since / 4) : 0) },
+  '+0.5 nat, noise of 0.1 to 0.2': { within: 6, goal: null, noise: [0.1, 0.2], add: (since) => (since >= 0 ? 0.5 : 0) },
   '+0.5 nat, heavy tails (t, 5)': { within: 6, goal: 0.9, tails: 5, add: (since) => (since >= 0 ? 0.5 : 0) },
   'slow divergence, 0.02 a step': { within: 30, goal: 0.95, add: (since) => Math.max(0, since) * 0.02 },
 }
@@ -140,12 +141,12 @@ const TROUBLES = {
 /** How often a trouble is found in time; the noise is between 0.02 and 0.1 nat. */
 export function troubles(seeds, each) {
   const rows = {}
-  for (const [name, { within, goal, add, tails }] of Object.entries(TROUBLES)) {
+  for (const [name, { within, goal, add, tails, noise: range = [0.02, 0.1] }] of Object.entries(TROUBLES)) {
     const delays = []
     for (const seed of seeds)
       for (let n = 0; n < each; n++) {
         const draw = random(seed * 1000 + n)
-        const noise = draw.between(0.02, 0.1)
+        const noise = draw.between(...range)
         const from = Math.floor(draw.between(300, 1500))
         const ours = detectorAlarms([lossSpike])
         let found = null

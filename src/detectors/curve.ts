@@ -5,7 +5,7 @@
  * After hard batches a jump needs three far values in a row: two of three happen by chance once in ten thousand steps.
  * A smoothed curve wanders: its CUSUM is scaled down by its correlation. A rise that nobody would act on is ignored.
  */
-import { clear, median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
+import { clear, median, push, type RollingMedian, rollingMedian, sortedOf } from './rolling-median.ts'
 import type { Thresholds } from './thresholds.ts'
 
 export interface Curve {
@@ -77,7 +77,7 @@ export function follow(state: Curve, value: number, options: Thresholds<'lossSpi
   if (ready) {
     const scale = 1.4826 * median(state.noise) + floors.noise(level)
     const z = scale > 0 ? (value - level) / scale : 0
-    const record = Math.max(state.noise.sorted[state.noise.sorted.length - RECORD_RANK] ?? 0, RECORD_FADE * state.record)
+    const record = Math.max(sortedOf(state.noise).at(-RECORD_RANK) ?? 0, RECORD_FADE * state.record)
     state.record = record
     const far = z > options.z && value - level > RECORD_FACTOR * record
     state.far = ((state.far << 1) | (far ? 1 : 0)) & 0b111

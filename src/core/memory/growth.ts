@@ -1,4 +1,5 @@
 /** Watches one series for a leak: feeds the ladder and the swings, and judges when a block or a low is complete. */
+
 import { Ladder, type LadderState } from './ladder.ts'
 import { judgeMiddles, LEAST_MIDDLES } from './leak-middles.ts'
 import { fallSince, judgeBlocks, judgeLows, LEAK_DEFAULTS, LEAST_RISE, type Leak, type LeakOptions } from './leak-verdict.ts'
@@ -16,7 +17,7 @@ export interface GrowthOptions extends LeakOptions {
   readonly caution: number
 }
 
-export const GROWTH_DEFAULTS: GrowthOptions = { ...LEAK_DEFAULTS, longestBlock: 3600, leastSpan: 5, lowsOverFall: 4, caution: 1 }
+export const GROWTH_DEFAULTS: GrowthOptions = { ...LEAK_DEFAULTS, longestBlock: 7200, leastSpan: 5, lowsOverFall: 4, caution: 1 }
 
 export interface GrowthState {
   readonly ladder: LadderState | null
@@ -34,6 +35,8 @@ const HISTORY = 2.5
 /** Requests that come and go also make lows that climb, so their falls count for longer. */
 const LOWS_HISTORY = 16
 
+/** What was gained over all that is remembered must be this share of the rise. */
+const LEAST_GAIN = 0.25
 /** Below this share of the free memory there is nothing to judge. */
 const LEAST_MIDDLES_RISE = 0.2
 
@@ -51,6 +54,16 @@ interface Falls {
 function wandered(ladder: Ladder, leak: Leak, { from, history, over, of }: Falls): boolean {
   const since = leak.from - history * (leak.to - leak.from)
   for (let level = from; level < ladder.levels; level++) if (leak.rise <= over * fallSince(ladder.window(level), since, of)) return true
+  return false
+}
+
+/** Coarser levels remember longer: a server that was as high on the day before only follows its day. */
+function wasThere(ladder: Ladder, level: number, leak: Leak): boolean {
+  for (let above = level + 1; above < ladder.levels; above++) {
+    const { position, middle } = ladder.window(above)
+    const before = middle.filter((_, i) => (position[i] ?? 0) < leak.from)
+    if (1 - leak.room - Math.max(0, ...before) < LEAST_GAIN * leak.rise) return true
+  }
   return false
 }
 
@@ -136,7 +149,8 @@ export class Growth {
     const leak = floorsRise ? this.accept(judgeBlocks(window, this.begin, this.options)) : null
     const history = { from: level + 1, history: HISTORY, over: this.options.riseOverFall }
     if (leak !== null && !wandered(ladder, leak, history)) return leak
-    return middlesRise ? this.accept(judgeMiddles(window, this.options.caution)) : null
+    const noisy = middlesRise ? this.accept(judgeMiddles(window, this.options.caution)) : null
+    return noisy === null || wasThere(ladder, level, noisy) ? null : noisy
   }
 
   private accept(leak: Leak | null, share = 1): Leak | null {

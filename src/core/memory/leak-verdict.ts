@@ -50,6 +50,8 @@ export interface Leak {
 
 export const LEAST_RISE = 0.004
 const GROUPS = 24
+/** The slope of most pairs times the length may exceed the range of the values, but hardly by more. */
+const RISE_OVER_RANGE = 1.5
 /** The time before a rise is known when it is this share of the rise's length. */
 const KNOWN = 0.7
 /** An elbow lies at least this share of the rise below the straight line. */
@@ -62,7 +64,7 @@ const LOWS_SHARE = 0.7
 /** `floor` and `peak` of the window are shares of capacity, 1 being full; `begin` is where the whole series began. */
 export function judgeBlocks(window: BlockWindow, begin: number, options: LeakOptions = LEAK_DEFAULTS): Leak | null {
   const n = window.floor.length
-  if (n < options.leastBlocks) return null
+  if (n < options.leastBlocks || swings(window.floor, options.riseOverFall)) return null
   const { floor, stepped } = withoutSteps(window.floor)
   const trough = beginning(floor)
   if (n - trough < options.leastBlocks) return null
@@ -89,6 +91,11 @@ export function judgeBlocks(window: BlockWindow, begin: number, options: LeakOpt
   if (score < options.trendScore) return null
   if (mannKendall(high) < 2 || theilSen(position, high) < 0.3 * slope) return null
   return { kind: 'blocks', from, to, slope, rise, fall, score, steadiness, room }
+}
+
+/** Cheap, and enough for most: no rise within these values can exceed their falls by so much. */
+function swings(floor: readonly number[], riseOverFall: number): boolean {
+  return RISE_OVER_RANGE * (Math.max(...floor) - Math.min(...floor)) <= riseOverFall * largestFall(floor, -2)
 }
 
 /** A cache that is trimmed again and again, but each time to a higher level: lows and highs both climb, one of them evenly. */

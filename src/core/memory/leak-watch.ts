@@ -27,12 +27,12 @@ export interface LeakReading {
 /** A rise must have lasted this long, whatever the axis. */
 const LEAST_MS = { seconds: { blocks: 5000, middles: 5000, lows: 3000 }, steps: { blocks: 3000, middles: 5000, lows: 3000 } } as const
 /**
- * At the end of a step the allocator holds what the program holds, without a cache: a straight climb of half the share is enough,
+ * At the end of a step the allocator holds what the program holds, without a cache: a straight climb of three quarters of the share is enough,
  * and a curved one needs as much as elsewhere. On a device the same share raises false alarms tenfold.
  */
-const ALLOCATOR = { riseOverRoom: GROWTH_DEFAULTS.riseOverRoom / 2, riseOverFall: GROWTH_DEFAULTS.riseOverFall, curvature: 5 } as const
+const ALLOCATOR = { riseOverRoom: 0.75 * GROWTH_DEFAULTS.riseOverRoom, riseOverFall: GROWTH_DEFAULTS.riseOverFall, curvature: 5 } as const
 /** A leak is over when nothing confirms it for this share of its length … */
-const PATIENCE = { blocks: 0.5, middles: 0.05, lows: 0.5 } as const
+const PATIENCE = { blocks: 0.5, middles: 0.2, lows: 0.5 } as const
 const LEAST_PATIENCE_MS = 10_000
 /** … or when this share of the rise was freed. */
 const GIVEN_BACK = 0.6
