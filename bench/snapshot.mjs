@@ -1,7 +1,7 @@
 // `gpuwarden snapshot` on planted files of several sizes: is everything found, how fast, in how much memory; beside Python's pickle.load and,
-// where they are given, PyTorch's _memory_viz.py (trace_plot) and a checkout of Mosaic (its peak command).
+// where they are given, PyTorch's _memory_viz.py (trace_plot) and Mosaic (its peak command): installed, or a checkout.
 // node bench/snapshot.mjs [--sizes 10MB,100MB,1GB] [--memory-viz FILE] [--mosaic DIR] [--python python3] [--keep]
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,18 +42,21 @@ function measured(command, environment = {}) {
   return { seconds, cpu, memory: kibibytes * 1024, code, stderr }
 }
 
-/** Name → command that reads the file. */
+const mosaicPath = values.mosaic ? { PYTHONPATH: values.mosaic } : {}
+const hasMosaic =
+  spawnSync(values.python, ['-c', 'import mosaic.cmd.get_memory_usage_peak'], { env: { ...process.env, ...mosaicPath } }).status === 0
+
+/** Name → command that reads the file; null: not installed. */
 function contestants(file) {
   const list = [
     ['gpuwarden snapshot', [process.execPath, PROGRAM, 'snapshot', file, '--json']],
+    ['gpuwarden snapshot, gzip', [process.execPath, PROGRAM, 'snapshot', `${file}.gz`, '--json']],
     ['pickle.load', [values.python, '-c', `import pickle; pickle.load(open(${JSON.stringify(file)}, 'rb'))`]],
   ]
   const viz = values['memory-viz']
   if (viz) list.push(['_memory_viz.py trace_plot', [values.python, viz, 'trace_plot', file, '-o', `${file}.html`]])
-  if (values.mosaic) {
-    const peak = ['-m', 'mosaic.cmd.get_memory_usage_peak', '--snapshot', file, '--trace', '', '--allocation', '', '--paste', 'False']
-    list.push(['Mosaic peak', [values.python, ...peak], { PYTHONPATH: values.mosaic }])
-  }
+  const peak = ['-m', 'mosaic.cmd.get_memory_usage_peak', '--snapshot', file, '--trace', '', '--allocation', '', '--paste', 'False']
+  list.push(['Mosaic peak', hasMosaic ? [values.python, ...peak] : null, mosaicPath])
   return list
 }
 
@@ -69,13 +72,18 @@ try {
     const truth = writePlanted((bytes) => writeSync(out, bytes), { steps: stepsFor(bytesOf(size)) })
     closeSync(out)
     console.log(`\n${size}: ${truth.bytes} bytes, ${truth.events} events, ${truth.steps} steps; load ${loadavg()[0].toFixed(1)}`)
+    execFileSync('gzip', ['-1', '-k', file])
     for (const [name, command, environment] of contestants(file)) {
+      if (command === null) {
+        console.log(`  ${name.padEnd(26)} not installed`)
+        continue
+      }
       const { seconds, cpu, memory, code, stderr } = measured(command, environment)
       const speed = `${(truth.bytes / 1e6 / cpu).toFixed(0)} MB per CPU second`
       console.log(
         `  ${name.padEnd(26)} ${seconds.toFixed(1)} s, ${cpu.toFixed(1)} s of CPU, ${(memory / 1e6).toFixed(0)} MB, ${speed}${code === 0 ? '' : `, FAILED (${code}): ${stderr.slice(-300)}`}`,
       )
-      if (name !== 'gpuwarden snapshot' || code !== 0) continue
+      if (!name.startsWith('gpuwarden snapshot') || code !== 0) continue
       const faults = plantedFaults(JSON.parse(readFileSync(output, 'utf8')).devices[0], truth)
       console.log(
         faults.length === 0
@@ -89,8 +97,7 @@ try {
       if (faults.length > 0) process.exitCode = 1
     }
     if (!values.keep) {
-      rmSync(file)
-      rmSync(`${file}.html`, { force: true })
+      for (const one of [file, `${file}.gz`, `${file}.html`]) rmSync(one, { force: true })
     }
   }
 } finally {

@@ -3,6 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { GpuView } from '../src/core/kinds.ts'
+import type { SourceHealth } from '../src/core/model.ts'
+import { buildFakeNvml, type FakeNvmlValues, fakeNvmlScript } from './fake-nvml/index.ts'
+import { RunningAgent } from './program.ts'
 
 export interface PretendCard {
   readonly vendor: string
@@ -53,4 +57,27 @@ export class Machine {
     mkdirSync(dirname(whole), { recursive: true })
     writeFileSync(whole, content)
   }
+}
+
+export interface Health {
+  readonly status: string
+  readonly sources: readonly SourceHealth[]
+}
+
+/** The environment of a program whose NVIDIA driver does as the script says. */
+export function driver(values: FakeNvmlValues): NodeJS.ProcessEnv {
+  const script = fakeNvmlScript(values)
+  onTestFinished(() => script.remove())
+  return { GPUWARDEN_NVML: buildFakeNvml(), ...script.env }
+}
+
+/** Ends with the test. */
+export async function monitor(env: NodeJS.ProcessEnv, args: readonly string[] = []): Promise<RunningAgent> {
+  const agent = await RunningAgent.start(['--interval', '0.2', ...args], env)
+  onTestFinished(async () => void (await agent.stop('SIGKILL')))
+  return agent
+}
+
+export async function gpusOf(agent: RunningAgent): Promise<GpuView[]> {
+  return (await agent.get<{ gpus: GpuView[] }>('/api/v1/gpus')).gpus
 }

@@ -1,18 +1,14 @@
 /** A GPU that no driver answers for is a fault that everybody sees, and it is over when the driver comes. */
-import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { GpuView } from '../src/core/kinds.ts'
 import type { SourceHealth } from '../src/core/model.ts'
+import { VENDORS } from '../src/sources/vendors.ts'
 import { buildFakeNvml, type FakeNvmlValues, fakeNvmlScript } from './fake-nvml/index.ts'
-import { AMD, Machine, NVIDIA } from './machine.ts'
-import { BIN, FIXTURES, RunningAgent, run, temporaryFolder, until } from './program.ts'
+import { driver, gpusOf, type Health, Machine, monitor, NVIDIA } from './machine.ts'
+import { BIN, FIXTURES, type RunningAgent, run, temporaryFolder, until } from './program.ts'
 
-interface Health {
-  readonly status: string
-  readonly sources: readonly SourceHealth[]
-}
 interface Alerts {
   readonly alerts: readonly { readonly state: string; readonly finding: { readonly detector: string; readonly message: string } }[]
 }
@@ -26,19 +22,6 @@ function twoCards(driver?: string): Machine {
   return new Machine({ '0000:01:00.0': card, '0000:01:00.1': { vendor: '0x10de', class: '0x040300' }, '0000:02:00.0': card })
 }
 
-function driver(values: FakeNvmlValues): NodeJS.ProcessEnv {
-  const script = fakeNvmlScript(values)
-  onTestFinished(() => script.remove())
-  return { GPUWARDEN_NVML: buildFakeNvml(), ...script.env }
-}
-
-async function monitor(env: NodeJS.ProcessEnv, args: readonly string[] = []): Promise<RunningAgent> {
-  const agent = await RunningAgent.start(['--interval', '0.2', ...args], env)
-  onTestFinished(async () => void (await agent.stop('SIGKILL')))
-  return agent
-}
-
-const gpusOf = async (agent: RunningAgent) => (await agent.get<{ gpus: GpuView[] }>('/api/v1/gpus')).gpus
 const portOf = ({ url }: RunningAgent) => new URL(url).port
 
 /** What everybody has to see of it, and no sign of a simulation or of a vendor that is not there. */
@@ -132,11 +115,17 @@ describe('an NVIDIA card', { timeout: 120_000 }, () => {
   })
 })
 
-it('an AMD card without amdgpu is one, too', { timeout: 60_000 }, async () => {
+/** The cards of other vendors are read through files of the kernel's driver alone. */
+const OTHERS = VENDORS.flatMap(({ name, title, pciVendor, driver: { deviceFile }, help }) =>
+  pciVendor === null || deviceFile !== null ? [] : [{ name, title, pciVendor, help }],
+)
+
+it.each(OTHERS)('a card of $title without its kernel driver is one, too', { timeout: 60_000 }, async ({ name, title, pciVendor, help }) => {
+  const { env } = new Machine({ '0000:03:00.0': { vendor: pciVendor, class: '0x030000' } })
   await expectFault(
-    await monitor(new Machine({ '0000:03:00.0': AMD }).env),
-    /no driver is loaded\. Load the amdgpu kernel module/,
-    'amd',
+    await monitor(env),
+    new RegExp(`${title}: the card at 0000:03:00.0: no driver is loaded. ${help.install.slice(0, 20)}`),
+    name,
     1,
   )
 })
@@ -175,23 +164,6 @@ describe('when the driver comes', { timeout: 120_000 }, () => {
     expect(await agent.text('/metrics')).toMatch(/^gpuwarden_up\{source="nvidia"\} 1$/m)
     expect((await run(['status', '--port', portOf(agent)])).code).toBe(0)
     expect(agent.lines('gpu_events').filter(({ event }) => event === 'lost')).toEqual([])
-  })
-
-  it('a machine without GPUs picks one up, and simulated ones make room for it', async () => {
-    const machine = new Machine()
-    const library = join(machine.root, 'libnvidia-ml.so.1')
-    const agent = await monitor({ ...machine.env }, ['--or-demo', '--demo-scenario', 'healthy'])
-    await until('it is simulated', async () => (await gpusOf(agent)).some(({ info }) => info.provenance === 'simulated'))
-    machine.plug('0000:09:00.0', { ...AMD })
-    const gpus = await until('the card is there', async () => {
-      const all = await gpusOf(agent)
-      return all.length > 0 && all.every(({ info }) => info.vendor === 'amd') ? all : null
-    })
-    expect(gpus.map(({ info, sample }) => [info.provenance, info.index, sample?.state])).toEqual([['live', 0, 'no_driver']])
-    expect(existsSync(library)).toBe(false)
-    machine.unplug('0000:09:00.0')
-    await until('it is gone', async () => (await gpusOf(agent)).length === 0)
-    await until('nothing is wrong', async () => (await agent.get<Health>('/api/v1/health')).status === 'ok')
   })
 })
 
@@ -233,6 +205,24 @@ describe('a card among others', { timeout: 60_000 }, () => {
     expect((await run(['status', '--port', portOf(agent)])).code).toBe(5)
   })
 
+  it('that comes while others are read is read, too', async () => {
+    const bound = { ...NVIDIA, driver: 'nvidia' }
+    const machine = new Machine({ '0000:10:00.0': bound, '0000:11:00.0': bound })
+    const script = fakeNvmlScript({ gpus: 2 })
+    onTestFinished(() => script.remove())
+    const agent = await monitor({ ...machine.env, GPUWARDEN_NVML: buildFakeNvml(), ...script.env })
+    await until('two are read', async () => (await gpusOf(agent)).length === 2)
+    script.update({ gpus: 3 })
+    machine.plug('0000:12:00.0', bound)
+    const isRead = async () => {
+      const gpus = await gpusOf(agent)
+      return gpus.length === 3 && gpus.every(({ sample, live }) => live && sample?.state === 'ok') ? gpus : null
+    }
+    expect((await until('the third is read', isRead, 10_000)).map(({ info }) => info.index)).toEqual([0, 1, 2])
+    await agent.stop()
+    expect(agent.lines('gpu_events')).toEqual([])
+  })
+
   it('that had its driver, and has none any more, says so in its own row', async () => {
     const machine = new Machine({ '0000:10:00.0': { ...NVIDIA, driver: 'nvidia' }, '0000:11:00.0': { ...NVIDIA, driver: 'nvidia' } })
     const script = fakeNvmlScript({ gpus: 2 })
@@ -271,69 +261,6 @@ describe('no fault', { timeout: 60_000 }, () => {
   })
 })
 
-describe('simulated GPUs', { timeout: 60_000 }, () => {
-  const simulated = async (agent: RunningAgent) => (await gpusOf(agent)).filter(({ info }) => info.provenance === 'simulated').length
-
-  it('are not shown by a program that nobody looks at: the host is watched, and it is ready', async () => {
-    const agent = await monitor(new Machine().env)
-    await until('it is ready', async () => (await fetch(`${agent.url}/readyz`)).status === 200)
-    expect(await gpusOf(agent)).toEqual([])
-    expect((await agent.get<Health>('/api/v1/health')).status).toBe('ok')
-  })
-
-  it.each([
-    ['a token', { GPUWARDEN_SERVER_TOKEN: 'a-secret-of-sixteen-letters' }],
-    ['a channel', { GPUWARDEN_CHANNELS: JSON.stringify({ team: { type: 'webhook', url: 'http://127.0.0.1:65123/' } }) }],
-    ['a push target', { GPUWARDEN_PUSH_OTLP_URL: 'http://127.0.0.1:65123/v1/metrics' }],
-  ])('are not shown with %s, even where they were asked for', async (_name, env: NodeJS.ProcessEnv) => {
-    const agent = await monitor({ ...new Machine().env, ...env }, ['--or-demo'])
-    const metrics = await fetch(`${agent.url}/metrics`, { headers: { authorization: `Bearer ${env.GPUWARDEN_SERVER_TOKEN ?? ''}` } })
-    expect(await metrics.text()).toMatch(/^gpuwarden_simulated 0$/m)
-  })
-
-  it('are not shown by a service, nor by a run, on a machine without a GPU', async () => {
-    const { env } = new Machine()
-    const logs = temporaryFolder()
-    const ran = await run(['run', '--port', '0', '--log-dir', logs, '--interval', '0.2', '--', 'sleep', '1'], env)
-    expect([ran.code, ran.stderr]).toEqual([0, expect.stringMatching(/sleep/)])
-    expect(ran.stderr).not.toMatch(/simulated/i)
-    const files = readdirSync(logs)
-    expect([files.some((name) => name.startsWith('gpu_metrics')), files.some((name) => name.startsWith('host_metrics'))]).toEqual([
-      false,
-      true,
-    ])
-    const port = String(20_000 + Math.floor(Math.random() * 20_000))
-    const service = spawn(process.execPath, [BIN, 'service', 'run'], {
-      env: {
-        PATH: process.env.PATH,
-        HOME: logs,
-        XDG_CONFIG_HOME: '/nonexistent',
-        GPUWARDEN_SERVER_PORT: port,
-        GPUWARDEN_LOG_DIR: logs,
-        ...env,
-      },
-      stdio: 'ignore',
-    })
-    onTestFinished(() => void service.kill('SIGKILL'))
-    const page = await until('it is ready', async () => {
-      const ready = await fetch(`http://127.0.0.1:${port}/readyz`)
-      return ready.ok ? fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text()) : null
-    })
-    expect(page).toMatch(/^gpuwarden_simulated 0$/m)
-  })
-
-  it('are not shown on a machine that has a card', async () => {
-    expect(await simulated(await monitor(twoCards().env, ['--or-demo']))).toBe(0)
-  })
-
-  it('are shown by npm start and by top on a machine without one', async () => {
-    const scripts = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).scripts
-    expect(scripts.start).toBe('node bin/gpuwarden.js monitor --or-demo')
-    expect(await simulated(await monitor(new Machine().env, ['--or-demo']))).toBeGreaterThan(0)
-    expect((await run(['top', '--once', '--port', '1'], new Machine().env)).stdout).toContain('SIMULATED')
-  })
-})
-
 describe('status and doctor', { timeout: 60_000 }, () => {
   it.each([
     ['hangs', { hang: ['nvmlInit_v2'] }, 'driver_not_responding', /waiting for the nvidia driver to answer/],
@@ -364,18 +291,20 @@ describe('status and doctor', { timeout: 60_000 }, () => {
 })
 
 it('cards of several vendors are watched in one run', { timeout: 60_000 }, async () => {
+  // A card of AMD in a desktop whose processor has graphics, too.
   const root = join(temporaryFolder(), 'root')
   cpSync(join(FIXTURES, 'amd/radeon'), root, { recursive: true, verbatimSymlinks: true })
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const agent = await monitor({ GPUWARDEN_ROOT: root, ...driver({ gpus: 2 }) })
   const gpus = await until('all are read', async () => {
     const all = await gpusOf(agent)
-    return all.length === 3 && all.every(({ sample, live }) => live && sample?.state === 'ok') ? all : null
+    return all.length === 4 && all.every(({ sample, live }) => live && sample?.state === 'ok') ? all : null
   })
   expect(gpus.map(({ info }) => [info.index, info.vendor])).toEqual([
     [0, 'nvidia'],
     [1, 'nvidia'],
     [2, 'amd'],
+    [3, 'intel'],
   ])
   const metrics = await agent.text('/metrics')
   for (const vendor of ['nvidia', 'amd']) expect(metrics).toMatch(new RegExp(`^gpu_memory_used_mb\\{[^}]*vendor="${vendor}"`, 'm'))

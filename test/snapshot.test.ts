@@ -197,6 +197,52 @@ describe('snapshot', () => {
   })
 })
 
+describe('snapshot --html', () => {
+  it('writes one page with the pictures, which refers to nothing outside', async () => {
+    const path = join(temporaryFolder(), 'page.html')
+    const { code, stdout, stderr } = await run(['snapshot', file('healthy'), '--html', path])
+    expect([code, stdout, stderr]).toEqual([0, '', `gpuwarden: wrote ${path}\n`])
+    const page = readFileSync(path, 'utf8')
+    expect(page).toContain("default-src 'none'")
+    expect(page).not.toMatch(/(?:src|href)="?https?:/)
+    const { pictures, diffs } = dataOf(page)
+    expect(pictures[0]).toMatchObject({
+      name: 'healthy.pickle.gz',
+      devices: [{ events: 4000, peak: { index: 213, allocatedBytes: 733_638_668 } }],
+    })
+    expect(diffs).toEqual([])
+  })
+
+  it('of two files has both and what changed, and prints text beside it where that is asked for', async () => {
+    const path = join(temporaryFolder(), 'page.html')
+    const { code, stdout } = await run(['snapshot', file('healthy'), file('leak'), '--at', 'end', '--html', path, '--text'])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('+3.5 GiB  new')])
+    const { pictures, diffs } = dataOf(readFileSync(path, 'utf8'))
+    expect(pictures).toHaveLength(2)
+    expect(diffs[0]).toMatchObject({ at: 'the end', beforeBytes: 590_790_660, rows: [{ change: 'new' }] })
+  })
+
+  it('keeps text of the file from becoming part of the page', async () => {
+    const bytes = bytesOf('healthy')
+    const evil = Buffer.from(bytes.toString('latin1').replaceAll('train_step', '</script>x'), 'latin1')
+    const path = join(temporaryFolder(), 'page.html')
+    expect((await run(['snapshot', written('<img src=x>.pickle', evil), '--html', path])).code).toBe(0)
+    const page = readFileSync(path, 'utf8')
+    expect(page.match(/<\/script>/g)).toHaveLength(2)
+    expect(page).not.toContain('<img')
+    expect(JSON.stringify(dataOf(page))).toContain('</script>x')
+  })
+
+  it('says where it cannot be written', async () => {
+    const { code, stderr } = await run(['snapshot', file('healthy'), '--html', '/nonexistent/page.html'])
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/cannot be written to \/nonexistent\/page\.html/)])
+  })
+})
+
+function dataOf(page: string): { pictures: unknown[]; diffs: unknown[] } {
+  return JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(page)?.[1] ?? '')
+}
+
 describe('leak, frag and oom with a snapshot file', () => {
   it('leak ends with 1 where something leaks', async () => {
     const { code, stdout } = await run(['leak', file('leak_hf')])

@@ -242,7 +242,7 @@ describe('snapshots and the agent', () => {
       }
       expect((await right.analyzed(id)).state).toBe('ready')
     } finally {
-      await agent.stop('SIGKILL')
+      await agent.stop()
     }
   })
 

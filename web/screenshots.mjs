@@ -80,7 +80,7 @@ async function during(second, pictures) {
 /** Of recorded files, uploaded as a person does: these are of a real GPU. */
 async function shootSnapshot() {
   const pictures = [
-    ['snapshot', 'leak_hf', { width: 1440, height: 1180, colorScheme: 'dark' }, '.timeline', [0.17, 0.5]],
+    ['snapshot', 'leak_hf', { width: 1440, height: 1180, colorScheme: 'dark' }, '.timeline', [0.412, 0.6]],
     ['snapshot-segments', 'fragment_pinned', { width: 1440, height: 900, colorScheme: 'light' }, '.segment-map', null],
     ['snapshot-phone', 'leak_hf', { width: 390, height: 844, colorScheme: 'light' }, '.timeline', null],
   ].filter(([name]) => isWanted(name))

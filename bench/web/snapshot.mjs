@@ -1,5 +1,5 @@
 // How smoothly the timeline of a large memory snapshot pans and zooms: a planted file of millions of events, drawn in Chromium.
-//   node bench/web/snapshot.mjs [--size 1GB] [--frames 300]
+//   node bench/web/snapshot.mjs [--size 1GB | --file FILE] [--frames 300]
 // Needs Chromium and a built package. Times of frames depend on what else the machine does; the drawing itself is measured too.
 import { execFileSync } from 'node:child_process'
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
@@ -10,7 +10,9 @@ import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { stepsFor, writePlanted } from '../snapshot/planted.mjs'
 
-const { values } = parseArgs({ options: { size: { type: 'string', default: '1GB' }, frames: { type: 'string', default: '300' } } })
+const { values } = parseArgs({
+  options: { size: { type: 'string', default: '1GB' }, file: { type: 'string' }, frames: { type: 'string', default: '300' } },
+})
 const program = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
 const executablePath = process.env.GPUWARDEN_CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path))
 if (!executablePath) throw new Error('Chromium is not installed: apt-get install chromium')
@@ -18,18 +20,24 @@ const [, amount, unit] = /^(\d+)(MB|GB)$/.exec(values.size) ?? []
 if (amount === undefined) throw new Error(`--size: expected 100MB or 1GB; got ${values.size}`)
 const folder = mkdtempSync(join(tmpdir(), 'gpuwarden-bench-'))
 try {
-  const [file, html] = [join(folder, 'planted.pickle'), join(folder, 'planted.html')]
-  const out = openSync(file, 'w')
-  const truth = writePlanted((bytes) => writeSync(out, bytes), { steps: stepsFor(Number(amount) * (unit === 'GB' ? 1e9 : 1e6)) })
-  closeSync(out)
+  const html = join(folder, 'page.html')
+  const file = values.file ?? planted(join(folder, 'planted.pickle'))
   const begun = performance.now()
   execFileSync(process.execPath, [program, 'snapshot', file, '--html', html], { stdio: 'ignore', timeout: 600_000 })
   console.log(
-    `${(statSync(file).size / 1e6).toFixed(0)} MB, ${truth.events.toLocaleString('en-US')} events: page of ${(statSync(html).size / 1e6).toFixed(1)} MB in ${((performance.now() - begun) / 1000).toFixed(1)} s`,
+    `${(statSync(file).size / 1e6).toFixed(0)} MB: page of ${(statSync(html).size / 1e6).toFixed(1)} MB in ${((performance.now() - begun) / 1000).toFixed(1)} s`,
   )
   await drive(html)
 } finally {
   rmSync(folder, { recursive: true, force: true })
+}
+
+function planted(file) {
+  const out = openSync(file, 'w')
+  const { events } = writePlanted((bytes) => writeSync(out, bytes), { steps: stepsFor(Number(amount) * (unit === 'GB' ? 1e9 : 1e6)) })
+  closeSync(out)
+  console.log(`${events.toLocaleString('en-US')} events`)
+  return file
 }
 
 async function drive(html) {

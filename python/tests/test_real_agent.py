@@ -346,6 +346,47 @@ class Figures(WorldWithAgent):
         self.assertEqual(self.spooled(), [])
         self.assertNotIn("no agent", done.stderr)
 
+    def test_an_agent_that_is_started_simulates_nothing(self) -> None:
+        port = self.agent.port
+        self.agent.end()
+        folder = os.path.join(self.folder, "bin")
+        os.mkdir(folder)
+        root = os.path.join(self.folder, "root")
+        os.mkdir(root)
+        os.symlink("/proc", os.path.join(root, "proc"))
+        program = os.path.join(folder, "gpuwarden")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nGPUWARDEN_ROOT="%s" exec "%s" "%s" "$@"\n' % (root, NODE, BIN))
+        os.chmod(program, os.stat(program).st_mode | stat.S_IXUSR)
+        url = "http://127.0.0.1:%d" % port
+        done = self.run_script(
+            """
+            import json, os, time, urllib.request
+            import gpuwarden
+            from gpuwarden import GPUMonitor
+            GPUMonitor(gpu_index=0, sample_interval=0.5, log_dir="agent_logs").start_monitoring()
+            run = gpuwarden.run("without a GPU")
+            run.log(step=1, loss=0.5)
+            def ask(path):
+                with urllib.request.urlopen(os.environ["GPUWARDEN_URL"] + path, timeout=10) as answer:
+                    return json.load(answer)
+            for _ in range(400):
+                try:
+                    if ask("/api/v1/runs")["runs"] and ask("/api/v1/host")["host"]:
+                        break
+                except OSError:
+                    pass
+                time.sleep(0.1)
+            print(len(ask("/api/v1/gpus")["gpus"]), ask("/api/v1/runs")["runs"][0]["name"])
+            """,
+            url,
+            PATH=folder + os.pathsep + os.environ.get("PATH", ""),
+            GPUWARDEN_NO_START="0",
+            XDG_CONFIG_HOME="/nonexistent",
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.strip(), "0 without a GPU")
+
     def test_without_a_gpu_of_that_number_there_is_a_reason(self) -> None:
         done = self.run_script(
             """

@@ -5,7 +5,10 @@ import type { Vendor } from '../core/vendor.ts'
 import { signsOf, undrivenInWords } from '../sources/driver-fault.ts'
 import { type BusCard, PciBus } from '../sources/pci-bus.ts'
 
-const LOOK_EVERY_MS = 2000
+/** While a card has no driver, or its driver does not answer. */
+const LOOK_AGAIN_MS = 2000
+/** Otherwise: for a card that is plugged in or taken away. A look costs about as much as two samples of a GPU. */
+const LOOK_EVERY_MS = 6000
 const NONE_LISTED = { devices: [], restarts: 0 }
 
 export interface DriverWatchOptions {
@@ -17,6 +20,8 @@ export interface DriverWatchOptions {
   readonly health: () => readonly SourceHealth[]
   /** A driver seems to have come or changed. */
   readonly onSigns: (source: string) => void
+  /** A card got its driver while the source was read already. */
+  readonly onNewCard: (source: string) => void
   /** `rows`: cards without a driver. */
   readonly onRows: (source: string, rows: readonly GpuInfo[], samples: readonly GpuSample[]) => void
 }
@@ -33,6 +38,8 @@ export class DriverWatch {
   /** What a source lists itself, and how often it had been restarted by then. */
   readonly #listed = new Map<string, { readonly devices: readonly GpuInfo[]; readonly restarts: number }>()
   readonly #shown = new Map<string, string>()
+  /** Cards that had their driver when their source listed its own: those it left out belong to others. */
+  readonly #driven = new Map<string, Set<string>>()
   #timer: NodeJS.Timeout | null = null
 
   constructor(options: DriverWatchOptions) {
@@ -61,22 +68,38 @@ export class DriverWatch {
   note(source: string, devices: readonly GpuInfo[]): void {
     this.#listed.set(source, { devices, restarts: this.#healthOf(source)?.restarts ?? 0 })
     const vendor = this.#options.vendors.find(({ name }) => name === source)
-    if (vendor) this.#show(vendor, this.#bus.cards())
+    if (!vendor) return
+    const cards = this.#bus.cards()
+    this.#driven.set(source, new Set(drivenOf(cards, source)))
+    this.#show(vendor, cards)
   }
 
   start(): void {
-    this.look()
-    this.#timer = setInterval(() => this.look(), LOOK_EVERY_MS).unref()
+    const cards = this.look()
+    const isCalm = cards.every(({ use }) => use !== 'undriven') && this.#options.health().every(({ state }) => !isDown(state))
+    this.#timer = setTimeout(() => this.start(), isCalm ? LOOK_EVERY_MS : LOOK_AGAIN_MS).unref()
   }
 
   stop(): void {
-    if (this.#timer !== null) clearInterval(this.#timer)
+    if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  look(): void {
+  look(): readonly BusCard[] {
     const cards = this.#bus.cards()
-    for (const source of this.#changed(cards)) this.#options.onSigns(source)
+    for (const source of this.#changed(cards)) {
+      this.#options.onSigns(source)
+      this.#noticeNew(source, cards)
+    }
     for (const vendor of this.#options.vendors) this.#show(vendor, cards)
+    return cards
+  }
+
+  /** A driver may list its cards only once, when it is opened. */
+  #noticeNew(source: string, cards: readonly BusCard[]): void {
+    const known = this.#driven.get(source)
+    const isListed = (busId: string) => this.#listed.get(source)?.devices.some((one) => one.pciBusId === busId)
+    const isNew = drivenOf(cards, source).some((busId) => known?.has(busId) === false && !isListed(busId))
+    if (isNew) this.#options.onNewCard(source)
   }
 
   #healthOf(name: string): SourceHealth | undefined {
@@ -99,16 +122,16 @@ export class DriverWatch {
   #rows(vendor: Vendor, cards: readonly BusCard[]): readonly Row[] {
     const health = this.#healthOf(vendor.name)
     const { devices, restarts } = this.#listed.get(vendor.name) ?? NONE_LISTED
-    const isDown = health !== undefined && health.state !== 'ok' && health.state !== 'starting'
+    const isFaulty = health !== undefined && isDown(health.state)
     // A source that had its GPUs and fails shows them as it last saw them, until opening it fails as well.
-    const isShut = isDown && (devices.length === 0 || (health.state === 'failed' && health.restarts > restarts + 1))
+    const isShut = isFaulty && (devices.length === 0 || (health.state === 'failed' && health.restarts > restarts + 1))
     return cards
       .filter((card) => {
         if (card.vendor !== vendor.name || card.use === 'vm' || card.use === 'display') return false
         // In a container the bus shows cards that belong to others; the driver knows which are ours.
         return isShut || (card.use === 'undriven' && !devices.some(({ pciBusId }) => pciBusId === card.busId))
       })
-      .map((card) => ({ card, reason: (isDown ? health.message : null) ?? undrivenInWords(vendor, [card]) }))
+      .map((card) => ({ card, reason: (isFaulty ? health.message : null) ?? undrivenInWords(vendor, [card]) }))
   }
 
   #show(vendor: Vendor, cards: readonly BusCard[]): void {
@@ -127,6 +150,14 @@ export class DriverWatch {
       rows.map(({ card, reason }) => silentSample(known.get(card.busId) ?? card.busId, at, reason)),
     )
   }
+}
+
+function isDown(state: SourceHealth['state']): boolean {
+  return state !== 'ok' && state !== 'starting'
+}
+
+function drivenOf(cards: readonly BusCard[], source: string): string[] {
+  return cards.filter(({ vendor, use }) => vendor === source && use === 'driven').map(({ busId }) => busId)
 }
 
 function rowOf({ busId, model, vendor }: BusCard, index: number, title: string): GpuInfo {

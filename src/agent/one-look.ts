@@ -12,8 +12,8 @@ const INTERVAL_SECONDS = 0.25
 
 /** Whoever waits for an answer wants to know for what, and that it ends: a driver that starts slower is said not to respond. */
 const SAY_AFTER_MS = 2000
-const OPEN_SECONDS = 7
-const GIVE_UP_MS = 9000
+const OPEN_SECONDS = 6
+const GIVE_UP_MS = 8000
 
 export const SILENT_LOG: Log = {
   debug: () => undefined,

@@ -88,6 +88,7 @@ export class Sampling {
       now: () => this.clock.now(),
       health: () => this.supervisor.health(),
       onSigns: (source) => this.supervisor.lookAgain(source),
+      onNewCard: (source) => this.supervisor.reopen(source),
       onRows: (source, rows, samples) => this.#showRows(source, rows, samples),
     })
     this.state = new State({
@@ -205,8 +206,9 @@ export class Sampling {
     if (wanted === null || source.startsWith('replay:') || openings.some((opening) => opening.result === 'failed')) return []
     const there = this.state.indices()
     const missing = wanted.filter((index) => !there.includes(index))
-    if (missing.length > 0 && missing.length === wanted.length)
-      throw new Failure(`there is no GPU ${missing.join(', ')}; there are: ${there.join(', ') || 'none'}`, { exitCode: EXIT.noSource })
+    // Where there is none at all, one may come.
+    if (missing.length === wanted.length && there.length > 0)
+      throw new Failure(`there is no GPU ${missing.join(', ')}; there are: ${there.join(', ')}`, { exitCode: EXIT.noSource })
     return missing
   }
 }

@@ -96,6 +96,20 @@ describe('state and hub', () => {
     ])
   })
 
+  it('gives the place of a card that only stood in to the real one, and speaks of no loss', () => {
+    const { state, hub, events } = house()
+    hub.receiveDevices('nvidia', [], [gpu('01:00.0', 0), gpu('02:00.0', 1)])
+    expect(state.devices().map(({ id }) => id)).toEqual(['01:00.0', '02:00.0'])
+    hub.receiveDevices('nvidia', [gpu('n0', 0)], [gpu('02:00.0', 1)])
+    expect(state.devices().map(({ id, index }) => [id, index])).toEqual([
+      ['n0', 0],
+      ['02:00.0', 1],
+    ])
+    hub.receiveDevices('nvidia', [gpu('n0', 0)])
+    expect(state.devices().map(({ id }) => id)).toEqual(['n0'])
+    expect(events.filter(({ type }) => type === 'tick')).toEqual([])
+  })
+
   it('keeps the row of a card that the driver no longer lists, marked lost, and the numbers of the others', () => {
     const { state, hub, events, tick } = house()
     hub.receiveDevices('nvidia', [gpu('n0', 0), gpu('n1', 1), gpu('n2', 2)])

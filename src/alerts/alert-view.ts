@@ -1,5 +1,6 @@
 /** How the alerts stand, for people and for /metrics. */
 import type { AlertView } from '../core/alert-contract.ts'
+import { lastWords } from '../core/forecast-words.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { AlertsHealth } from './alerts-api.ts'
 import type { Dispatch } from './dispatch.ts'
@@ -26,7 +27,7 @@ export function viewOf(record: AlertRecord, { engine, dispatch, outbox, now }: P
   return {
     ...{ fingerprint, state, firedAt, resolvedAt, simulated },
     // What is over counts no more.
-    finding: state === 'resolved' ? { ...finding, state } : finding,
+    finding: state === 'resolved' ? { ...finding, state, message: lastWords(finding, record.cleared) } : finding,
     flapping: engine.isFlapping(record),
     acknowledged: acknowledged !== null && acknowledged.until > now() ? acknowledged : null,
     mutedBy: muted?.by ?? null,

@@ -222,6 +222,21 @@ describe('alerts: from a finding to a message', () => {
     expect(world.alerts.list()).toEqual([expect.objectContaining({ fingerprint: 'a', state: 'firing' })])
   })
 
+  it('says of a forecast that is over what became of it', async () => {
+    const world = pretendWorld()
+    world.say('oom', { predictedAt: NOON + MINUTE, message: 'GPU 0 will run out of memory in 1 min' })
+    world.say('hot')
+    await world.pass(30_000)
+    world.clear('oom', { message: 'Came true at 12:01:04, 4 s later than forecast.' })
+    world.clear('hot')
+    const came = 'Came true at 12:01:04, 4 s later than forecast. The forecast was: GPU 0 will run out of memory in 1 min'
+    const said = () => world.alerts.list().map(({ finding }) => finding.message)
+    expect(said()).toEqual([came, 'hot is wrong'])
+    await world.pass(2 * MINUTE)
+    expect(said()).toEqual([came, 'hot is wrong'])
+    expect(world.alerts.history().map(({ message }) => message)).toContain(came)
+  })
+
   it('settles the alerts of a recording at its end, and those of nothing else', async () => {
     const world = pretendWorld({ settings: { 'alerts.simulated': true } })
     world.say('of the machine')

@@ -1,5 +1,6 @@
 /** The latest alerts that are over, for `alerts history`: bounded, and kept over a restart. */
 import type { PastAlert } from '../core/alert-contract.ts'
+import { lastWords } from '../core/forecast-words.ts'
 import type { AlertRecord } from './alert-record.ts'
 import type { Journal } from './journal.ts'
 
@@ -25,10 +26,11 @@ export class PastAlerts {
     this.#count = Math.max(0, ...this.#kept.map(({ key }) => Number(key.slice(PREFIX.length)) || 0))
   }
 
-  add({ fingerprint, finding, firedAt, resolvedAt, simulated, acknowledged }: AlertRecord): void {
-    const { detector, subject, severity, message } = finding
+  add(record: AlertRecord): void {
+    const { fingerprint, finding, firedAt, resolvedAt, simulated, acknowledged } = record
+    const { detector, subject, severity } = finding
     const past: PastAlert = {
-      ...{ fingerprint, detector, subject, severity, message, since: finding.since, simulated },
+      ...{ fingerprint, detector, subject, severity, message: lastWords(finding, record.cleared), since: finding.since, simulated },
       firedAt: firedAt ?? finding.at,
       resolvedAt: resolvedAt ?? finding.at,
       acknowledgedBy: acknowledged?.by ?? null,

@@ -28,8 +28,14 @@ export function liveLines(state: AgentState, columns: number, rows: number, faul
   const nameCells = Math.max(0, ...gpus.map((view) => nameOf(view).length))
   const shown = gpus.slice(0, gpus.length > room ? room - 1 : room).map((view) => gpuLine(view, now, nameCells, width))
   if (shown.length < gpus.length) shown.push(`… and ${gpus.length - shown.length} more GPUs (gpuwarden status shows all)`)
-  if (gpus.length === 0 && troubles.length === 0) shown.push('waiting for the first sample …')
+  if (gpus.length === 0 && troubles.length === 0) shown.push(isWithoutGpu(state) ? 'no GPU to watch' : 'waiting for the first sample …')
   return [...shown, ...troubles.slice(0, MOST_TROUBLES)].map((line) => line.slice(0, width))
+}
+
+/** Only the host is read. */
+function isWithoutGpu(state: AgentState): boolean {
+  const health = state.health()
+  return health.length > 0 && health.every(({ source, state: itsState }) => source === 'host' && itsState === 'ok')
 }
 
 function nameOf({ info }: GpuView): string {

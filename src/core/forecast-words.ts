@@ -32,6 +32,12 @@ export function messageAt(finding: Finding, now: number): string {
   return message.replace(AHEAD, words)
 }
 
+/** Of a finding that is over: what was wrong; of a forecast, first what became of it. */
+export function lastWords(finding: Finding, end: Finding | null): string {
+  const isForecast = finding.predictedAt !== null && end !== null && end !== finding
+  return isForecast ? `${end.message} The forecast was: ${finding.message}` : finding.message
+}
+
 /** How far off the time may be at which a leak fills the memory. */
 export function fullSpan(fullMs: number): { readonly earliestMs: number; readonly fullMs: number; readonly latestMs: number } {
   return { earliestMs: 0.6 * fullMs, fullMs, latestMs: 1.8 * fullMs }

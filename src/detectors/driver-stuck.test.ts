@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { detectorContract, feed } from './detector.contract.ts'
 import { driverStuck } from './driver-stuck.ts'
-import { gpu, health, START } from './inputs.fixture.ts'
+import { device, gpu, health, START, silentGpu } from './inputs.fixture.ts'
 
 const stuck = (second: number, overrides = {}) =>
   health(START + second * 1000, { state: 'not_responding', since: START, message: 'A driver call has not returned for 5 s.', ...overrides })
@@ -45,5 +45,22 @@ describe('driver_stuck', () => {
   it('keeps sources apart', () => {
     const found = run([stuck(1), stuck(1, { source: 'amd' }), health(START + 5000)])
     expect(found.filter((finding) => finding.state === 'resolved').map((finding) => finding.evidence.source)).toEqual(['nvidia'])
+  })
+
+  describe('of a card without a driver', () => {
+    const bare = (second: number) => silentGpu(START + second * 1000, { state: 'no_driver', stateReason: 'Install it.' })
+
+    it('speaks where its source works, and ends with its driver', () => {
+      const found = run([device(), health(START), bare(1), bare(2), gpu(START + 3000)])
+      expect(found.map(({ state, severity, message }) => [state, severity, message])).toEqual([
+        ['active', 'warning', 'GPU 0 has no driver. Install it.'],
+        ['resolved', 'warning', 'GPU 0 has its driver.'],
+      ])
+    })
+
+    it('leaves it to the one finding about the source where that has failed', () => {
+      const found = run([device(), stuck(1, { state: 'failed' }), bare(2), health(START + 3000, { state: 'starting' }), bare(4)])
+      expect(found.map(({ fingerprint }) => fingerprint)).toEqual(['driver_stuck|source=nvidia'])
+    })
   })
 })

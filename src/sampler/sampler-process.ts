@@ -190,6 +190,9 @@ function isCalm({ intervalMs, options }: StartMessage): boolean {
 
 /** A crash may come from the driver or from whoever ended the process: its signal says which. */
 export function failureInWords({ kind, culprit, wasOpening, detail }: SamplerFailure): string {
-  if (kind === 'not_responding') return `the ${culprit} driver is not responding${wasOpening ? ' while it starts' : ''}: ${detail}`
+  if (kind === 'not_responding')
+    return wasOpening
+      ? `the ${culprit} driver is not responding while it starts: ${detail} (a slow start is no fault: open_deadline allows more)`
+      : `the ${culprit} driver is not responding: ${detail}`
   return wasOpening ? `the ${culprit} driver crashed while it started: ${detail}` : `the ${culprit} source crashed: ${detail}`
 }

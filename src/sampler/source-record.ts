@@ -12,6 +12,12 @@ export interface Opening {
   readonly message: string | null
 }
 
+export function openingOf(source: string, how: 'opened' | 'absent' | DriverFaultKind, message: string | null): Opening {
+  return how === 'opened' || how === 'absent'
+    ? { source, result: how, fault: null, message }
+    : { source, result: 'failed', fault: how, message }
+}
+
 export interface SourceRecord {
   readonly source: string
   state: SourceState
@@ -92,4 +98,14 @@ export function healthOf(record: SourceRecord, deadlineMs: number, usage: Proces
     residentBytes: usage?.residentBytes ?? null,
     readMs,
   }
+}
+
+export function totalUsage(usages: Iterable<ProcessUsage>, cpuSecondsBefore: number): ProcessUsage {
+  let cpuSeconds = cpuSecondsBefore
+  let residentBytes = 0
+  for (const usage of usages) {
+    cpuSeconds += usage.cpuSeconds
+    residentBytes += usage.residentBytes
+  }
+  return { cpuSeconds, residentBytes }
 }

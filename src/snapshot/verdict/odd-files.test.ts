@@ -59,6 +59,34 @@ describe('several devices', () => {
   })
 })
 
+describe('other devices than CUDA', () => {
+  /** The same run with the frames that such a device has between the allocator and the program. */
+  const dumped = (library: string, native: string, without: readonly string[]) => {
+    const own = frame('step', '/app/train.py', 7)
+    const frames = [frame(native, '??', 0), frame('empty', library, 210), own]
+    const bare = (record: Record<string, unknown>) => Object.fromEntries(Object.entries(record).filter(([key]) => !without.includes(key)))
+    return {
+      segments: value.segments.map((segment) =>
+        bare({ ...segment, blocks: (segment.blocks as Record<string, unknown>[]).map((block) => ({ ...block, frames })) }),
+      ),
+      device_traces: value.device_traces.map((trace) => trace.map((event) => bare({ ...event, frames }))),
+    }
+  }
+
+  it.each([
+    ['XPU', '/opt/torch/xpu/memory.py', 'c10::xpu::XPUCachingAllocator::DeviceCachingAllocator::malloc', [], 'cpp'],
+    ['MTIA', '/opt/torch/mtia/memory.py', 'at::detail::empty_generic', ['segment_pool_id', 'is_expandable', 'time_us'], 'python'],
+  ] as const)('%s: same peak, and the line of the program itself', (_, library, native, without, writer) => {
+    const analysis = analysisOf(dumped(library, native, without), { writer, ...(writer === 'python' ? { protocol: 5 } : {}) })
+    const known = analysisOf(value)
+    expect(analysis.curve.peak).toEqual(known.curve.peak)
+    expect(analysis.identity.differenceBytes).toBe(0)
+    expect(byLine(analysis.liveAt(analysis.curve.peak.index), analysis.words).map(({ name }) => name)).toEqual(['/app/train.py:7 in step'])
+    expect(analysis.fragmentation?.request).toMatchObject({ bytes: 5000, pool: '0.0' })
+    expect(textOf(analysis)).toMatch(/^GPU 0: \d+ events/)
+  })
+})
+
 describe('the blocks at a moment', () => {
   it('are those that were in use then, in the segments that there were', () => {
     fc.assert(

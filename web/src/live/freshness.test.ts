@@ -33,6 +33,12 @@ describe('freshnessOf', () => {
       words: 'Lost: the GPU fell off the bus (XID 79)',
       since: 1000,
     })
+    const bare = { ...sample, state: 'no_driver', stateReason: 'install it' } as const
+    expect(of({ ...good, health: { ...health, state: 'failed', message: 'all of it' }, sample: bare })).toEqual({
+      kind: 'trouble',
+      words: 'No driver: install it',
+      since: null,
+    })
     expect(of({ ...good, sample: null })).toEqual({ kind: 'waiting' })
     // A recording that is paused or over is shown as it was at that moment.
     expect(of({ ...good, live: false, health: { ...health, provenance: 'replay', state: 'ended' } }).kind).toBe('live')

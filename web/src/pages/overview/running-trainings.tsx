@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { RunsAnswer } from '../../answers.ts'
 import { ask } from '../../api.ts'
 import { present } from '../../live/present.ts'
-import { allRuns, findings, isReplay, link } from '../../live/store.ts'
+import { allRuns, findings, gpuCell, isReplay, link } from '../../live/store.ts'
 import { Badge, Empty, Meter, Panel } from '../../parts/parts.tsx'
 import { placeHash } from '../../place.ts'
 import { usePolled } from '../../poll.ts'
@@ -70,7 +70,9 @@ function TrainingItem({ row }: { readonly row: TrainingRow }) {
         <Figure label="per second">{formatFigure(throughputPerSecond)}</Figure>
       </dl>
       <p class="tiny faint cut">
-        {[user, gpus.length === 0 ? null : `GPU ${gpus.join(', ')}`].filter(Boolean).join(' · ')}
+        {[user, gpus.length === 0 ? null : `GPU ${gpus.map((id) => gpuCell(id)?.info.value.label ?? id).join(', ')}`]
+          .filter(Boolean)
+          .join(' · ')}
         <Silence lastStepAt={row.lastStepAt} />
       </p>
     </li>

@@ -43,6 +43,13 @@ describe('trainingRows', () => {
     expect(others).toEqual([])
   })
 
+  it('has no time left for a run of a recording that has ended', () => {
+    const known = new KnownRuns()
+    known.acceptRun(run('a', { endedAt: NOW, outcome: 'oom' }))
+    known.acceptSteps([step('a')])
+    expect(trainingRows([...known.values()], new Map(), [], NOW, true)).toMatchObject([{ step: 400, progress: 0.4, etaSeconds: null }])
+  })
+
   it('shows a run of which only steps are known, as long as they come', () => {
     const list = rows([], [step('demo'), step('old', { at: NOW - 600_000 })])
     expect(list.map(({ id, user }) => [id, user])).toEqual([['demo', null]])

@@ -49,7 +49,7 @@ function rowOf(known: KnownRun, listed: RunListed | undefined, findings: readonl
     step: lastStep,
     totalSteps,
     progress: lastStep === null || totalSteps === null || totalSteps <= 0 ? null : Math.min(1, lastStep / totalSteps),
-    etaSeconds: etaOf(lastStep, totalSteps, told('meanStepSeconds') ?? step?.stepSeconds ?? null),
+    etaSeconds: run?.endedAt != null ? null : etaOf(lastStep, totalSteps, told('meanStepSeconds') ?? step?.stepSeconds ?? null),
     loss: step ? step.loss : told('loss'),
     throughputPerSecond: step?.throughputPerSecond ?? told('throughputPerSecond'),
     lastStepAt: step?.at ?? told('lastStepAt'),

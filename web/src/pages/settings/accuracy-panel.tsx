@@ -26,7 +26,7 @@ function Table({ answer }: { readonly answer: AccuracyAnswer }) {
   return (
     <>
       <ScrollBox label="How often forecasts were right">
-        <table>
+        <table class="accuracy">
           <thead>
             <tr>
               <th>Detector</th>
@@ -46,12 +46,24 @@ function Table({ answer }: { readonly answer: AccuracyAnswer }) {
             {answer.rows.map((row) => (
               <tr key={row.detector}>
                 <td>{row.detector}</td>
-                <td class="number">{row.forecasts}</td>
-                <td class="number">{row.cameTrue}</td>
-                <td class="number">{row.didNotHappen}</td>
-                <td class="number">{rightShare(row)}</td>
-                <td class="number">{secondsText(row.medianLeadSeconds)}</td>
-                <td class="number">{secondsText(row.medianErrorSeconds)}</td>
+                <td class="number" data-label="Forecasts">
+                  {row.forecasts}
+                </td>
+                <td class="number" data-label="Came true">
+                  {row.cameTrue}
+                </td>
+                <td class="number" data-label="Did not">
+                  {row.didNotHappen}
+                </td>
+                <td class="number" data-label="Right">
+                  {rightShare(row)}
+                </td>
+                <td class="number" data-label="Lead">
+                  {secondsText(row.medianLeadSeconds)}
+                </td>
+                <td class="number" data-label="Error">
+                  {secondsText(row.medianErrorSeconds)}
+                </td>
               </tr>
             ))}
           </tbody>

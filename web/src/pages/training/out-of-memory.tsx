@@ -85,7 +85,7 @@ function Circumstances({ report }: { readonly report: OomReport }) {
       {snapshot?.path != null ? (
         <p class="small breakable">
           <span class="faint">Snapshot</span> <code>{snapshot.path}</code> <CopyButton text={snapshot.path} />{' '}
-          <span class="faint">gpuwarden snapshot shows it</span>
+          <a href="#/snapshots">show it</a>
         </p>
       ) : (
         snapshot?.reason != null && <p class="small faint breakable">Snapshot: {snapshot.reason}</p>
