@@ -12,7 +12,7 @@ afterEach(async () => {
 
 const MEBIBYTE = 1024 ** 2
 
-it('frag shows the allocator figures of a live run', async () => {
+it('frag shows the allocator figures of a live run, and leak calls it by its name', async () => {
   const script = fakeNvmlScript({ gpus: 1 })
   const env = { GPUWARDEN_NVML: buildFakeNvml(), ...script.env }
   agent = await RunningAgent.start(['--source', 'nvidia'], env)
@@ -38,7 +38,7 @@ it('frag shows the allocator figures of a live run', async () => {
       method: 'POST',
       headers: { 'content-type': 'application/x-ndjson' },
       body: `${line}\n`,
-    })
+    }).catch(() => undefined)
   }, 100)
   try {
     const { code, stdout, stderr } = await run(['frag', '--source', 'nvidia', '--duration', '3', '--run', 'live-run', '--json'], {
@@ -49,6 +49,9 @@ it('frag shows the allocator figures of a live run', async () => {
     expect(code).toBe(0)
     expect(stdout).toContain('live-run')
     expect(stdout).toMatch(/0\.25/)
+    const leak = await run(['leak', '--source', 'nvidia', '--duration', '3'], { ...env, GPUWARDEN_SERVER_PORT: new URL(url).port })
+    expect(leak.stdout).toContain('Run live: allocated memory')
+    expect(leak.stdout).not.toContain('live-run')
   } finally {
     clearInterval(poster)
   }

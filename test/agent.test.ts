@@ -46,8 +46,8 @@ const source = async (agent: RunningAgent, name: string) =>
   (await agent.get<Health>('/api/v1/health')).sources.find((one) => one.source === name)
 
 describe('monitor with simulated GPUs', () => {
-  it('stands in where there is no GPU, and every surface says so', async () => {
-    const agent = await start(['--interval', '0.1'], { GPUWARDEN_ROOT: join(FIXTURES, 'empty') })
+  it('stands in where there is no GPU and somebody wants to see some, and every surface says so', async () => {
+    const agent = await start(['--or-demo', '--interval', '0.1'], { GPUWARDEN_ROOT: join(FIXTURES, 'empty') })
     await until('it is ready', async () => (await fetch(`${agent.url}/readyz`)).ok)
     const { gpus } = await agent.get<Gpus>('/api/v1/gpus')
     expect(gpus.length).toBe(8)

@@ -161,6 +161,12 @@ describe('OTLP', () => {
     expect([...metrics.keys()].filter((name) => name.startsWith('gpu_util') || name.startsWith('DCGM'))).toEqual([])
     expect(metrics.get('hw.gpu.memory.usage')).toMatchObject({ unit: 'By', sum: { isMonotonic: false, aggregationTemporality: 2 } })
     expect(metrics.get('hw.energy')).toMatchObject({ unit: 'J', sum: { isMonotonic: true } })
+    // The memory of a MIG instance is its card's: what adds up has the card alone.
+    const idOf = (point: OtlpPoint) => point.attributes.find(({ key }) => key === 'hw.id')?.value.stringValue
+    const instances = FIXED_STATE.gpus().flatMap(({ info }) => (info.mig === null ? [] : [info.id]))
+    expect(instances).toHaveLength(1)
+    expect(points('hw.gpu.memory.usage', 'sum').map(idOf)).not.toContain(instances[0])
+    expect(points('hw.gpu.memory.utilization', 'gauge').map(idOf)).toContain(instances[0])
     const [general] = points('hw.gpu.utilization', 'gauge')
     const attributes = Object.fromEntries(general?.attributes.map(({ key, value }) => [key, value.stringValue]) ?? [])
     const first = FIXED_STATE.gpus().find(({ live }) => live)

@@ -43,11 +43,20 @@ describe('the command', () => {
     expect(ended.code).toBe(7)
     expect(ended.stdout).toBe('out\nGPUWARDEN_CORRELATION_ID\nGPUWARDEN_PROGRAM\nGPUWARDEN_RUN_ID\nGPUWARDEN_RUN_NAME\nGPUWARDEN_URL\n')
     expect(ended.stderr.startsWith('err\n\ngpuwarden · mine: failed (exit code 7)\n')).toBe(true)
+    expect(ended.stderr).toMatch(/critical run_died: Run mine died after [\d.]+ m?s: exit code 7\./)
     expect(ended.stderr).toContain('This machine has no GPU: the SIMULATED ones are not part of the run.')
     expect(ended.stderr).not.toMatch(/GPU (seconds|time|0)|cost|energy/)
     expect(runsIn(dir)).toMatchObject([
       { name: 'mine', outcome: 'failed', message: 'exit code 7', command: expect.stringContaining('bash') },
     ])
+  })
+
+  it('has the hooks of the SDK first on its Python path, unless told otherwise', async () => {
+    const path = async (flags: string[], env: Record<string, string>) =>
+      (await run(['run', ...OWN_AGENT, '--quiet', ...flags, '--', 'bash', '-c', 'echo "$PYTHONPATH"'], env)).stdout.trim()
+    expect(await path([], { PYTHONPATH: '/mine' })).toMatch(/python\/gpuwarden\/startup:\/mine$/)
+    expect(await path(['--no-hooks'], { PYTHONPATH: '/mine' })).toBe('/mine')
+    expect(await path([], { PYTHONPATH: '/mine', GPUWARDEN_NO_HOOKS: '1' })).toBe('/mine')
   })
 
   it('that does not exist gives 127, and prints no summary with --quiet', async () => {

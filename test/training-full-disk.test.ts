@@ -73,6 +73,7 @@ describe.skipIf(probe === null)('a full disk (needs root and mount)', () => {
     const to = `${agent.url}/api/v1/runs/r1/steps`
     // Known steps go with it: a line alone may fit where a batch does not.
     const nan = `${JSON.stringify({ seq: 101, step: 101, t: Date.now(), loss: 'NaN' })}\n${lines(1, 100)}`
+    const finite = `${lines(102, 130)}\n${lines(1, 100)}`
     expect((await postLines(to, lines(1, 100))).status).toBe(200)
     const filler = fillDisk(disk)
     // A sender that was refused announces its run again before it sends: nothing in it is new, so nothing has to be stored.
@@ -86,12 +87,14 @@ describe.skipIf(probe === null)('a full disk (needs root and mount)', () => {
     await expect.poll(findings).toHaveLength(1)
     const [first] = await findings()
     for (const _ of [1, 2]) expect((await postLines(to, nan)).status).toBe(503)
-    rmSync(filler)
-    expect((await postLines(to, nan)).body).toMatchObject({ accepted: 1, duplicates: 100 })
-    // The step was stored once, and judged once: sent again, it is not taken for a step back to a checkpoint.
     expect(await findings()).toEqual([first])
-    for (let step = 102; step < 130; step++) await postLines(to, `${JSON.stringify({ seq: step, step, t: Date.now(), loss: 1 })}\n`)
+    expect((await postLines(to, finite)).status).toBe(503)
     await expect.poll(findings).toEqual([])
+    rmSync(filler)
+    // Each is stored once, and was judged already: the NaN is not found a second time.
+    expect((await postLines(to, nan)).body).toMatchObject({ accepted: 1, duplicates: 100 })
+    expect(await findings()).toEqual([])
+    expect((await postLines(to, finite)).body).toMatchObject({ accepted: 29, duplicates: 100 })
   })
 
   it('fills while steps come in, the agent is killed, and the next one has every step that was acknowledged, once', async () => {

@@ -32,6 +32,7 @@ try {
     ['overview-phone', '#/', { width: 390, height: 844, colorScheme: 'light' }],
   ])
   if (isWanted('top')) shootTop()
+  await shootSnapshot()
   await until(AFTER_THE_END - LOAD_MS / 1000)
   const { runs } = await (await fetch(`${agent.url}/api/v1/runs`, { signal: AbortSignal.timeout(LIMIT_MS) })).json()
   const dead = runs.find(({ outcome }) => outcome === 'oom')
@@ -74,6 +75,41 @@ async function during(second, pictures) {
     await context.close()
     console.log(`web-${name}.png at ${Math.round((Date.now() - startedAt) / 1000)} s`)
   }
+}
+
+/** Of recorded files, uploaded as a person does: these are of a real GPU. */
+async function shootSnapshot() {
+  const pictures = [
+    ['snapshot', 'leak_hf', { width: 1440, height: 1180, colorScheme: 'dark' }, '.timeline', [0.17, 0.5]],
+    ['snapshot-segments', 'fragment_pinned', { width: 1440, height: 900, colorScheme: 'light' }, '.segment-map', null],
+    ['snapshot-phone', 'leak_hf', { width: 390, height: 844, colorScheme: 'light' }, '.timeline', null],
+  ].filter(([name]) => isWanted(name))
+  for (const [name, file, { colorScheme, ...viewport }, shown, pointed] of pictures) {
+    const context = await browser.newContext({ viewport, colorScheme })
+    context.setDefaultTimeout(LIMIT_MS)
+    const page = await context.newPage()
+    await page.goto(`${agent.url}/#/snapshots`)
+    await page.locator('input[type=file]').setInputFiles(await snapshotFile(file))
+    await page.locator('.timeline-box canvas').waitFor()
+    await wait(1000)
+    if (pointed) {
+      const box = await page.locator('.timeline-box canvas').boundingBox()
+      await page.mouse.move(box.x + pointed[0] * box.width, box.y + pointed[1] * box.height)
+    } else await page.locator(shown).evaluate((element) => element.closest('.panel').scrollIntoView())
+    await wait(500)
+    await page.screenshot({ path: join(folder, `web-${name}.png`) })
+    await context.close()
+    console.log(`web-${name}.png`)
+  }
+}
+
+/** A recorded one, or one with segments that a few blocks pin. */
+async function snapshotFile(name) {
+  if (name !== 'fragment_pinned') return join(root, `fixtures/snapshots/${name}.pickle.gz`)
+  const { writePlanted } = await import('../bench/snapshot/planted.mjs')
+  const pieces = []
+  writePlanted((bytes) => pieces.push(Buffer.from(bytes)), { steps: 90 })
+  return { name: 'planted.pickle', mimeType: 'application/octet-stream', buffer: Buffer.concat(pieces) }
 }
 
 function shootTop() {

@@ -132,6 +132,7 @@ export function clean(seeds, steps) {
 
 const TROUBLES = {
   '+0.5 nat': { within: 6, goal: 0.95, add: (since) => (since >= 0 ? 0.5 : 0) },
+  '+0.5 nat that decays (half in four steps)': { within: 6, goal: 0.6, add: (since) => (since >= 0 ? 0.5 * 0.5 ** (since / 4) : 0) },
   '+0.5 nat, heavy tails (t, 5)': { within: 6, goal: 0.9, tails: 5, add: (since) => (since >= 0 ? 0.5 : 0) },
   'slow divergence, 0.02 a step': { within: 30, goal: 0.95, add: (since) => Math.max(0, since) * 0.02 },
 }

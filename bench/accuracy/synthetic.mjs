@@ -3,6 +3,7 @@
 import { NO_READINGS } from '../../dist/core/record.js'
 import { leak } from '../../dist/detectors/leak.js'
 import { oom } from '../../dist/detectors/oom.js'
+import { sensitivityOptions } from '../../dist/detectors/sensitivity.js'
 import { MannKendall, PredictLinear, Threshold } from './baselines.mjs'
 
 export const START = 1_760_000_000_000
@@ -26,9 +27,10 @@ function sampleOf() {
 
 /** The two detectors on one series. `alarm` is the leak finding (`warns`: a warning or more), `seconds` the forecast that was said last. */
 export class Detectors {
-  constructor() {
-    this.leak = leak.create(leak.defaults)
-    this.oom = oom.create(oom.defaults)
+  constructor(sensitivity = 'normal') {
+    const options = sensitivityOptions(sensitivity)
+    this.leak = leak.create({ ...leak.defaults, ...options.leak })
+    this.oom = oom.create({ ...oom.defaults, ...options.oom })
     this.feed = sampleOf()
     this.leaking = null
     this.said = null

@@ -6,6 +6,8 @@ import { DATASOURCE } from './panels.ts'
 /** Label matchers from the selection at the top of the dashboard. */
 export const ON_HOST = 'instance=~"$host"'
 export const ON_GPU = `${ON_HOST},gpu=~"$gpu"`
+/** Without MIG instances, whose memory is their card's: for sums. */
+export const ON_CARD = `${ON_GPU},gpu!~".+:.+"`
 export const OF_RUN = `${ON_HOST},run=~"$run"`
 
 const TAG = 'gpuwarden'

@@ -1,5 +1,5 @@
 /** All machines at a glance. */
-import { board, ON_GPU, ON_HOST } from './board.ts'
+import { board, ON_CARD, ON_GPU, ON_HOST } from './board.ts'
 import { figure, lines, table } from './panels.ts'
 
 const GPU_LABELS = 'instance, gpu, name'
@@ -24,14 +24,14 @@ export const fleetBoard = board({
         figure({
           title: 'GPUs',
           description: 'All known GPUs.',
-          queries: [{ expr: `count(gpuwarden_gpu_up{${ON_GPU}})` }],
+          queries: [{ expr: `count(gpuwarden_gpu_up{${ON_CARD}})` }],
           unit: 'none',
           width: 3,
         }),
         figure({
           title: 'GPUs not working',
           description: 'Lost, in need of a reset, unreadable, or without a recent sample.',
-          queries: [{ expr: `count(gpuwarden_gpu_up{${ON_GPU}} == 0) or vector(0)` }],
+          queries: [{ expr: `count(gpuwarden_gpu_up{${ON_CARD}} == 0) or vector(0)` }],
           unit: 'none',
           width: 3,
           steps: [
@@ -57,7 +57,7 @@ export const fleetBoard = board({
         figure({
           title: 'Memory in use',
           description: 'Share of the memory of all selected GPUs.',
-          queries: [{ expr: `sum(gpu_memory_used_mb{${ON_GPU}}) / sum(gpu_memory_total_mb{${ON_GPU}})` }],
+          queries: [{ expr: `sum(gpu_memory_used_mb{${ON_CARD}}) / sum(gpu_memory_total_mb{${ON_CARD}})` }],
           unit: 'percentunit',
           decimals: 0,
           width: 3,
@@ -65,7 +65,7 @@ export const fleetBoard = board({
         figure({
           title: 'Power',
           description: 'Sum over all selected GPUs.',
-          queries: [{ expr: `sum(gpu_power_draw_watts{${ON_GPU}})` }],
+          queries: [{ expr: `sum(gpu_power_draw_watts{${ON_CARD}})` }],
           unit: 'watt',
           width: 3,
         }),

@@ -208,7 +208,7 @@ class Run:
                 outcome = "killed"
             else:
                 outcome = "oom" if is_oom else "failed"
-            self.finish(outcome, ("%s: %s" % (type(error).__name__, error))[:2000])
+            self.finish(outcome, None if outcome == "success" else _in_words(error)[:2000])
         except Exception as fault:
             self._fault("the end of the run was not reported", fault)
 
@@ -303,6 +303,13 @@ class Run:
         self.faults += 1
         if self.faults == 1:
             log.warning("gpuwarden: %s: %s: %s", what, type(error).__name__, error)
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        return "exit code %d" % error.code
+    text = str(error)
+    return "%s: %s" % (type(error).__name__, text) if text else type(error).__name__
 
 
 def _safe_id(text: str) -> str:

@@ -352,9 +352,15 @@ class EndsOfPrograms(World):
         self.assertEqual(sorted(set(self.stand.logged()) | set(self.spooled_steps())), list(range(5000)))
 
     def test_sys_exit_and_uncaught_exceptions(self) -> None:
-        for end, outcome in (("sys.exit(0)", "success"), ("sys.exit(3)", "failed"), ("raise ValueError('no')", "failed")):
+        for end, outcome, message in (
+            ("sys.exit(0)", "success", None),
+            ("sys.exit(3)", "failed", "exit code 3"),
+            ("raise KeyboardInterrupt()", "killed", "KeyboardInterrupt"),
+            ("raise ValueError('no')", "failed", "ValueError: no"),
+        ):
             done = self.run_script("import gpuwarden, sys\nwith gpuwarden.run('a') as run:\n    run.log(step=1)\n    %s" % end, self.stand.url)
             self.assertEqual(self.outcomes()[-1], outcome, done.stderr)
+            self.assertEqual(self.stand.ends[-1].get("message"), message)
         self.assertIn("ValueError: no", done.stderr)
         self.run_script("import gpuwarden\nrun = gpuwarden.run('a')\nrun.log(step=1)\nraise KeyError('not in a with')", self.stand.url)
         self.assertEqual(self.outcomes()[-1], "failed")

@@ -5,7 +5,10 @@ import type { Vendor } from '../core/vendor.ts'
 import { signsOf, undrivenInWords } from '../sources/driver-fault.ts'
 import { type BusCard, PciBus } from '../sources/pci-bus.ts'
 
-const LOOK_EVERY_MS = 2000
+/** While a card has no driver, or its driver does not answer. */
+const LOOK_AGAIN_MS = 2000
+/** Otherwise: for a card that is plugged in or taken away. A look costs about as much as two samples of a GPU. */
+const LOOK_EVERY_MS = 6000
 const NONE_LISTED = { devices: [], restarts: 0 }
 
 export interface DriverWatchOptions {
@@ -65,18 +68,20 @@ export class DriverWatch {
   }
 
   start(): void {
-    this.look()
-    this.#timer = setInterval(() => this.look(), LOOK_EVERY_MS).unref()
+    const cards = this.look()
+    const isCalm = cards.every(({ use }) => use !== 'undriven') && this.#options.health().every(({ state }) => !isDown(state))
+    this.#timer = setTimeout(() => this.start(), isCalm ? LOOK_EVERY_MS : LOOK_AGAIN_MS).unref()
   }
 
   stop(): void {
-    if (this.#timer !== null) clearInterval(this.#timer)
+    if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  look(): void {
+  look(): readonly BusCard[] {
     const cards = this.#bus.cards()
     for (const source of this.#changed(cards)) this.#options.onSigns(source)
     for (const vendor of this.#options.vendors) this.#show(vendor, cards)
+    return cards
   }
 
   #healthOf(name: string): SourceHealth | undefined {
@@ -99,16 +104,16 @@ export class DriverWatch {
   #rows(vendor: Vendor, cards: readonly BusCard[]): readonly Row[] {
     const health = this.#healthOf(vendor.name)
     const { devices, restarts } = this.#listed.get(vendor.name) ?? NONE_LISTED
-    const isDown = health !== undefined && health.state !== 'ok' && health.state !== 'starting'
+    const isFaulty = health !== undefined && isDown(health.state)
     // A source that had its GPUs and fails shows them as it last saw them, until opening it fails as well.
-    const isShut = isDown && (devices.length === 0 || (health.state === 'failed' && health.restarts > restarts + 1))
+    const isShut = isFaulty && (devices.length === 0 || (health.state === 'failed' && health.restarts > restarts + 1))
     return cards
       .filter((card) => {
         if (card.vendor !== vendor.name || card.use === 'vm' || card.use === 'display') return false
         // In a container the bus shows cards that belong to others; the driver knows which are ours.
         return isShut || (card.use === 'undriven' && !devices.some(({ pciBusId }) => pciBusId === card.busId))
       })
-      .map((card) => ({ card, reason: (isDown ? health.message : null) ?? undrivenInWords(vendor, [card]) }))
+      .map((card) => ({ card, reason: (isFaulty ? health.message : null) ?? undrivenInWords(vendor, [card]) }))
   }
 
   #show(vendor: Vendor, cards: readonly BusCard[]): void {
@@ -127,6 +132,10 @@ export class DriverWatch {
       rows.map(({ card, reason }) => silentSample(known.get(card.busId) ?? card.busId, at, reason)),
     )
   }
+}
+
+function isDown(state: SourceHealth['state']): boolean {
+  return state !== 'ok' && state !== 'starting'
 }
 
 function rowOf({ busId, model, vendor }: BusCard, index: number, title: string): GpuInfo {

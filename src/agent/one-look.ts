@@ -44,10 +44,11 @@ export async function oneLook<T>(config: Config, use: (sampling: Sampling, opene
     ...(options.samplerEntry ? { samplerEntry: options.samplerEntry } : {}),
   })
   const ticks = new Map<string, number>()
+  let isOpen = false
   const isEnough = () =>
+    isOpen &&
     !values.source.startsWith('replay:') &&
     sampling.state.health().every((source) => isDown(source) || (ticks.get(source.source) ?? 0) >= TICKS) &&
-    ticks.size > 0 &&
     knowsProcesses(sampling)
   sampling.hub.addSink({
     name: 'look',
@@ -63,6 +64,8 @@ export async function oneLook<T>(config: Config, use: (sampling: Sampling, opene
     const opened = await sampling.open()
     for (const index of opened.missing) process.stderr.write(`gpuwarden: there is no GPU ${index}\n`)
     for (const note of opened.notes) process.stderr.write(`gpuwarden: ${note}\n`)
+    isOpen = true
+    if (isEnough()) finish()
     await enough
     return use(sampling, opened)
   } finally {
@@ -74,15 +77,17 @@ export async function oneLook<T>(config: Config, use: (sampling: Sampling, opene
 
 /** How a look ends: with code 5 where a driver cannot be used, with 3 where there is no GPU. */
 export function exitOf(gpus: readonly GpuView[], health: readonly SourceHealth[]): number {
-  if (health.some((one) => isDown(one)) || gpus.some(({ sample }) => sample?.state === 'no_driver')) return EXIT.noDriver
+  if (health.some((one) => one.source !== 'host' && isDown(one)) || gpus.some(({ sample }) => sample?.state === 'no_driver'))
+    return EXIT.noDriver
   return gpus.length === 0 ? EXIT.noSource : EXIT.ok
 }
 
 /** Says on standard error what is waited for, if it takes long. */
 export function sayWaiting(sampling: Sampling): () => void {
   const timer = setTimeout(() => {
-    const waiting = sampling.state.health().filter(({ state }) => state === 'starting')
-    for (const { source } of waiting) process.stderr.write(`gpuwarden: waiting for the ${source} driver to start …\n`)
+    // They are opened one after the other: the first holds up the rest.
+    const held = sampling.state.health().find(({ state, source }) => state === 'starting' && source !== 'host')
+    if (held) process.stderr.write(`gpuwarden: waiting for the ${held.source} driver to answer …\n`)
   }, SAY_AFTER_MS)
   return () => clearTimeout(timer)
 }

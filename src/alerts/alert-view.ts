@@ -24,7 +24,9 @@ export function viewOf(record: AlertRecord, { engine, dispatch, outbox, now }: P
   const muted = state === 'resolved' ? null : dispatch.muted(record)
   const queues = [...outbox.queues.values()]
   return {
-    ...{ fingerprint, state, finding, firedAt, resolvedAt, simulated },
+    ...{ fingerprint, state, firedAt, resolvedAt, simulated },
+    // What is over counts no more.
+    finding: state === 'resolved' ? { ...finding, state } : finding,
     flapping: engine.isFlapping(record),
     acknowledged: acknowledged !== null && acknowledged.until > now() ? acknowledged : null,
     mutedBy: muted?.by ?? null,

@@ -232,6 +232,7 @@ describe('alerts: from a finding to a message', () => {
     world.alerts.accept({ type: 'playback', playback: { state: 'ended', at: NOON + MINUTE, speed: 1, jumps: 0 } })
     const states = () => world.alerts.list().map(({ fingerprint, state }) => `${fingerprint} ${state}`)
     const settled = ['of the machine firing', 'open resolved', 'cleared resolved']
+    expect(world.alerts.list().map(({ finding }) => finding.state)).toEqual(['active', 'resolved', 'resolved'])
     expect(states()).toEqual(settled)
     expect(world.alerts.list()[1]?.finding.message).toMatch(/^The recording ended while this was open: /)
     expect(world.alerts.list()[2]?.finding.message).not.toContain('recording')

@@ -231,7 +231,8 @@ class AlertRoom implements Alerts {
     // Before the first sample detectors only repeat what was true when they were last saved.
     if (this.#lastTickMs === null && finding.state === 'active' && this.#engine.isOldNews(finding)) return
     this.#time.advance(this.#options.now())
-    this.#events.note(finding.at, this.#time.ms)
+    // A recording has its own time; live, a repeated old finding does not set the time back.
+    if (finding.provenance === 'replay' || finding.at > this.#eventTime()) this.#events.note(finding.at, this.#time.ms)
     const simulated = isSimulated(finding, this.#options.state.gpus())
     const { refused } = this.#engine
     const isTurn = finding.state === 'resolved' || this.#engine.get(finding.fingerprint)?.clearMs != null

@@ -83,7 +83,8 @@ export class Dispatch {
   }
 
   labelOf(finding: Finding): string | null {
-    return this.#info(finding)?.label ?? null
+    // After a restart the GPUs are not known at once, but a detector knew the index.
+    return this.#info(finding)?.label ?? finding.subject.gpuIndex?.toString() ?? null
   }
 
   muted(record: AlertRecord): Muted | null {
@@ -176,7 +177,7 @@ export class Dispatch {
       finding,
       firedAt: record.firedAt ?? record.finding.at,
       resolvedAt: status === 'resolved' ? record.resolvedAt : null,
-      gpuLabel: info?.label ?? null,
+      gpuLabel: this.labelOf(finding),
       gpuName: info?.name ?? null,
       runName: said.subject.run === null ? null : this.#nameOf(said.subject.run),
       process: this.#process(record.finding),

@@ -74,7 +74,8 @@ export class AlertEngine {
 
   /** One finding, at its own time. */
   accept(finding: Finding, at: number, simulated = false): readonly Transition[] {
-    const ms = this.#time.advance(at)
+    // Detectors repeat old findings after a restart: these do not set the time back.
+    const ms = this.#time.isPast(at) ? this.#time.ms : this.#time.advance(at)
     this.#at = at
     return finding.state === 'active' ? this.#active(jsonSafe(finding), ms, simulated) : this.#cleared(jsonSafe(finding), ms)
   }
@@ -214,6 +215,8 @@ export class AlertEngine {
 
   #due(record: AlertRecord, ms: number): Transition | null {
     if (record.phase === 'pending') {
+      // From before a restart: it may be over.
+      if (record.unconfirmed) return null
       if (ms - record.pendingMs < this.#patienceOf(record.finding).forMs) return null
       record.phase = 'firing'
       record.firedAt = this.#at

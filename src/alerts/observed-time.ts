@@ -24,6 +24,10 @@ export class ObservedTime {
     return this.#ms
   }
 
+  isPast(at: number): boolean {
+    return this.#lastAt !== null && at < this.#lastAt
+  }
+
   snapshot(): ObservedTimeState {
     return { ms: this.#ms, lastAt: this.#lastAt }
   }

@@ -73,7 +73,8 @@ export class Outbox {
         oldestAgeMs: since.length === 0 ? null : Math.max(0, now - Math.min(...since)),
         attempts: queue.current?.attempts ?? 0,
         lastFault: courier?.lastFault ?? null,
-        problem: this.#idle(queue.name) ?? courier?.refusal ?? null,
+        // A message that was tried in vain waits: the other side is away.
+        problem: this.#idle(queue.name) ?? courier?.refusal ?? queue.current?.lastReason ?? null,
       }
     })
   }

@@ -40,6 +40,9 @@ interface End {
   readonly ended_at: number
 }
 
+/** So long until the agent has read in the kernel log who killed it. */
+const KERNEL_LOG_MS = 1200
+
 export class RunWatch {
   readonly #watcher: Watcher
   readonly #run: AnnouncedRun
@@ -78,6 +81,8 @@ export class RunWatch {
     const isNan = endsInNan({ loss: numberOf(loss), gradientNorm: numberOf(gradientNorm) })
     const end: End = { outcome: outcomeOf(ending, sawOutOfMemory, isNan), message: messageOf(ending), ended_at: ending.at }
     const notes = await this.#tell(path, end)
+    if (ending.signal === 'SIGKILL') await new Promise((resolve) => setTimeout(resolve, KERNEL_LOG_MS))
+    await this.#follower.takeFindings()
     const answer = await link.tryGet(path)
     const record = answer.status === 200 ? (answer.body as RunAnswer) : null
     return { summary: this.#summary(ending, record, end, price, notes), record }

@@ -78,6 +78,7 @@ async function lookOnce(config: Config, options: Record<string, unknown>): Promi
   )
   process.stdout.write(`${text}\n`)
   for (const fault of faults) process.stderr.write(`gpuwarden: ${fault}\n`)
+  if (code === EXIT.noDriver) process.stderr.write('gpuwarden: a driver cannot be used; "gpuwarden doctor" says more\n')
   if (code === EXIT.noSource) process.stderr.write('gpuwarden: no GPU was found on this machine; --source demo shows simulated ones\n')
   return code
 }
@@ -113,7 +114,7 @@ function gpuRow({ info, sample }: GpuView): string[] {
     printable(info.name ?? 'unknown GPU'),
     sample?.state.replaceAll('_', ' ') ?? 'no sample',
     formatPercent(sample?.utilizationRatio ?? null),
-    `${formatBytes(used)} / ${formatBytes(total)}`,
+    `${formatBytes(used)} / ${formatBytes(total)}${info.unifiedMemory ? ' (host)' : ''}`,
     used === null || !total ? NOT_AVAILABLE : formatPercent(used / total),
     formatWhole(sample?.temperatureCelsius ?? null, '°C'),
     formatWhole(sample?.powerWatts ?? null, 'W'),

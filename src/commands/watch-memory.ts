@@ -47,7 +47,7 @@ export async function watchMemory(command: MemoryCommand): Promise<Watched> {
   })
   // Before start(): a Ctrl-C while a cold driver opens must end as cleanly as a later one.
   const interruption = new Interruption()
-  const steps = new AgentSteps(values, (taken) => watch.receiveSteps(taken))
+  const steps = new AgentSteps(values, watch)
   const limit = new TimeLimit()
   try {
     const opened = watch.start()

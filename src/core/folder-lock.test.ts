@@ -101,6 +101,22 @@ describe.each([
     expect(filesBeside(path)).toEqual([])
   })
 
+  it('leaves nothing behind on a full disk, however often it is tried', async (context) => {
+    const path = lockPath()
+    const dir = join(path, '..')
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', dir], { stdio: 'ignore' })
+    } catch {
+      context.skip('mounting a tmpfs is not permitted here')
+    }
+    onTestFinished(() => void execFileSync('umount', ['-l', dir]))
+    expect(() => writeFileSync(join(dir, 'ballast'), Buffer.alloc(1024 * 1024))).toThrow(/ENOSPC/)
+    for (let tries = 0; tries < 3; tries++) await expect((async () => acquire(lockAt(path)))()).rejects.toThrow(/ENOSPC/)
+    expect(filesBeside(path)).toEqual(['ballast'])
+    rmSync(join(dir, 'ballast'))
+    expect(await acquire(lockAt(path))).toMatchObject({ held: true })
+  })
+
   it('is taken over also where somebody was killed while doing so', async () => {
     const path = lockPath()
     leave(path, { pid: DEAD_PID })

@@ -95,13 +95,16 @@ export class FolderLock {
     if (this.held) return { held: true, left: null }
     const text = this.#describe(note)
     const mine = besides(this.#path)
-    let isWritten = false
+    let isBegun = false
     try {
       for (let tries = 1; ; tries++) {
         const found = yield* look(calls, this.#path)
         if (found === null || this.#isDead(found)) {
-          if (!isWritten) yield calls.writeFile(mine, text, { flag: 'wx', mode: this.#mode })
-          isWritten = true
+          if (!isBegun) {
+            // On a full disk it is made, and nothing is written.
+            isBegun = true
+            yield calls.writeFile(mine, text, { flag: 'wx', mode: this.#mode })
+          }
           if (found === null ? yield* this.#create(calls, mine, this.#path) : yield* this.#replace(calls, mine, found.text)) {
             this.#text = text
             return { held: true, left: noteIn(found?.text ?? null) }
@@ -113,7 +116,7 @@ export class FolderLock {
         yield calls.pause(PAUSE_MS)
       }
     } finally {
-      if (isWritten) yield calls.rm(mine, { force: true })
+      if (isBegun) yield calls.rm(mine, { force: true })
     }
   }
 

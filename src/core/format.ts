@@ -149,7 +149,9 @@ function two(value: number): string {
 export function shortModel({ name, vendor }: Pick<GpuInfo, 'name' | 'vendor'>): string {
   if (name === null) return 'unknown GPU'
   const [first = '', ...rest] = name.split(' ')
-  return rest.length > 0 && first.toLowerCase() === vendor ? rest.join(' ').replace(/^(GeForce|Radeon|Instinct) /, '') : name
+  return rest.length > 0 && first.toLowerCase() === vendor
+    ? rest.join(' ').replace(/^(GeForce|Radeon|Instinct|Data Center GPU) /, '')
+    : name
 }
 
 /** Untrusted text (process names, commands) may hold escape codes: none may reach a terminal. */

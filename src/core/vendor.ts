@@ -6,8 +6,8 @@ export interface Vendor {
   readonly name: string
   readonly title: string
   load(): Promise<SourceKind>
-  /** As sysfs has it: `0x10de`. */
-  readonly pciVendor: string
+  /** As sysfs has it: `0x10de`; null where its GPUs are on no PCI bus. */
+  readonly pciVendor: string | null
   readonly driver: KernelDriver
   /** Names of its cards, for recordings without a vendor. */
   readonly models: RegExp
@@ -38,6 +38,8 @@ export interface KernelDriver {
   readonly displayOnly: readonly string[]
   /** PCI classes of the cards, by how they begin: `0x03` for display controllers. */
   readonly classes: readonly string[]
+  /** Where graphics inside a processor is: without a driver it is not used, and nothing is wrong. */
+  readonly integratedAt?: RegExp
   /** Needed besides a bound driver, such as `dev/nvidiactl`; null: a bound driver is enough. */
   readonly deviceFile: string | null
   /** Files that come or change with the driver: then it is tried again at once. */

@@ -3,7 +3,15 @@ import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatFigure } from '../core/format.ts'
 import { evidenceLevel } from './charts.ts'
 import { type Curve, curve, type Floors, follow, restart } from './curve.ts'
-import { type DivergenceState, divergence, isFalling, judgeCourse, restartCourse } from './divergence.ts'
+import {
+  becomesDivergence,
+  type DivergenceState,
+  divergence,
+  isFalling,
+  judgeCourse,
+  PART_OF_IT_SECONDS,
+  restartCourse,
+} from './divergence.ts'
 import { NO_FINDINGS } from './finding.ts'
 import { median } from './rolling-median.ts'
 import { subjectOfRun, watchRuns } from './run-watch.ts'
@@ -18,10 +26,17 @@ interface GradState {
   above: number
   /** Normal steps in a row. */
   quiet: number
+  /** The usual norm before they exploded. */
+  before?: number | null
+  /** A loss spike says already that this run goes astray. */
+  isSpike?: boolean
 }
 
 /** One order of magnitude above the usual norm. */
 const FAR_RATIO = 10
+/** A norm within this many times its old level is back; one that stays higher has to be quiet for so many times longer. */
+const DOWN_RATIO = 3
+const HIGH_PATIENCE = 20
 
 /** On the log scale: less noise is not believed, and a norm that only doubles is normal. */
 const FLOORS: Floors = { noise: () => 0.05, rise: () => Math.LN2 }
@@ -30,9 +45,8 @@ export const gradExplosion: DetectorKind<Thresholds<'lossSpike'> & Thresholds<'g
   name: 'grad_explosion',
   about: 'Gradients explode: their norm is far above its usual range, or above a level that is too much for most models.',
   severities: ['warning'],
-  inputs: ['step', 'run', 'gpu'],
-  // A divergence follows within steps and says more: it is one alert, not two.
-  patienceSeconds: 5,
+  inputs: ['step', 'run', 'gpu', 'finding'],
+  patienceSeconds: PART_OF_IT_SECONDS,
   charts: [{ of: 'steps', field: 'gradientNorm', title: 'Gradient norm', unit: 'count', limit: evidenceLevel('level') }],
   defaults: { ...THRESHOLDS.lossSpike, ...THRESHOLDS.gradExplosion },
   create: (options, maxRuns) =>
@@ -47,12 +61,17 @@ export const gradExplosion: DetectorKind<Thresholds<'lossSpike'> & Thresholds<'g
           run.state.above = 0
           return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
         },
+        finding(run, { detector, state }) {
+          if (detector === 'loss_spike') run.state.isSpike = state === 'active'
+          return NO_FINDINGS
+        },
         step(run, step, book) {
           const { state } = run
           const norm = step.gradientNorm
           const course = judgeCourse(state.divergence, step)
           if (norm === null || !Number.isFinite(norm) || norm < 0) return NO_FINDINGS
           if (course === 'diverged') {
+            if (!becomesDivergence(book.get(book.key(subjectOfRun(run.id))), step.at)) return NO_FINDINGS
             state.open = false
             return book.resolve(book.key(subjectOfRun(run.id)), step.at, `Run ${run.id} has diverged; this is part of it.`)
           }
@@ -69,11 +88,14 @@ export const gradExplosion: DetectorKind<Thresholds<'lossSpike'> & Thresholds<'g
           const subject = subjectOfRun(run.id)
           if (!byLevel && !byCourse) {
             state.quiet++
-            if (!state.open || state.quiet < options.clearSteps) return NO_FINDINGS
+            const isDown = state.before == null || norm <= DOWN_RATIO * state.before
+            if (!state.open || state.quiet < options.clearSteps * (isDown ? 1 : HIGH_PATIENCE)) return NO_FINDINGS
             state.open = false
             return book.resolve(book.key(subject), step.at, `The gradient norm of run ${run.id} is back at ${formatFigure(norm)}.`)
           }
           state.quiet = 0
+          if (state.isSpike && !state.open) return NO_FINDINGS
+          if (!state.open) state.before = usual
           state.open = true
           if (!book.due(book.key(subject), step.at, 'warning')) return NO_FINDINGS
           const before = usual === null ? '' : `, usually ${formatFigure(usual)}`

@@ -10,15 +10,20 @@ export interface LeakWatchesState {
   readonly watches: readonly (readonly [string, LeakWatchState])[]
 }
 
+export interface LeakWatchesOptions {
+  readonly processesPerGpu: number
+  readonly caution: number
+}
+
 /** Keys: `gpu ID`, `pid ID PID`, `host ID PID`; of ranks their rankKey. */
 export class LeakWatches {
-  readonly #processesPerGpu: number
+  readonly #options: LeakWatchesOptions
   readonly #watches = new Map<string, LeakWatch>()
   readonly ranks: RunTable<LeakWatch>
   readonly #keys = new Map<string, string>()
 
-  constructor(processesPerGpu: number, ranks: RunTableOptions<LeakWatch>) {
-    this.#processesPerGpu = processesPerGpu
+  constructor(options: LeakWatchesOptions, ranks: RunTableOptions<LeakWatch>) {
+    this.#options = options
     this.ranks = new RunTable(ranks)
   }
 
@@ -51,7 +56,7 @@ export class LeakWatches {
     const known = this.#watches.get(key)
     if (known !== undefined) return known
     this.#makeRoom(key.slice(0, key.lastIndexOf(' ') + 1))
-    const made = new LeakWatch('seconds')
+    const made = new LeakWatch('seconds', this.#options.caution)
     this.#watches.set(key, made)
     return made
   }
@@ -66,7 +71,7 @@ export class LeakWatches {
     this.ranks.clear()
     for (const [key, state] of watches) {
       const isRank = key.startsWith(RANK)
-      const watch = new LeakWatch(isRank ? 'steps' : 'seconds')
+      const watch = new LeakWatch(isRank ? 'steps' : 'seconds', this.#options.caution)
       watch.restore(state)
       if (isRank) this.ranks.set(key.slice(RANK.length), watch)
       else this.#watches.set(key, watch)
@@ -77,6 +82,6 @@ export class LeakWatches {
   #makeRoom(prefix: string): void {
     const same = [...this.#watches.keys()].filter((key) => key.startsWith(prefix) && key.lastIndexOf(' ') + 1 === prefix.length)
     const oldest = same[0]
-    if (prefix !== 'gpu ' && oldest !== undefined && same.length >= 2 * this.#processesPerGpu) this.#watches.delete(oldest)
+    if (prefix !== 'gpu ' && oldest !== undefined && same.length >= 2 * this.#options.processesPerGpu) this.#watches.delete(oldest)
   }
 }

@@ -84,6 +84,28 @@ describe('leak', () => {
     expect(found[0]?.message).toMatch(/^Run run-1( on GPU 0)? leaks 10[23] MiB per step: /)
   })
 
+  it('finds a leak of twenty seconds in the allocator within a fifth of them, and takes longer from the device', () => {
+    const late = (kind: 'allocator' | 'device') => {
+      const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
+      for (let i = 0; i < 800; i++) {
+        const at = START + i * 100
+        const kept = Math.min(60, 0.3 * Math.max(0, i - 600)) * GIB + (i % 7) * 0.01 * GIB
+        inputs.push(gpu(at, { memoryUsedBytes: 20 * GIB + kept, processes: [process(1001, { memoryUsedBytes: 20 * GIB + kept })] }))
+        const figures = {
+          memoryAllocatedBytes: 18 * GIB + kept,
+          memoryPeakAllocatedBytes: 19 * GIB + kept,
+          memoryReservedBytes: 20 * GIB + kept,
+        }
+        if (kind === 'allocator') inputs.push(step(at + 1, i, figures))
+      }
+      const first = alarms(feed(leak.create(leak.defaults), inputs))[0]
+      return ((first?.at ?? Number.POSITIVE_INFINITY) - START - 60_000) / 20_000
+    }
+    expect(late('allocator')).toBeGreaterThan(0)
+    expect(late('allocator')).toBeLessThanOrEqual(0.2)
+    expect(late('device')).toBeGreaterThanOrEqual(0.25)
+  })
+
   it('does not take a filling cache for a leak when the run reports what it allocates', () => {
     const inputs: DetectorInput[] = [device(), run({ pid: 1001 })]
     for (let i = 0; i < 500; i++) {

@@ -18,9 +18,11 @@ import { dropSilentRanks } from './silent-ranks.ts'
 export interface LeakOptions {
   /** How many processes of a GPU are followed separately, the largest first. */
   readonly processesPerGpu: number
+  /** How much more evidence is asked for; 1 as tuned. */
+  readonly caution: number
 }
 
-const DEFAULTS: LeakOptions = { processesPerGpu: 3 }
+const DEFAULTS: LeakOptions = { processesPerGpu: 3, caution: 1 }
 /** A process with this share of the memory in use stands for the GPU. */
 const DOMINANT = 0.8
 /** Processes with a smaller share of the GPU are not followed. */
@@ -48,7 +50,7 @@ class LeakDetector implements Detector {
   constructor(options: LeakOptions, maxRuns = MOST_RUNS) {
     this.#options = options
     this.#map = new RunMap(maxRuns)
-    this.#watches = new LeakWatches(options.processesPerGpu, {
+    this.#watches = new LeakWatches(options, {
       cap: RANKS_PER_RUN * maxRuns,
       lastAt: ({ lastSeenAt }) => lastSeenAt ?? 0,
       isOpen: (key) => this.#book.hasRank(key),
@@ -155,7 +157,7 @@ class LeakDetector implements Detector {
     const gpu = this.#map.noteStep(step)
     const key = rankKey(step.run, step.rank)
     const { ranks } = this.#watches
-    const watch = ranks.get(key) ?? ranks.admit(key, step.at, () => new LeakWatch('steps'))
+    const watch = ranks.get(key) ?? ranks.admit(key, step.at, () => new LeakWatch('steps', this.#options.caution))
     if (watch === null) return NO_FINDINGS
     const peak = (step.memoryPeakAllocatedBytes ?? allocated) + 0.5 * (step.memoryInactiveSplitBytes ?? 0)
     const known = this.#map.capacity(step.run, step.rank)

@@ -12,13 +12,15 @@ interface PlateauState {
   readonly block: RollingMedian
   readonly medians: number[]
   open: boolean
+  /** Then it is no plateau, whatever the loss does. */
+  isDiverged?: boolean
 }
 
 export const lossPlateau: DetectorKind<Thresholds<'lossPlateau'>> = {
   name: 'loss_plateau',
   about: 'The loss has not fallen for a long time.',
   severities: ['info'],
-  inputs: ['step', 'run', 'gpu'],
+  inputs: ['step', 'run', 'gpu', 'finding'],
   charts: [LOSS_CHART],
   // Most runs end on a plateau, and few stay there for long: people want to know of those.
   patienceSeconds: 1800,
@@ -30,14 +32,19 @@ export const lossPlateau: DetectorKind<Thresholds<'lossPlateau'>> = {
       {
         initial: (open) => ({ block: rollingMedian(options.blockSteps), medians: [], open }),
         rewind(run, book, at) {
-          clear(run.state.block)
-          run.state.medians.length = 0
-          run.state.open = false
+          restart(run.state)
           return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} went back to an earlier step.`)
+        },
+        finding(run, { detector, state, at }, book) {
+          if (detector !== 'diverged') return NO_FINDINGS
+          run.state.isDiverged = state === 'active'
+          if (!run.state.isDiverged) return NO_FINDINGS
+          restart(run.state)
+          return book.resolve(book.key(subjectOfRun(run.id)), at, `Run ${run.id} has diverged: its loss is not on a plateau.`)
         },
         step(run, step, book) {
           const { state } = run
-          if (step.loss === null || !Number.isFinite(step.loss)) return NO_FINDINGS
+          if (state.isDiverged || step.loss === null || !Number.isFinite(step.loss)) return NO_FINDINGS
           push(state.block, step.loss)
           if (state.block.ring.length < options.blockSteps) return NO_FINDINGS
           state.medians.push(median(state.block))
@@ -75,6 +82,12 @@ export const lossPlateau: DetectorKind<Thresholds<'lossPlateau'>> = {
       },
       maxRuns,
     ),
+}
+
+function restart(state: PlateauState): void {
+  clear(state.block)
+  state.medians.length = 0
+  state.open = false
 }
 
 /** Noise of one block's median, from differences of neighbors so that a slope does not count as noise. */

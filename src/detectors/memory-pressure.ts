@@ -8,6 +8,7 @@ import { MEMORY_CHART } from './charts.ts'
 import { DevicePressure, type DevicePressureOptions, LEVEL } from './device-pressure.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { RunTable, runsOfRanks } from './run-table.ts'
+import { SILENT, SILENT_MS } from './silent-ranks.ts'
 import { THRESHOLDS } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
@@ -33,8 +34,6 @@ const DEFAULTS: MemoryPressureOptions = {
 const NAME = 'memory_pressure'
 const LEVEL_PRINT = `${NAME}|${LEVEL}`
 const TIMES_KEPT = 64
-const SILENT_MS = 600_000
-const SILENT = 'The run has reported nothing for 10 min.'
 
 interface RunState {
   retries: number

@@ -20,9 +20,11 @@ import { dropSilentRanks } from './silent-ranks.ts'
 export interface OomOptions {
   /** Forecasts further ahead are not reported. */
   readonly horizonHours: number
+  /** How much more evidence is asked for; 1 as tuned. */
+  readonly caution: number
 }
 
-const DEFAULTS: OomOptions = { horizonHours: 48 }
+const DEFAULTS: OomOptions = { horizonHours: 48, caution: 1 }
 const GPU_CAP = 64
 /** A forecast is reported again when it moved by this share of the time ahead. */
 const MOVED = 0.2
@@ -55,6 +57,7 @@ interface Saved {
 
 class OomDetector implements Detector {
   readonly #horizonMs: number
+  readonly #caution: number
   readonly #book = new FindingBook('oom')
   readonly #map: RunMap
   /** Of GPUs, and of ranks by their rankKey. */
@@ -72,6 +75,7 @@ class OomDetector implements Detector {
       isOpen: (key) => this.#book.hasRank(key),
     })
     this.#horizonMs = options.horizonHours * 3_600_000
+    this.#caution = options.caution
   }
 
   readonly accept = byType({
@@ -107,7 +111,7 @@ class OomDetector implements Detector {
     this.#watches.clear()
     this.#ranks.clear()
     for (const [key, one] of saved.watches) {
-      const watch = new OomWatch()
+      const watch = new OomWatch(this.#caution)
       watch.restore(one)
       const table = key.startsWith(RANK) ? this.#ranks : this.#watches
       table.set(key.slice(RANK.length), watch)
@@ -138,7 +142,7 @@ class OomDetector implements Detector {
     if (used === null || total === null || total <= 0) return NO_FINDINGS
     let watch = this.#watches.get(gpu)
     if (watch === undefined) {
-      watch = new OomWatch()
+      watch = new OomWatch(this.#caution)
       this.#watches.set(gpu, watch)
     }
     this.#noteFlush(gpu, sample, used / total, watch)
@@ -178,7 +182,7 @@ class OomDetector implements Detector {
     const capacity = this.#map.capacity(step.run, step.rank)
     if (capacity === null || capacity <= 0) return NO_FINDINGS
     const key = rankKey(step.run, step.rank)
-    const watch = this.#ranks.get(key) ?? this.#ranks.admit(key, step.at, () => new OomWatch())
+    const watch = this.#ranks.get(key) ?? this.#ranks.admit(key, step.at, () => new OomWatch(this.#caution))
     if (watch === null) return NO_FINDINGS
     // Fragmented memory serves some requests and not others: half of it counts as usable, and the forecast is unsure by as much.
     const split = 0.5 * (step.memoryInactiveSplitBytes ?? 0)

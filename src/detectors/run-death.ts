@@ -32,6 +32,11 @@ const ADVICE: Readonly<Record<Exclude<RunOutcome, 'success'>, readonly string[]>
   failed: ['Check its output for the exception, then resume from the last checkpoint.'],
 }
 
+/** The kernel killed it because memory of the host ran out. */
+const MEMORY_ADVICE = [
+  'Give it more memory of the host, or make it need less: fewer data loader workers, smaller caches, nothing kept from step to step.',
+]
+
 export function deathDraft(lived: LivedRun, run: Run, endedAt: number, clues: readonly Clue[]): FindingDraft {
   const { id, startedAt, ending } = run
   const isAsked = ending?.isAsked === true && clues.length === 0
@@ -60,7 +65,7 @@ export function deathDraft(lived: LivedRun, run: Run, endedAt: number, clues: re
         lived.forecast === null || outcome !== 'oom' ? null : Math.round((endedAt - lived.forecast.predictedAt) / 1000),
     },
     confidence: ending?.isPresumed ? 0.8 : 1,
-    advice: isAsked ? [] : ADVICE[outcome],
+    advice: isAsked ? [] : clues.some(({ pid }) => pid !== null) ? MEMORY_ADVICE : ADVICE[outcome],
   }
 }
 
@@ -86,5 +91,5 @@ const LONGEST = 200
 
 function firstLine(text: string): string {
   const line = text.split('\n', 1)[0]?.trim() ?? ''
-  return (line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line).replace(/\.$/, '')
+  return (line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line).replace(/[.:\s]+$/, '')
 }

@@ -110,6 +110,18 @@ describe('run_died', () => {
     })
   })
 
+  it('says nothing of who was behind a kill that the kernel did', () => {
+    const killed = event(START + 19_900, { event: 'oom_kill', gpu: null, code: 4711, message: 'the kernel killed python (PID 4711)' })
+    const [finding] = feedTo([...lived(), killed, died(START + 20_000, 'killed', { message: 'ended by SIGKILL' }, { pid: 4711 })])
+    expect(finding?.advice.join()).toMatch(/memory of the host/)
+  })
+
+  it('has no empty end where the error has no text', () => {
+    expect(feedTo([...lived(), died(START + 20_000, 'killed', { message: 'KeyboardInterrupt: ' })])[0]?.message).toMatch(
+      /: KeyboardInterrupt\.$/,
+    )
+  })
+
   it('names a shutdown of the machine for runs that it killed, and for no others', () => {
     const box = host(START, { hostname: 'box' })
     const down = event(START + 5000, { event: 'shutdown', gpu: null, code: START + 19_000, message: 'this machine was about to restart' })

@@ -24,6 +24,8 @@ export interface RunWatch<State> {
   step(run: WatchedRun<State>, step: TrainingStep, book: FindingBook): readonly Finding[]
   /** The run went back to a checkpoint: its curve starts again. */
   rewind?(run: WatchedRun<State>, book: FindingBook, at: number): readonly Finding[]
+  /** What another detector says of the run. */
+  finding?(run: WatchedRun<State>, finding: Finding, book: FindingBook): readonly Finding[]
   /** The run is dropped: what to forget outside its table entry. */
   gone?(id: string): void
   /** Only steps of the leading rank; true by default. */
@@ -80,6 +82,11 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
       : leave(run.id, run.endedAt, `The run has ended${run.outcome === null ? '' : ` (${run.outcome})`}.`)
   }
 
+  function takeFinding(finding: Finding): readonly Finding[] {
+    const run = finding.subject.run === null ? null : runs.get(finding.subject.run)
+    return (run && watch.finding?.(run, finding, book)) ?? NO_FINDINGS
+  }
+
   return {
     accept(input: DetectorInput) {
       switch (input.type) {
@@ -87,6 +94,8 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
           return takeStep(input.step)
         case 'run':
           return takeRun(input.run)
+        case 'finding':
+          return takeFinding(input.finding)
         case 'gpu':
           return sweep(input.sample.at)
         default:

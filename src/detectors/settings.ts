@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Settings, setting, type ValuesOf } from '../core/setting.ts'
 import type { IntruderOptions } from './intruder.ts'
 import type { MemoryPressureOptions } from './memory-pressure.ts'
+import { SENSITIVITIES, type Sensitivity, sensitivityOptions } from './sensitivity.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 
 const names = z.array(z.string().min(1))
@@ -11,6 +12,11 @@ const positive = z.number().positive()
 
 export const detectorSettings = {
   'detectors.disabled': setting(names, [], 'names of detectors to turn off, separated by commas'),
+  'detectors.sensitivity': setting<Sensitivity>(
+    z.enum(SENSITIVITIES),
+    'normal',
+    'low, normal or high: how little evidence is enough for leak, oom, loss_spike, loss_plateau, straggler and change',
+  ),
   'policy.allowed_users': setting(names, [], 'allow list of users; anybody else on a GPU is an intruder (empty: no rule)'),
   'policy.allowed_commands': setting(names, [], 'allow list of programs, by name or path, with * and ?'),
   'policy.allowed_containers': setting(names, [], 'allow list of containers, such as docker:4f1c*, with * and ?'),
@@ -86,6 +92,7 @@ export function detectorOptions(values: DetectorSettings & LevelSettings): Reado
   const [staleSeconds, clearSeconds] = band(stale, sourceStale.staleSeconds, sourceStale.clearSeconds)
   const stall: Partial<Thresholds<'stall'>> = { stepTimes: values['stall.step_times'], graceSeconds: values['stall.grace'] }
   return {
+    ...sensitivityOptions(values['detectors.sensitivity']),
     intruder,
     stall,
     thermal: {

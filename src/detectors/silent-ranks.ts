@@ -2,8 +2,8 @@ import type { Finding } from '../core/model.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
 import type { RunTable } from './run-table.ts'
 
-const SILENT_MS = 600_000
-const SILENT = 'The run has reported nothing for 10 min.'
+export const SILENT_MS = 600_000
+export const SILENT = 'The run has reported nothing for 10 min.'
 
 /** Drops the ranks of runs that stopped silently, and ends their findings. */
 export function dropSilentRanks<W extends { readonly lastSeenAt: number | null }>(

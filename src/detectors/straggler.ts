@@ -1,13 +1,12 @@
-/**
- * A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared. Where the
- * wait is not measured by itself it is part of the backward, which ends on all ranks together and is shortest on the one that came last.
- */
+/** A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared. */
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
+import { medianAbsoluteDeviation } from '../core/memory/statistics.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
-import { hasGpuClock, type PhaseSeconds, phasesOf } from '../core/step-phases.ts'
+import { hasGpuClock, phasesOf } from '../core/step-phases.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
+import { causeOf, type RankTime, workSeconds } from './rank-work.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
@@ -19,18 +18,16 @@ interface Rank {
   /** Usual log ratio to the peers, and its variance. */
   mean: number
   variance: number
+  /** Of a log ratio and the one before. */
+  covariance: number
+  /** The newest log ratio of which these are made. */
+  last: number
   cusum: number
   /** The last log ratios. */
   recent: number[]
   open: boolean
   /** Normal steps in a row. */
   calm: number
-}
-
-interface RankTime {
-  readonly rank: number
-  readonly seconds: number
-  readonly phases: PhaseSeconds | null
 }
 
 interface Round {
@@ -51,19 +48,8 @@ interface RunRanks {
 const RANK_CAP = 1024
 const ROUND_CAP = 8
 const CALM_STEPS = 20
-/** Ranks whose steps differ by more than this do not wait for each other. */
-const IN_STEP_RATIO = 0.1
-/** Phases that a rank is slow in by itself, and the share of the difference that one must explain to be named. */
-const OWN_PHASES: Readonly<Record<string, string>> = {
-  data: 'waiting for data',
-  copy: 'copying data to the GPU',
-  forward: 'in the forward',
-  optimizer: 'in the optimizer',
-  logging: 'logging',
-  evaluation: 'evaluating',
-  checkpoint: 'saving checkpoints',
-}
-const CAUSE_RATIO = 0.6
+/** A CUSUM of noise of variance σ² passes 20 σ² ÷ (2 slack) by chance about once in 10⁹ steps (e^−20 a step). */
+const SURE = 20
 
 export const straggler: DetectorKind<Thresholds<'straggler'>> = {
   name: 'straggler',
@@ -103,37 +89,24 @@ export const straggler: DetectorKind<Thresholds<'straggler'>> = {
     ),
 }
 
-/** How long each rank worked, without waiting for the others. */
-function workSeconds(times: readonly RankTime[]): Map<number, number> {
-  const work = (waitOf: (time: RankTime) => number) =>
-    new Map(times.map((time) => [time.rank, Math.max(time.seconds - waitOf(time), time.seconds * 0.01)]))
-  if (times.some(({ phases }) => phases?.sync !== undefined)) return work(({ phases }) => phases?.sync ?? 0)
-  const seconds = times.map((time) => time.seconds)
-  const [shortest, longest] = [Math.min(...seconds), Math.max(...seconds)]
-  const backwards = times.map(({ phases }) => phases?.backward ?? Number.NaN)
-  const least = Math.min(...backwards)
-  // NaN where a rank does not measure it.
-  if (!(least >= 0) || longest - shortest > IN_STEP_RATIO * shortest) return work(() => 0)
-  return work(({ phases }) => (phases?.backward ?? least) - least)
-}
-
-/** What most of the difference to the others is spent on; null: no phase explains it. */
-function causeOf(own: RankTime, peers: readonly RankTime[], difference: number): string | null {
-  if (own.phases === null || !(difference > 0)) return null
-  for (const [phase, words] of Object.entries(OWN_PHASES)) {
-    const others = peers.map(({ phases }) => phases?.[phase] ?? 0).sort((a, b) => a - b)
-    const more = (own.phases[phase] ?? 0) - (others[others.length >> 1] ?? 0)
-    if (more >= CAUSE_RATIO * difference) return words
-  }
-  return null
-}
-
 /** False when there are more ranks than are followed. */
 function enlist(state: RunRanks, step: TrainingStep): boolean {
   for (const one of state.ranks) if (one.rank === step.rank) return true
   if (state.ranks.length >= RANK_CAP) return false
   const stage = step.custom?.pipeline_stage ?? 0
-  state.ranks.push({ rank: step.rank, stage, steps: 0, mean: 0, variance: 0, cusum: 0, recent: [], open: state.isOpen, calm: 0 })
+  state.ranks.push({
+    rank: step.rank,
+    stage,
+    steps: 0,
+    mean: 0,
+    variance: 0,
+    covariance: 0,
+    last: 0,
+    cusum: 0,
+    recent: [],
+    open: state.isOpen,
+    calm: 0,
+  })
   return true
 }
 
@@ -157,36 +130,61 @@ function compare(
   options: Thresholds<'straggler'>,
 ): readonly Finding[] {
   const timeOf = new Map(round.times.map((time) => [time.rank, time]))
-  const byStage = new Map<number, { ranks: Rank[]; times: RankTime[] }>()
+  const stages = new Map<number, Stage>()
   for (const rank of run.state.ranks) {
+    const stage: Stage = stages.get(rank.stage) ?? { times: [], work: new Map(), sorted: [], means: [], variance: 0, covariance: 0 }
     const time = timeOf.get(rank.rank)
-    if (!time) continue
-    const stage = byStage.get(rank.stage) ?? { ranks: [], times: [] }
-    stage.ranks.push(rank)
-    stage.times.push(time)
-    byStage.set(rank.stage, stage)
+    if (time) stage.times.push(time)
+    stage.means.push(meanOf(rank.recent))
+    stage.variance += rank.variance
+    stage.covariance += rank.covariance
+    stages.set(rank.stage, stage)
+  }
+  for (const stage of stages.values()) {
+    stage.work = workSeconds(stage.times)
+    stage.sorted = [...stage.work.values()].sort((a, b) => a - b)
   }
   let findings: readonly Finding[] = NO_FINDINGS
-  for (const { ranks, times } of byStage.values()) {
-    if (ranks.length < 2) continue
-    const work = workSeconds(times)
-    const sorted = [...work.values()].sort((a, b) => a - b)
-    ranks.forEach((rank, index) => {
-      const own = work.get(rank.rank) ?? 0
-      const peer = medianWithout(sorted, own)
-      const time = times[index]
-      const cause = () =>
-        time
-          ? causeOf(
-              time,
-              times.filter((one) => one !== time),
-              own - peer,
-            )
-          : null
-      findings = both(findings, weigh(run, rank, own, peer, ranks.length, round.step, at, book, options, cause))
-    })
+  for (const rank of run.state.ranks) {
+    const stage = stages.get(rank.stage)
+    const own = stage?.work.get(rank.rank)
+    if (stage === undefined || own === undefined || stage.sorted.length < 2) continue
+    findings = both(findings, weigh(run, rank, own, stage, round.step, at, book, options))
   }
   return findings
+}
+
+/** Ranks that do the same work, at one step. */
+interface Stage {
+  readonly times: RankTime[]
+  /** Seconds without waiting, by rank. */
+  work: ReadonlyMap<number, number>
+  /** The same, ascending. */
+  sorted: readonly number[]
+  /** Their usual log ratios of late. */
+  readonly means: number[]
+  /** Sums over the ranks: what one of them does, the others may do later. */
+  variance: number
+  covariance: number
+}
+
+/** Variance of a sum of many steps, per step: more than that of one step where slow steps follow one another. */
+function noiseOf({ variance, covariance, sorted }: Stage): number {
+  const correlation = variance > 0 ? Math.min(0.9, Math.max(0, covariance / variance)) : 0
+  return ((variance / sorted.length) * (1 + correlation)) / (1 - correlation)
+}
+
+function meanOf(values: readonly number[]): number {
+  let sum = 0
+  for (const one of values) sum += one
+  return values.length === 0 ? 0 : sum / values.length
+}
+
+/** Many ranks that are slow alike are a stage of a pipeline or other hardware, not a rank that holds the others up. */
+function isAlone(mean: number, means: readonly number[]): boolean {
+  let alike = 0
+  for (const one of means) if (one >= 0.5 * mean) alike++
+  return alike <= Math.max(1, means.length / 8)
 }
 
 /** The median of a sorted list as if one occurrence of a value were not in it. */
@@ -198,39 +196,46 @@ function medianWithout(sorted: readonly number[], value: number): number {
   return count % 2 === 1 ? pick(half) : (pick(half - 1) + pick(half)) / 2
 }
 
+/** Ranks that differ anyway, as the stages of a pipeline do, need a larger difference. */
+function slowFrom({ means }: Stage, noise: number, options: Thresholds<'straggler'>): number {
+  return Math.log(options.ratio) + 3 * Math.max(Math.sqrt(noise / options.meanSteps), means.length > 2 ? medianAbsoluteDeviation(means) : 0)
+}
+
+/** What is usual for a rank is learned from steps that are a while ago: a rank that becomes slow must not hide itself. */
+function learn(rank: Rank, old: number, options: Thresholds<'straggler'>): void {
+  const known = rank.steps - options.meanSteps
+  if (rank.open && rank.steps > options.baselineSteps) return
+  const weight = 1 / Math.min(known, options.baselineSteps)
+  rank.covariance += weight * ((old - rank.mean) * (rank.last - rank.mean) - rank.covariance)
+  if (known > 1) rank.variance += weight * ((old - rank.mean) ** 2 - rank.variance)
+  rank.mean += (rank.steps <= options.baselineSteps ? weight : 1 / 500) * (old - rank.mean)
+  rank.last = old
+}
+
 function weigh(
   run: WatchedRun<RunRanks>,
   rank: Rank,
   ownSeconds: number,
-  peerSeconds: number,
-  peers: number,
+  stage: Stage,
   step: number,
   at: number,
   book: FindingBook,
   options: Thresholds<'straggler'>,
-  causeOfIt: () => string | null,
 ): readonly Finding[] {
+  const peers = stage.sorted.length
+  const peerSeconds = medianWithout(stage.sorted, ownSeconds)
   const raw = Math.log(ownSeconds / peerSeconds)
   const clipped = Math.max(-options.clip, Math.min(options.clip, raw))
   rank.recent.push(clipped)
-  if (rank.recent.length > options.meanSteps) rank.recent.shift()
   rank.steps++
-  const learning = rank.steps <= options.baselineSteps
-  const sigma = Math.sqrt(rank.variance)
-  if (learning) {
-    const weight = 1 / rank.steps
-    rank.variance += weight * ((clipped - rank.mean) ** 2 - rank.variance) * (rank.steps === 1 ? 0 : 1)
-    rank.mean += weight * (clipped - rank.mean)
-  } else if (!rank.open) {
-    rank.cusum = Math.max(0, rank.cusum + clipped - rank.mean - Math.max(options.cusumSlack, 0.5 * sigma))
-    rank.mean += (clipped - rank.mean) / 500
-  }
-  let sum = 0
-  for (const one of rank.recent) sum += one
-  const mean = sum / rank.recent.length
+  if (rank.recent.length > options.meanSteps) learn(rank, rank.recent.shift() ?? 0, options)
+  const noise = noiseOf(stage)
+  if (rank.steps > options.baselineSteps && !rank.open)
+    rank.cusum = Math.max(0, rank.cusum + Math.min(clipped - rank.mean, options.cusumClip) - options.cusumSlack)
+  const mean = meanOf(rank.recent)
   // Of two ranks one is always slower: only a lasting difference counts.
-  const changed = peers > 2 && rank.cusum > Math.max(options.cusumLimit, options.cusumSigmas * sigma)
-  const slow = rank.recent.length >= options.meanSteps && mean > Math.log(options.ratio)
+  const changed = peers > 2 && rank.cusum > Math.max(options.cusumLimit, (SURE * noise) / (2 * options.cusumSlack))
+  const slow = rank.recent.length >= options.meanSteps && mean > slowFrom(stage, noise, options) && isAlone(mean, stage.means)
   const subject = subjectOfRun(run.id, rank.rank)
   if (!changed && !slow) {
     rank.calm++
@@ -242,7 +247,7 @@ function weigh(
   rank.open = true
   rank.cusum = 0
   if (!book.due(book.key(subject), at, 'warning')) return NO_FINDINGS
-  const cause = causeOfIt()
+  const cause = causeOf(rank.rank, stage.times, ownSeconds - peerSeconds)
   return book.raise(subject, at, {
     severity: 'warning',
     message: `Rank ${rank.rank} of run ${run.id} is slow: ${formatDuration(ownSeconds * 1000)} for step ${step}, ${formatPercent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers${cause === null ? '' : `, most of it ${cause}`}.`,

@@ -48,6 +48,15 @@ describe('thermal', () => {
     expect(found.filter((finding) => finding.state === 'resolved')).toEqual([])
   })
 
+  it('looks at the hottest spot, against its own limit', () => {
+    const hot = { junctionTemperatureCelsius: 111 }
+    const found = run([device({ junctionTemperatureMaxCelsius: 110 }), ...heat(60, 60, 0, hot)])
+    expect(found.at(-1)?.severity).toBe('critical')
+    expect(found.at(-1)?.message).toContain('60 °C, its hottest spot at 111 °C; that spot is limited to 110 °C')
+    expect(found.at(-1)?.evidence).toMatchObject({ junction_temperature_celsius: 111, junction_limit_celsius: 110 })
+    expect(run([device(), ...heat(60, 60, 0, hot)])).toEqual([])
+  })
+
   it('looks at the memory as well', () => {
     const found = run([device(), ...heat(60, 60, 0, { memoryTemperatureCelsius: 96 })])
     expect(found.at(-1)?.severity).toBe('critical')

@@ -61,7 +61,7 @@ export const thermal: DetectorKind<Thresholds<'thermal'>> = {
         return book.raise(subject, sample.at, {
           severity,
           since: sample.at - Math.max(criticalMs, warningMs, noticeMs),
-          message: `${gpuName(gpu)} is at ${temperatures(core, junction, memory)}; ${against(facts, limit)}.`,
+          message: `${gpuName(gpu)} is at ${temperatures(core, junction, memory)}; ${junctionOver > over(core, limit) ? `that spot is limited to ${facts?.junctionMaxCelsius} °C` : against(facts, limit)}.`,
           evidence: {
             temperature_celsius: core,
             memory_temperature_celsius: memory,

@@ -92,8 +92,17 @@ export const THRESHOLDS = {
   lossPlateau: { blockSteps: 100, blocks: 16, minImprovementRatio: 0.005 },
   /** One step above the certain norm is enough. */
   gradExplosion: { norm: 10, certainNorm: 100 },
-  /** The limit is at least `cusumSigmas` standard deviations of the rank. */
-  straggler: { ratio: 1.25, meanSteps: 10, cusumSlack: 0.05, cusumLimit: 0.6, cusumSigmas: 12, clip: 0.3, baselineSteps: 30 },
+  straggler: {
+    ratio: 1.25,
+    meanSteps: 10,
+    /** Half of the log of 1.2, the change to be found: the best slack of a CUSUM. */
+    cusumSlack: 0.09,
+    /** Four steps of a rank that is a fifth slower pass it; two steps of any length do not, with the clip. */
+    cusumLimit: 0.27,
+    cusumClip: 0.22,
+    clip: 0.4,
+    baselineSteps: 30,
+  },
   change: {
     /** log2 of present ÷ record from which a change is mentioned, and from which it is a warning. */
     inform: 1.25,

@@ -55,7 +55,10 @@ export const DCGM_METRICS: readonly GpuMetric[] = [
   gauge('DEV_POWER_USAGE', 'watts', 'Power draw (in W).', (r) => r.powerWatts),
   counter('DEV_TOTAL_ENERGY_CONSUMPTION', 'mJ', 'Energy used since the driver was loaded (in mJ).', (r) => millijoules(r.energyJoules)),
   counter('DEV_PCIE_REPLAY_COUNTER', '', 'PCIe packets retransmitted because of errors.', (r) => r.pcieReplayCount),
-  gauge('DEV_GPU_UTIL', 'percent', 'GPU utilization (in %).', (r) => percent(r.utilizationRatio)),
+  // As DCGM: none for a MIG instance.
+  gpuGauge('DCGM_FI_DEV_GPU_UTIL', 'percent', 'GPU utilization (in %).', ({ info, readings }) =>
+    info.mig === null ? percent(readings.utilizationRatio) : null,
+  ),
   gauge('DEV_MEM_COPY_UTIL', 'percent', 'Memory controller utilization (in %).', (r) => percent(r.memoryUtilizationRatio)),
   gauge('DEV_ENC_UTIL', 'percent', 'Encoder utilization (in %).', (r) => percent(r.encoderRatio)),
   gauge('DEV_DEC_UTIL', 'percent', 'Decoder utilization (in %).', (r) => percent(r.decoderRatio)),

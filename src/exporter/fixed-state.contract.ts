@@ -123,6 +123,7 @@ export const FULL_READINGS: GpuReadings = {
   powerWatts: 612.345,
   energyJoules: 98_765.432,
   fanRatio: 0.65,
+  fanRpm: 1487,
   graphicsClockHertz: 1_755_000_000,
   smClockHertz: 1_740_000_000,
   memoryClockHertz: 2_619_000_000,

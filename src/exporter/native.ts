@@ -84,7 +84,7 @@ const STANDING: readonly GpuMetric[] = [
   gpuGauges(
     'gpuwarden_gpu_state',
     '',
-    '1 for the state that the GPU is in, 0 for the others. lost: fell off the bus. stale: no fresh sample.',
+    '1 for the state that the GPU is in, 0 for the others. lost: fell off the bus. no_driver: no driver answers for it. stale: no fresh sample.',
     ['state'],
     STATES.map((state) => ({ labels: () => Labels.of({ state }), value: (gpu) => (shownState(gpu) === state ? 1 : 0) })),
   ),
@@ -110,6 +110,7 @@ export const NATIVE_METRICS: readonly GpuMetric[] = [
   gauge('gpu_temperature_celsius', 'celsius', 'Temperature of the GPU.', (r) => r.temperatureCelsius),
   gauge('gpu_power_draw_watts', 'watts', 'Power drawn now.', (r) => r.powerWatts),
   gauge('gpu_fan_speed_percent', 'percent', 'Fan speed; absent on passively cooled cards.', (r) => percent(r.fanRatio)),
+  gauge('gpu_fan_rpm', 'revolutions per minute', 'Fan speed, where the card reports it so.', (r) => r.fanRpm),
   gauge('gpu_memory_free_bytes', 'bytes', 'Memory that can still be allocated.', (r) => r.memoryFreeBytes),
   gauge('gpu_memory_reserved_bytes', 'bytes', 'Memory that the driver keeps for itself.', (r) => r.memoryReservedBytes),
   gauge('gpu_memory_utilization_ratio', 'ratio', 'Share of time the memory controller was busy.', (r) => r.memoryUtilizationRatio),

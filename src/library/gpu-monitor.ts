@@ -12,7 +12,7 @@ export interface GPUMonitorOptions {
   readonly gpuIndex?: number | readonly number[]
   /** Seconds between samples, from 0.1. */
   readonly sampleInterval?: number
-  /** auto (default), nvidia, amd, demo or replay:PATH. */
+  /** auto (default), nvidia, amd, intel, demo or replay:PATH. */
   readonly source?: string
   /** How many samples history() and a slow iteration keep. */
   readonly historySize?: number

@@ -14,7 +14,7 @@ export interface MemoryToolOptions {
   readonly devices?: readonly number[]
   /** Seconds between samples; at least 0.1, the default. */
   readonly samplingInterval?: number
-  /** auto (default), nvidia, amd, demo or replay:PATH. */
+  /** auto (default), nvidia, amd, intel, demo or replay:PATH. */
   readonly source?: string
   /** Scenario of simulated GPUs: healthy, leak, oom … */
   readonly demoScenario?: string

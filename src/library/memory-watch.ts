@@ -6,7 +6,7 @@ import { type Opened, refuseWithoutGpu, Sampling } from '../agent/sampling.ts'
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { GpuView, HubEvent, Log } from '../core/kinds.ts'
-import type { Finding, GpuInfo, ProcessView, Reading, TrainingStep } from '../core/model.ts'
+import type { Finding, GpuInfo, ProcessView, Reading, Run, TrainingStep } from '../core/model.ts'
 import { createEngine, type Engine } from '../detectors/engine.ts'
 import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
@@ -77,6 +77,11 @@ export class MemoryWatch {
       await this.stop()
       throw error
     }
+  }
+
+  /** A run that another agent knows. */
+  receiveRun(run: Run): void {
+    this.#sampling.hub.receiveRun(run)
   }
 
   /** Steps that another agent received. */

@@ -1,4 +1,5 @@
 /** GPUs under OpenTelemetry's names for hardware (semantic conventions, status: development). */
+import { countedOnce } from '../core/gpu-totals.ts'
 import type { AgentState, GpuView, HubEvent } from '../core/kinds.ts'
 import type { GpuInfo, GpuSample, Reading } from '../core/model.ts'
 import { type Attribute, double, type NumberPoint, type OtlpMetric, type PointTime, text } from './otlp-data.ts'
@@ -119,6 +120,7 @@ const ROWS: readonly Row[] = [
 function identity(info: GpuInfo): Attribute[] {
   const all: [string, string | null][] = [
     ['hw.id', info.id],
+    ['hw.parent', info.mig?.parentId ?? null],
     ['hw.name', `gpu${info.label}`],
     ['hw.model', info.name],
     ['hw.vendor', info.vendor],
@@ -135,7 +137,8 @@ export function gpuMetrics(state: AgentState, io: GpuIo, time: PointTime): OtlpM
   const known = gpus.map(({ info, sample }) => ({ info, sample, attributes: identity(info) }))
   return ROWS.flatMap((row): OtlpMetric[] => {
     const dataPoints: NumberPoint[] = []
-    for (const { info, sample, attributes } of known)
+    // What adds up must not hold a MIG instance beside its card.
+    for (const { info, sample, attributes } of row.form === 'updown' ? countedOnce(known) : known)
       for (const { extra = [], of } of row.values) {
         const value = sample === null ? null : of(sample, info, io)
         if (value === null) continue

@@ -3,6 +3,7 @@ import { formatBytes, formatDuration } from '../core/format.ts'
 import type { HubEvent } from '../core/kinds.ts'
 import { judgeCourse } from '../core/memory/leak-course.ts'
 import type { Finding, GpuInfo, Reading } from '../core/model.ts'
+import { RunNames } from '../core/run-names.ts'
 import { type Course, type FollowedGpu, type FollowedProcess, type FollowedRun, LeakCourses } from './leak-courses.ts'
 
 export type LeakAnswer = 'leak' | 'no leak' | 'too short to tell' | 'not known'
@@ -13,6 +14,8 @@ export interface LeakVerdict {
   readonly pid: Reading
   readonly user: string | null
   readonly run: string | null
+  /** What people call it. */
+  readonly runName: string | null
   readonly answer: LeakAnswer
   /** 0–1; null when nothing is claimed. */
   readonly confidence: Reading
@@ -38,13 +41,14 @@ export interface LeakVerdictsOptions {
 
 const WATCH_LONGER = 'Watch for longer (--duration), over several steps or epochs of the program.'
 
-type About = Pick<LeakVerdict, 'subject' | 'simulated'> & Partial<Pick<LeakVerdict, 'deviceId' | 'pid' | 'user' | 'run'>>
+type About = Pick<LeakVerdict, 'subject' | 'simulated'> & Partial<Pick<LeakVerdict, 'deviceId' | 'pid' | 'user' | 'run' | 'runName'>>
 
 export class LeakVerdicts {
   readonly #options: LeakVerdictsOptions
   readonly #courses = new LeakCourses()
   readonly #leaks = new Map<string, Finding>()
   readonly #told = new Set<string>()
+  readonly #names = new RunNames()
 
   constructor(options: LeakVerdictsOptions) {
     this.#options = options
@@ -52,6 +56,7 @@ export class LeakVerdicts {
 
   accept(event: HubEvent): void {
     this.#courses.accept(event)
+    if (event.type === 'run') this.#names.note(event.run)
   }
 
   acceptFinding(finding: Finding): void {
@@ -120,6 +125,7 @@ export class LeakVerdicts {
       pid: subject.pid,
       user: subject.user,
       run: subject.run,
+      runName: subject.run === null ? null : this.#names.of(subject.run),
       answer: isLarge ? 'leak' : 'no leak',
       confidence: finding.confidence,
       bytesPerMinute: perSecond === null ? null : Math.round(perSecond * 60),
@@ -146,8 +152,9 @@ export class LeakVerdicts {
 
   #ofRun(run: string, { course, gpu }: FollowedRun): LeakVerdict {
     const info = gpu === null ? undefined : this.#courses.gpus.get(gpu)?.info
-    const about: About = { subject: 'run', run, deviceId: info?.index ?? null, simulated: info?.provenance === 'simulated' }
-    return this.#without(about, course, `Run ${run}: allocated memory`)
+    const runName = this.#names.of(run)
+    const about: About = { subject: 'run', run, runName, deviceId: info?.index ?? null, simulated: info?.provenance === 'simulated' }
+    return this.#without(about, course, `Run ${runName}: allocated memory`)
   }
 
   /** Where the detector has found nothing. */
@@ -158,6 +165,7 @@ export class LeakVerdicts {
       pid: null,
       user: null,
       run: null,
+      runName: null,
       confidence: null,
       bytesPerMinute: bytesPerSecond === null ? null : Math.round(bytesPerSecond * 60),
       grownBytes: growthBytes === null ? null : Math.round(growthBytes),
@@ -185,8 +193,17 @@ export class LeakVerdicts {
 
 function ofLeakingGpu(info: GpuInfo, leak: LeakVerdict): LeakVerdict {
   if (leak.subject === 'gpu') return leak
-  const where = leak.run === null ? `process ${leak.pid}` : `run ${leak.run}`
-  return { ...leak, subject: 'gpu', pid: null, user: null, run: null, message: `GPU ${info.label}: memory leaks, in ${where}`, advice: [] }
+  const where = leak.run === null ? `process ${leak.pid}` : `run ${leak.runName}`
+  return {
+    ...leak,
+    subject: 'gpu',
+    pid: null,
+    user: null,
+    run: null,
+    runName: null,
+    message: `GPU ${info.label}: memory leaks, in ${where}`,
+    advice: [],
+  }
 }
 
 /** Where a run reports its allocator, growth on the device or of the process is its cache or its leak. */
@@ -195,11 +212,11 @@ function inLightOf(verdict: LeakVerdict, run: LeakVerdict | undefined): LeakVerd
   const { answer, confidence, bytesPerMinute, grownBytes, since, watchedSeconds } = run
   const course = verdict.message.split('; ')[0]
   if (answer === 'leak') {
-    const message = `${course}; run ${run.run}, which leaks, probably runs in it`
+    const message = `${course}; run ${run.runName}, which leaks, probably runs in it`
     return { ...verdict, answer, confidence, bytesPerMinute, grownBytes, since, watchedSeconds, message, advice: [] }
   }
   if (answer !== 'no leak') return verdict
-  const message = `${course}; the allocator of run ${run.run} does not keep growing`
+  const message = `${course}; the allocator of run ${run.runName} does not keep growing`
   return { ...verdict, answer, message, since: null, advice: [] }
 }
 
@@ -211,6 +228,7 @@ export function leakRecord(verdict: LeakVerdict) {
     pid: verdict.pid,
     user: verdict.user,
     run: verdict.run,
+    run_name: verdict.runName,
     verdict: verdict.answer.replaceAll(' ', '_'),
     confidence: verdict.confidence,
     bytes_per_minute: verdict.bytesPerMinute,

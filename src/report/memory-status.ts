@@ -1,4 +1,5 @@
 /** The Memory Status Report of each GPU. */
+import { countedOnce } from '../core/gpu-totals.ts'
 import type { GpuView, HubEvent } from '../core/kinds.ts'
 import type { ProcessView, Reading } from '../core/model.ts'
 
@@ -8,6 +9,8 @@ export interface MemoryUsage {
   readonly total: Reading
   readonly utilization_percent: Reading
   readonly reserved_by_driver: Reading
+  /** It is the memory of the host, of which everything on the machine takes its part. */
+  readonly shared_with_host: boolean
 }
 
 export interface DeviceStatus {
@@ -69,15 +72,14 @@ export function memoryStatusReport(
 ): MemoryStatusReport {
   const devices: Record<string, DeviceStatus> = {}
   for (const view of gpus) devices[view.info.label] = deviceStatus(view, processes, statistics)
-  // A MIG instance's memory is part of its parent's: counted once.
-  const whole = gpus.filter((view) => view.info.mig === null)
+  const whole = countedOnce(gpus)
   const total = sum(whole.map((view) => view.info.memoryTotalBytes))
   const usable = whole.filter((view) => view.sample?.memoryUsedBytes != null && view.sample.memoryTotalBytes != null)
   return {
     timestamp: new Date(at).toISOString(),
     devices,
     summary: {
-      total_devices: gpus.length,
+      total_devices: whole.length,
       total_memory_gb: total === null ? null : Math.round((total / GIBIBYTE) * 10) / 10,
       overall_utilization: tenthsOrNull(
         percentOf(
@@ -100,6 +102,7 @@ function deviceStatus({ info, sample }: GpuView, processes: readonly ProcessView
       total,
       utilization_percent: tenthsOrNull(percentOf(used, total)),
       reserved_by_driver: sample?.memoryReservedBytes ?? null,
+      shared_with_host: info.unifiedMemory,
     },
     statistics: statistics.of(info.id),
     name: info.name,

@@ -6,7 +6,13 @@ const KEPT_MS = 60_000
 const SHORTEST_INTERVAL_MS = 10_000
 
 const checks = z.array(
-  z.strictObject({ name: z.string(), state: z.enum(['ok', 'advice', 'missing']), message: z.string(), fix: z.string().nullable() }),
+  z.strictObject({
+    name: z.string(),
+    state: z.enum(['ok', 'advice', 'missing']),
+    kind: z.string().optional().describe('What was found about a GPU, such as driver_no_driver'),
+    message: z.string(),
+    fix: z.string().nullable(),
+  }),
 )
 
 export interface DoctorOptions {

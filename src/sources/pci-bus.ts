@@ -41,13 +41,20 @@ export class PciBus {
   cards(): readonly BusCard[] {
     // null: a machine without PCI, or a container that hides it.
     const addresses = tryList(this.#folder)?.sort() ?? []
-    for (const address of this.#known.keys()) if (!addresses.includes(address)) this.#known.delete(address)
-    return addresses.flatMap((address) => this.#card(address) ?? [])
+    const cards = addresses.flatMap((address) => this.#card(address) ?? [])
+    // More are known than are there: one is gone, and another may come in its place.
+    if (this.#known.size > addresses.length) this.#forgetAllBut(new Set(addresses))
+    return cards
+  }
+
+  #forgetAllBut(addresses: ReadonlySet<string>): void {
+    for (const address of this.#known.keys()) if (!addresses.has(address)) this.#known.delete(address)
   }
 
   #card(address: string): BusCard | null {
-    const path = join(this.#folder, address)
     let known = this.#known.get(address)
+    if (known === null) return null
+    const path = join(this.#folder, address)
     if (known === undefined) {
       known = functionAt(path)
       this.#known.set(address, known)
@@ -55,7 +62,7 @@ export class PciBus {
     if (known === null) return null
     const driver = driverAt(path)
     const { vendor, model } = known
-    return { vendor: vendor.name, busId: busIdOf(address), model, driver, use: useOf(vendor, driver) }
+    return { vendor: vendor.name, busId: busIdOf(address), model, driver, use: useOf(vendor, driver, address) }
   }
 }
 
@@ -74,8 +81,8 @@ function driverAt(path: string): string | null {
   return link === null ? null : basename(link)
 }
 
-function useOf({ driver: { names, displayOnly } }: Vendor, driver: string | null): CardUse {
-  if (driver === null) return 'undriven'
+function useOf({ driver: { names, displayOnly, integratedAt } }: Vendor, driver: string | null, address: string): CardUse {
+  if (driver === null) return integratedAt?.test(address) ? 'display' : 'undriven'
   if (names.includes(driver)) return 'driven'
   if (PASSED_THROUGH.test(driver)) return 'vm'
   return displayOnly.includes(driver) ? 'display' : 'undriven'

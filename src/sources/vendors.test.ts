@@ -7,6 +7,9 @@ describe('vendorOfModel', () => {
     ['Tesla V100-SXM2-16GB', 'nvidia'],
     ['AMD Instinct MI300X', 'amd'],
     ['Radeon RX 7900 XTX', 'amd'],
+    ['NVIDIA Jetson AGX Orin Developer Kit', 'jetson'],
+    ['Intel Arc B580', 'intel'],
+    ['Intel Data Center GPU Max 1550', 'intel'],
     ['Simulated H100', 'nvidia'],
     [null, 'nvidia'],
   ])('of %j is %s', (model, vendor) => {

@@ -1,15 +1,17 @@
 /** The list of vendors, those first that are met most often. A new one is one folder and one row here. */
 import type { Vendor } from '../core/vendor.ts'
 import { amdVendor } from './amd/vendor.ts'
+import { intelVendor } from './intel/vendor.ts'
+import { jetsonVendor } from './jetson/vendor.ts'
 import { nvidiaVendor } from './nvidia/vendor.ts'
 
-export const VENDORS: readonly [Vendor, ...Vendor[]] = [nvidiaVendor, amdVendor]
+export const VENDORS: readonly [Vendor, ...Vendor[]] = [nvidiaVendor, amdVendor, intelVendor, jetsonVendor]
 
 export const VENDOR_NAMES: readonly string[] = VENDORS.map(({ name }) => name)
 
-/** The vendor of a card with this name; the most common one if the name does not say. */
+/** The vendor of a card with this name, the rarest of those that fit; the most common one if the name does not say. */
 export function vendorOfModel(model: string | null): string {
-  return (VENDORS.find(({ models }) => model !== null && models.test(model)) ?? VENDORS[0]).name
+  return (VENDORS.findLast(({ models }) => model !== null && models.test(model)) ?? VENDORS[0]).name
 }
 
 /** Whether cards of a vendor are published under the names of this set. */

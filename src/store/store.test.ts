@@ -126,16 +126,16 @@ describe('files', () => {
 describe('rotation', () => {
   it('begins a new file at the size, compresses the old one, and says the devices again', async () => {
     const dir = await temporaryDir()
-    const store = open(dir, { 'log.rotate_mb': 0.001 })
+    const store = open(dir, { 'log.rotate_mb': 0.004 })
     store.accept({ type: 'devices', devices: [gpuInfo()] })
-    for (let second = 0; second < 20; second++) {
+    for (let second = 0; second < 80; second++) {
       store.accept(tickEvent(NOON, [gpuSample(NOON + second * 1000)]))
       await store.flush()
     }
     await eventually(async () => (await filesOf(dir, 'gpu_metrics')).filter((name) => name.endsWith('.gz')).length >= 2)
     await store.close()
     const times = (await records(dir, 'gpu_metrics')).map((record) => record.timestamp)
-    expect(times.toSorted()).toEqual(Array.from({ length: 20 }, (_, second) => new Date(NOON + second * 1000).toISOString()))
+    expect(times.toSorted()).toEqual(Array.from({ length: 80 }, (_, second) => new Date(NOON + second * 1000).toISOString()))
     expect((await records(dir, 'gpu_devices')).length).toBeGreaterThan(2)
   })
 

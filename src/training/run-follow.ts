@@ -70,17 +70,22 @@ export class RunFollower {
   async #look(): Promise<void> {
     const { link } = this.#options
     const pids = this.#tree.pids()
-    const [gpus, processes, findings, host] = await Promise.all([
+    const [gpus, processes, host] = await Promise.all([
       link.tryGet('/api/v1/gpus'),
       link.tryGet('/api/v1/processes'),
-      link.tryGet('/api/v1/findings'),
       link.tryGet('/api/v1/host'),
+      this.takeFindings(),
     ])
     if (gpus.status === 200) for (const row of (gpus.body as { gpus: GpuRow[] }).gpus) this.#takeGpu(row)
     if (processes.status === 200) this.#takeProcesses((processes.body as { processes: ProcessView[] }).processes, pids)
-    if (findings.status === 200) for (const finding of (findings.body as { findings: Finding[] }).findings) this.takeFinding(finding)
     const sample = (host.body as { host?: { sample: { processesReason: string | null } } | null } | null)?.host?.sample
     if (host.status === 200 && sample) this.processesAreKnown = sample.processesReason === null
+  }
+
+  /** Those that are open now. */
+  async takeFindings(): Promise<void> {
+    const { status, body } = await this.#options.link.tryGet('/api/v1/findings')
+    if (status === 200) for (const finding of (body as { findings: Finding[] }).findings) this.takeFinding(finding)
   }
 
   #takeGpu({ info, sample, live }: GpuRow): void {

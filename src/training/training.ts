@@ -55,6 +55,7 @@ class TrainingRoom implements Training {
   readonly #since: number
   #opened: Promise<void> | null = null
   #isClosingSilent = false
+  #isClosed = false
 
   constructor(options: TrainingOptions) {
     const settings = options.settings ?? TRAINING_DEFAULTS
@@ -197,7 +198,9 @@ class TrainingRoom implements Training {
   }
 
   async flush(): Promise<boolean> {
-    return (await this.#options.flush?.()) ?? true
+    const isWritten = (await this.#options.flush?.()) ?? true
+    // The log is closed after this room, whether or not the disk answered in time: what comes later stays in the journal.
+    return isWritten && !this.#isClosed
   }
 
   async find(id: string): Promise<{ run: RunRecord; progress: Progress } | null> {
@@ -223,6 +226,8 @@ class TrainingRoom implements Training {
     } catch (error) {
       if (!(error instanceof DiskStuck)) throw error
       this.#log.error({ err: error }, 'the progress of runs could not be written; acknowledged steps are in the journal')
+    } finally {
+      this.#isClosed = true
     }
   }
 

@@ -135,7 +135,12 @@ function cardLines(gpu: GpuData, at: number, room: number): Line[] {
     },
     {
       bar: { ratio: share, style: memoryStyle(share), reserved, forecast: forecastRatio(gpu, share) },
-      spans: [{ text: `mem  ${padStart(formatPercent(share), 4)}` }, { text: formatUsed(used, total) }, forecastSpan(gpu, at)],
+      spans: [
+        { text: `mem  ${padStart(formatPercent(share), 4)}` },
+        { text: formatUsed(used, total) },
+        { text: info.unifiedMemory ? 'host' : '', style: TONE.muted },
+        forecastSpan(gpu, at),
+      ],
     },
     { spans: room < CARD_ROWS ? [...activity(sample), ...links(sample, info)] : activity(sample) },
     { spans: linksLine(sample, info) },

@@ -1,5 +1,6 @@
 /** All GPUs: as cards while they are few, else a row each, scrolling. */
 import { formatPercent, formatUsed, formatWatts } from '../core/format.ts'
+import { cardUtilization, countedOnce } from '../core/gpu-totals.ts'
 import type { GpuSample, Reading } from '../core/model.ts'
 import { CARD_ROWS, drawCard } from './gpu-card.ts'
 import { drawGpuRow } from './gpu-row.ts'
@@ -94,10 +95,11 @@ function drawRows(painter: Painter, data: ScreenData, { x, y, width, height }: R
 
 /** All of them, also those out of sight; what no card reports is left out. */
 function together(gpus: readonly GpuData[]): string {
-  const samples = gpus.flatMap(({ view }) => (view.live && view.sample ? [view.sample] : []))
-  const known = (of: (sample: GpuSample) => Reading) => samples.flatMap((sample) => of(sample) ?? [])
+  const live = gpus.flatMap(({ view }) => (view.live ? [view] : []))
+  const cards = countedOnce(live)
+  const known = (of: (sample: GpuSample) => Reading) => cards.flatMap(({ sample }) => (sample === null ? null : of(sample)) ?? [])
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
-  const utilization = known((sample) => sample.utilizationRatio)
+  const utilization = cards.flatMap((card) => cardUtilization(card, live) ?? [])
   const [used, total] = [known((sample) => sample.memoryUsedBytes), known((sample) => sample.memoryTotalBytes)]
   const watts = known((sample) => sample.powerWatts)
   return [

@@ -175,6 +175,27 @@ describe('render', () => {
     expect(frame(state, { columns: 80, rows: 24 })).toContain('loss NaN')
   })
 
+  it('counts a card and its MIG instances once in the title', () => {
+    const card = gpuInfo(0, { migMode: 'enabled' })
+    const part = (id: string, gpuInstanceId: number) =>
+      gpuInfo(0, {
+        id,
+        label: `0:${gpuInstanceId}`,
+        migMode: null,
+        mig: { parentId: card.id, gpuInstanceId, computeInstanceId: 0, profile: '3g.40gb' },
+      })
+    const infos = [card, part('MIG-a', 1), part('MIG-b', 2)]
+    const [whole, ...parts] = infos
+    const samples = [
+      gpuSample(whole?.id ?? '', { utilizationRatio: null, memoryUsedBytes: 30 * GIB, memoryTotalBytes: 80 * GIB, powerWatts: 300 }),
+      ...parts.map(({ id }) =>
+        gpuSample(id, { utilizationRatio: 0.5, memoryUsedBytes: 15 * GIB, memoryTotalBytes: 40 * GIB, powerWatts: null }),
+      ),
+    ]
+    const text = frame(worldState({ infos, samples }), { columns: 120, rows: 24 }, { layout: 'rows' })
+    expect(text).toContain('util 50%  mem 30.0/80.0 GiB  300 W')
+  })
+
   it('says what a lost card is, in both layouts', () => {
     const lost = worldState({ infos: [gpuInfo(0)], samples: [{ ...bareSample('GPU-0'), state: 'lost', stateReason: 'fell off the bus' }] })
     for (const layout of ['cards', 'rows'] as const)

@@ -21,9 +21,9 @@ import { entriesIn } from '../../src/training/journal.ts'
 import { OutputParser } from '../../src/training/output-parser.ts'
 import { parseReceivedStep } from '../../src/training/step-line.ts'
 import { EventReader } from '../../src/tui/sse.ts'
-import { amdTree } from './amd-tree.ts'
 import { serverReaders } from './server-readers.ts'
 import { spoolReader } from './spool-reader.ts'
+import { sysfsTrees } from './sysfs-tree.ts'
 
 export interface FuzzReader {
   readonly name: string
@@ -197,7 +197,7 @@ export const READERS: readonly FuzzReader[] = [
         if (value !== null && !(Number.isFinite(value) && value >= 0)) throw new Error(`a reading is ${value}`)
     },
   },
-  amdTree,
+  ...sysfsTrees,
   spoolReader,
   ...serverReaders,
 ]

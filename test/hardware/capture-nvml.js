@@ -10,8 +10,8 @@ const real = await openLibrary(env, 1)
 if (real === null) throw new Error('no NVML on this machine')
 
 const MASKED = { nvmlDeviceGetUUID: 'GPU-aaaaaaaa-bbbb-cccc-dddd-000000000000', nvmlDeviceGetSerial: '1234567890123' }
-/** Where the cluster's UUID lies in the answer. */
-const FABRIC_CLUSTER = { nvmlDeviceGetGpuFabricInfoV: [4, 20], nvmlDeviceGetGpuFabricInfo: [0, 16] }
+/** Where the cluster's UUID, or the GUID and the serial number of the chassis, lie in the answer. */
+const HIDDEN_BYTES = { nvmlDeviceGetGpuFabricInfoV: [4, 20], nvmlDeviceGetGpuFabricInfo: [0, 16], nvmlDeviceGetPlatformInfo: [4, 36] }
 const calls = []
 const functions = Object.fromEntries(
   Object.entries(real.functions).map(([name, call]) => [
@@ -21,8 +21,8 @@ const functions = Object.fromEntries(
         const code = call(...values)
         const mask = MASKED[name]
         if (mask) for (const value of values) if (Buffer.isBuffer(value)) value.fill(0).write(mask)
-        const cluster = FABRIC_CLUSTER[name]
-        if (cluster) values[1].fill(0xaa, ...cluster)
+        const hidden = HIDDEN_BYTES[name]
+        if (hidden) values[1].fill(name === 'nvmlDeviceGetPlatformInfo' ? 0 : 0xaa, ...hidden)
         calls.push({
           name,
           code,

@@ -1,5 +1,6 @@
 import type { AlertView } from '../../src/core/alert-contract.ts'
 import type { HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
+import type { DiffPicture, SnapshotPicture } from '../../src/core/memory/snapshot-picture.ts'
 import type { Finding, GpuEvent, Reading, Run, SourceHealth } from '../../src/core/model.ts'
 import type { PlaybackMark, PlaybackState } from '../../src/core/playback.ts'
 
@@ -133,6 +134,40 @@ export interface DoctorAnswer {
 
 export interface GrafanaAnswer {
   readonly files: readonly { readonly name: string; readonly title: string; readonly url: string }[]
+}
+
+export interface ListedSnapshot {
+  readonly id: string
+  readonly name: string
+  readonly origin: 'run' | 'upload'
+  readonly run: string | null
+  readonly runName: string | null
+  readonly rank: number | null
+  readonly at: number
+  readonly kind: 'out of memory' | 'asked for' | 'uploaded'
+  readonly bytes: Reading
+  readonly receivedBytes: Reading
+  /** Why it cannot be shown here. */
+  readonly notOpened: string | null
+}
+
+export interface SnapshotsAnswer {
+  readonly snapshots: readonly ListedSnapshot[]
+  readonly mostUploadBytes: number
+  readonly pieceBytes: number
+}
+
+export interface SnapshotAnswer {
+  readonly state: 'reading' | 'ready' | 'failed'
+  readonly share: number
+  readonly reason: string | null
+  readonly picture: SnapshotPicture | null
+}
+
+export interface SnapshotDiffAnswer {
+  readonly before: string
+  readonly after: string
+  readonly diffs: readonly DiffPicture[]
 }
 
 export interface SignalAnswer {

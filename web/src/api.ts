@@ -57,6 +57,14 @@ export async function ask<Answer>(path: string, query: Query = {}, options: AskO
   throw refusal
 }
 
+/** Sends a part of a file; throws as ask() does. */
+export async function sendBytes<Answer>(path: string, query: Query, bytes: Blob, signal: AbortSignal): Promise<Answer> {
+  const headers = { 'content-type': 'application/octet-stream' }
+  const response = await fetch(address(path, query), { method: 'PUT', credentials: 'same-origin', body: bytes, headers, signal })
+  if (response.ok) return (await response.json()) as Answer
+  throw await refusalOf(response)
+}
+
 /** A file to keep; throws as ask() does. */
 export async function askFile(path: string, query: Query = {}): Promise<Blob> {
   const response = await fetch(address(path, query), { credentials: 'same-origin' })

@@ -15,6 +15,7 @@ export const PAGES: readonly PageRow[] = [
   { name: '', label: 'Overview', load: async () => (await import('./pages/overview.tsx')).OverviewPage },
   { name: 'gpu', label: null, under: '', load: async () => (await import('./pages/gpu.tsx')).GpuPage },
   { name: 'memory', label: 'Memory', load: async () => (await import('./pages/memory.tsx')).MemoryPage },
+  { name: 'snapshots', label: null, under: 'memory', load: async () => (await import('./pages/snapshots.tsx')).SnapshotsPage },
   { name: 'processes', label: 'Processes', load: async () => (await import('./pages/processes.tsx')).ProcessesPage },
   { name: 'training', label: 'Training', load: async () => (await import('./pages/training.tsx')).TrainingPage },
   { name: 'alerts', label: 'Alerts', load: async () => (await import('./pages/alerts.tsx')).AlertsPage },

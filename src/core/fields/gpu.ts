@@ -142,6 +142,8 @@ export const GPU_READINGS = {
   temperatureCelsius: { column: 'temperature_celsius', scale: 'same', always: true },
   powerWatts: { column: 'power_draw_watts', scale: 'same', always: true },
   fanRatio: { column: 'fan_speed_percent', scale: 'percent', always: true },
+  /** Where the card tells the speed itself. */
+  fanRpm: { column: 'fan_rpm', scale: 'same' },
   memoryFreeBytes: { column: 'memory_free_mb', scale: 'mebibytes' },
   memoryReservedBytes: { column: 'memory_reserved_by_driver_mb', scale: 'mebibytes' },
   /** Share of time the memory controller was busy. */

@@ -3,6 +3,7 @@ import { ladderFrom } from './growth.ts'
 import { BLOCKS_PER_LEVEL, Ladder, type LadderState } from './ladder.ts'
 import { fallSince } from './leak-verdict.ts'
 import { FALL_OVER_RISE, type Forecast, forecastBlocks, forecastHighs } from './oom-forecast.ts'
+import { type Excursions, excursionsOf, forecastNoisy } from './oom-noisy.ts'
 import { Swings, type SwingsState } from './swings.ts'
 
 export interface ExhaustionState {
@@ -28,15 +29,28 @@ function swingsBack(ladder: Ladder, level: number, forecast: Forecast): boolean 
   const since = ladder.lastPosition(level) - HISTORY * forecast.span
   const rise = forecast.slope * forecast.span
   const above = ladder.window(level + 1)
-  return forecast.dip > 0 ? fallSince(above, since, 'middle') > rise : fallSince(above, since) > FALL_OVER_RISE * rise
+  return fallSince(above, since) > FALL_OVER_RISE * rise
+}
+
+/** Of the coarsest level that knows enough: rare ones count, too. */
+function pastExcursions(ladder: Ladder): Excursions {
+  let level = ladder.levels - 1
+  while (level > 0 && ladder.count(level) < (WINDOWS[0] ?? 0)) level--
+  return excursionsOf(ladder.window(level), ladder.blockLength(level))
 }
 
 export class Exhaustion {
+  private readonly caution: number
   private ladder: Ladder | null = null
   private readonly swings = new Swings()
   private first: [number, number, number][] = []
   /** Newest forecast by window: two per level, then the one of the highs. */
   private kept: (Forecast | null)[] = []
+
+  /** `caution`: how much more evidence is asked for; 1 as tuned. */
+  constructor(caution = 1) {
+    this.caution = caution
+  }
 
   /** `value` and `peak` are shares of capacity. Undefined: nothing was judged; null: judged, and no end in sight. */
   push(position: number, value: number, peak = value, slack = SLACK): Forecast | null | undefined {
@@ -63,9 +77,11 @@ export class Exhaustion {
     if (Math.max(last - lowest, middle - lowestMiddle) < 0.1 * (1 - peak)) return
     const window = ladder.window(level)
     for (let i = 0; i < WINDOWS.length; i++) {
-      const forecast = this.accept(forecastBlocks(window, WINDOWS[i] ?? 0, ladder.blockLength(level), slack))
+      const forecast = this.accept(forecastBlocks(window, WINDOWS[i] ?? 0, ladder.blockLength(level), slack, this.caution))
       this.kept[slot + i] = forecast !== null && swingsBack(ladder, level, forecast) ? null : forecast
     }
+    for (let i = 0; i < WINDOWS.length; i++) if (this.kept[slot + i] !== null) return
+    this.kept[slot] = this.accept(forecastNoisy(window, ladder.blockLength(level), slack, () => pastExcursions(ladder), this.caution))
   }
 
   /** Memory runs out at a high; where highs are a period apart, it may come a period later than the line says. */

@@ -1,6 +1,6 @@
 /** Watches one series for a leak: feeds the ladder and the swings, and judges when a block or a low is complete. */
 import { Ladder, type LadderState } from './ladder.ts'
-import { judgeMiddles, LEAST_MIDDLES, MIDDLES_OVER_FALL, MIDDLES_OVER_ROOM } from './leak-middles.ts'
+import { judgeMiddles, LEAST_MIDDLES } from './leak-middles.ts'
 import { fallSince, judgeBlocks, judgeLows, LEAK_DEFAULTS, LEAST_RISE, type Leak, type LeakOptions } from './leak-verdict.ts'
 import { ascending } from './statistics.ts'
 import { Swings, type SwingsState } from './swings.ts'
@@ -12,9 +12,11 @@ export interface GrowthOptions extends LeakOptions {
   readonly leastSpan: number
   /** Climbing lows must exceed every fall of the medians by this much. */
   readonly lowsOverFall: number
+  /** How much more evidence is asked for; 1 as tuned. */
+  readonly caution: number
 }
 
-export const GROWTH_DEFAULTS: GrowthOptions = { ...LEAK_DEFAULTS, longestBlock: 3600, leastSpan: 5, lowsOverFall: 4 }
+export const GROWTH_DEFAULTS: GrowthOptions = { ...LEAK_DEFAULTS, longestBlock: 3600, leastSpan: 5, lowsOverFall: 4, caution: 1 }
 
 export interface GrowthState {
   readonly ladder: LadderState | null
@@ -31,6 +33,9 @@ const HISTORY = 2.5
 
 /** Requests that come and go also make lows that climb, so their falls count for longer. */
 const LOWS_HISTORY = 16
+
+/** Below this share of the free memory there is nothing to judge. */
+const LEAST_MIDDLES_RISE = 0.2
 
 interface Falls {
   /** Finest level that is asked. */
@@ -122,17 +127,16 @@ export class Growth {
 
   private judge(level: number): Leak | null {
     const ladder = this.ladder
-    if (ladder === null || ladder.count(level) < LEAST_MIDDLES) return null
+    if (ladder === null || ladder.count(level) < this.options.leastBlocks) return null
     const { last, lowest, peak, middle, lowestMiddle } = ladder.glance(level, 6)
     const floorsRise = last - lowest >= Math.max(LEAST_RISE, 0.7 * this.options.riseOverRoom * (1 - peak))
-    const middlesRise = middle - lowestMiddle >= Math.max(LEAST_RISE, MIDDLES_OVER_ROOM * (1 - middle))
+    const middlesRise = ladder.count(level) >= LEAST_MIDDLES && middle - lowestMiddle >= LEAST_MIDDLES_RISE * (1 - middle)
     if (!floorsRise && !middlesRise) return null
     const window = ladder.window(level)
     const leak = floorsRise ? this.accept(judgeBlocks(window, this.begin, this.options)) : null
     const history = { from: level + 1, history: HISTORY, over: this.options.riseOverFall }
     if (leak !== null && !wandered(ladder, leak, history)) return leak
-    const noisy = middlesRise ? this.accept(judgeMiddles(window)) : null
-    return noisy === null || wandered(ladder, noisy, { ...history, over: MIDDLES_OVER_FALL, of: 'middle' }) ? null : noisy
+    return middlesRise ? this.accept(judgeMiddles(window, this.options.caution)) : null
   }
 
   private accept(leak: Leak | null, share = 1): Leak | null {

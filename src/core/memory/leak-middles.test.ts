@@ -31,13 +31,13 @@ describe('leak verdict on medians', () => {
     'a rise that settles': range(40, (i) => 0.4 + 0.35 * (1 - Math.exp(-i / 7)) + wiggle(i)),
     'a rise that has slowed down': range(40, (i) => 0.35 + (i < 20 ? 0.016 * i : 0.32 + 0.007 * (i - 20)) + wiggle(i) / 5),
     'a climb that is mostly one step': range(40, (i) => 0.35 + 0.006 * i + (i < 20 ? 0 : 0.3) + wiggle(i) / 5),
-    'a climb that is small against the noise': range(40, (i) => 0.4 + 0.008 * i + 9 * wiggle(i)),
+    'a climb that is small against the noise': range(40, (i) => 0.4 + 0.006 * i + 20 * wiggle(i)),
     'a single step': range(40, (i) => (i < 20 ? 0.4 : 0.75) + wiggle(i)),
     'two steps': range(40, (i) => 0.4 + 0.2 * Math.floor(i / 14) + wiggle(i)),
     'a climb that is small against the room': range(40, (i) => 0.3 + 0.002 * i + wiggle(i)),
     'a climb after a fall as large': [...range(20, (i) => 0.8 - 0.02 * i), ...range(20, (i) => 0.42 + 0.018 * i)],
     'a fall': range(40, (i) => 0.8 - 0.01 * i + wiggle(i)),
-    'a climb of too few blocks': range(LEAST_MIDDLES - 1, (i) => 0.4 + 0.06 * i),
+    'a climb of too few blocks': range(LEAST_MIDDLES - 1, (i) => 0.3 + 0.05 * i),
   }
   for (const [what, values] of Object.entries(refused)) it(`refuses ${what}`, () => expect(judgeMiddles(serving(values))).toBe(null))
 

@@ -25,14 +25,20 @@ export interface LeakReading {
 }
 
 /** A rise must have lasted this long, whatever the axis. */
-const LEAST_MS = { blocks: 5000, middles: 5000, lows: 3000 } as const
+const LEAST_MS = { seconds: { blocks: 5000, middles: 5000, lows: 3000 }, steps: { blocks: 3000, middles: 5000, lows: 3000 } } as const
+/**
+ * At the end of a step the allocator holds what the program holds, without a cache: a straight climb of half the share is enough,
+ * and a curved one needs as much as elsewhere. On a device the same share raises false alarms tenfold.
+ */
+const ALLOCATOR = { riseOverRoom: GROWTH_DEFAULTS.riseOverRoom / 2, riseOverFall: GROWTH_DEFAULTS.riseOverFall, curvature: 5 } as const
 /** A leak is over when nothing confirms it for this share of its length … */
-const PATIENCE = { blocks: 0.5, middles: 0.2, lows: 0.5 } as const
+const PATIENCE = { blocks: 0.5, middles: 0.05, lows: 0.5 } as const
 const LEAST_PATIENCE_MS = 10_000
 /** … or when this share of the rise was freed. */
 const GIVEN_BACK = 0.6
 
 export class LeakWatch {
+  private readonly axis: 'seconds' | 'steps'
   private readonly options: GrowthOptions
   private growth: Growth
   private lastAt: number | null = null
@@ -47,9 +53,13 @@ export class LeakWatch {
   /** The leak that is going on, or null. */
   leak: Leak | null = null
 
-  constructor(axis: 'seconds' | 'steps') {
+  /** `caution`: how much more evidence is asked for; 1 as tuned. */
+  constructor(axis: 'seconds' | 'steps', caution = 1) {
+    this.axis = axis
     // Only requests make a device's lows climb by chance; the allocator at a step's end has none.
-    this.options = axis === 'seconds' ? GROWTH_DEFAULTS : { ...GROWTH_DEFAULTS, leastSpan: 0, lowsOverFall: 0 }
+    const { riseOverRoom, riseOverFall } = axis === 'seconds' ? GROWTH_DEFAULTS : ALLOCATOR
+    const weighed = { ...GROWTH_DEFAULTS, riseOverRoom: caution * riseOverRoom, riseOverFall: caution * riseOverFall, caution }
+    this.options = axis === 'seconds' ? weighed : { ...weighed, curvature: ALLOCATOR.curvature, leastSpan: 0, lowsOverFall: 0 }
     this.unitMs = axis === 'seconds' ? 1000 : 0
     this.otherCapacity = axis === 'seconds' ? 0.01 : 0.3
     this.growth = new Growth(this.options)
@@ -76,7 +86,7 @@ export class LeakWatch {
     this.position = position
     const value = bytes / this.capacity
     const found = this.growth.push(position, value, (reading.peakBytes ?? bytes) / this.capacity)
-    if (found && (found.to - found.from) * this.unitMs >= LEAST_MS[found.kind]) {
+    if (found && (found.to - found.from) * this.unitMs >= LEAST_MS[this.axis][found.kind]) {
       this.leak = found
       this.confirmedAt = at
       this.top = Math.max(this.top, value)

@@ -34,6 +34,8 @@ export interface LedgerInput {
   /** null: the list could not be read. */
   readonly processes: readonly { readonly pid: number; readonly memoryUsedBytes: Reading }[] | null
   readonly allocators: readonly AllocatorFigures[]
+  /** The GPU has the memory of the host: what no process on it holds, the rest of the machine does. */
+  readonly isOfHost?: boolean
 }
 
 export interface Ledger {
@@ -54,6 +56,10 @@ const EXPLANATIONS: Readonly<Record<LedgerName, string>> = {
   other: 'In use, but of no known process: managed memory, or processes whose memory the driver does not report.',
   driver_reserve: 'Reserved by the driver and firmware.',
   free: 'Available.',
+}
+
+const OF_HOST: Readonly<Partial<Record<LedgerName, string>>> = {
+  other: 'In use by the rest of the machine: this GPU shares the memory of the host.',
 }
 
 /** null when the total is unknown. Every other reading may be missing; nothing is invented for it. */
@@ -81,7 +87,7 @@ export function ledgerOf(input: LedgerInput): Ledger | null {
     totalBytes: total,
     entries: entries
       .filter(([name, bytes]) => bytes > 0 || name === 'free')
-      .map(([name, bytes]) => ({ name, bytes, explanation: EXPLANATIONS[name] })),
+      .map(([name, bytes]) => ({ name, bytes, explanation: (input.isOfHost ? OF_HOST[name] : undefined) ?? EXPLANATIONS[name] })),
     adjusted: pot.short || inUse.short,
   }
 }

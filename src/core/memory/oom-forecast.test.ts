@@ -45,46 +45,6 @@ describe('forecast from blocks', () => {
   })
 })
 
-describe('forecast of memory that requests take and give back', () => {
-  const dipping = (values: readonly number[], deepest: number): BlockWindow => ({
-    ...windowOf(values),
-    floor: values.map((value, i) => value - deepest * Math.abs(Math.sin(i * 7.3))),
-  })
-  const climb = line(0.5, 0.005)
-
-  it('extends the usual level where dips hide the climb from the floors, and says how deep they are', () => {
-    const found = forecast(dipping(climb, 0.4))
-    expect(found?.fullAt).toBeGreaterThan(90)
-    expect(found?.fullAt).toBeLessThan(110)
-    expect(found?.dip).toBeGreaterThan(0.3)
-    expect(forecast({ ...dipping(climb, 0.4), middle: dipping(climb, 0.4).floor })).toBe(null)
-  })
-
-  it('is less sure than of a clean line', () => {
-    expect(forecast(dipping(climb, 0.4))?.spread).toBeGreaterThan(forecast(windowOf(climb))?.spread ?? 1)
-  })
-
-  it('refuses dips without a climb, a climb that settles and one step', () => {
-    expect(forecast(dipping(line(0.5, 0), 0.4))).toBe(null)
-    expect(
-      forecast(
-        dipping(
-          line(0, 1).map((i) => 0.5 + 0.4 * (1 - Math.exp(-i / 10))),
-          0.4,
-        ),
-      ),
-    ).toBe(null)
-    expect(
-      forecast(
-        dipping(
-          line(0, 1).map((i) => (i < 24 ? 0.5 : 0.9)),
-          0.4,
-        ),
-      ),
-    ).toBe(null)
-  })
-})
-
 describe('forecast from highs', () => {
   const turns = (n: number, value: (i: number) => number, offset: number) =>
     Array.from({ length: n }, (_, i) => ({ position: offset + 10 * i, value: value(i) }))

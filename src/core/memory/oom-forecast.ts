@@ -4,9 +4,10 @@ import { fitLine, quantile } from './statistics.ts'
 import type { Turn } from './swings.ts'
 
 /** The window must be at least this share of the predicted time: a short rise cannot predict a far end. */
-const WINDOW_OVER_AHEAD = 0.35
+export const WINDOW_OVER_AHEAD = 0.35
 /** Relative half width of the interval: √((errors × error ÷ slope)² + width²). */
 const ERRORS = 4
+const WIDTH = 0.24
 
 export interface Forecast {
   /** Where on the axis memory will be full, with a 90% interval; `latest` may be Infinity. */
@@ -32,50 +33,18 @@ export const FALL_OVER_RISE = 0.5
 const FALLS_WITHIN = 4
 const FULL = 0.98
 const RIPPLE = 1
-interface Course {
-  readonly of: 'floor' | 'middle'
-  /** Slope ÷ its error; below it there is no trend. */
-  readonly trend: number
-  /** A single increment may make up at most this share of the rise. */
-  readonly largestIncrement: number
-  /** The rise must be worth this many equal increments: weights, a first batch and a larger one are a staircase of three. */
-  readonly increments: number
-  /** Slope of the later half against the earlier one; below it the rise is settling. */
-  readonly settling: number
-  readonly fallOverRise: number
-  /** Least relative half width of the interval. */
-  readonly width: number
-}
+/** Slope ÷ its error; below it there is no trend. */
+const TREND = 4
+/** A single increment may make up at most this share of the rise. */
+const LARGEST_INCREMENT = 0.6
+/** The rise must be worth this many equal increments: weights, a first batch and a larger one are a staircase of three. */
+const INCREMENTS = 3
+/** Slope of the later half against the earlier one; below it the rise is settling. */
+const SETTLING = 0.4
 
-/** What most series are judged by. */
-const FLOORS: Course = {
-  of: 'floor',
-  trend: 4,
-  largestIncrement: 0.6,
-  increments: 3,
-  settling: 0.4,
-  fallOverRise: FALL_OVER_RISE,
-  width: 0.24,
-}
-/** For memory that requests take and give back; the limits were tuned on seeds 1 to 12 of a prototype of `bench/accuracy/cluster.mjs`. */
-const MIDDLES: Course = { of: 'middle', trend: 3.3, largestIncrement: 0.8, increments: 2, settling: 0.6, fallOverRise: 1.5, width: 0.34 }
-/** Where three of four blocks dip less than this share of capacity, the floors tell more. */
-const DIPS = 0.02
-/** Medians of fewer blocks are too noisy for a line. */
-const LEAST_MIDDLES = 16
-
-/** Forecast from the newest `blocks` of a window; null without a trustworthy trend. `slack`: uncertainty of capacity. */
-export function forecastBlocks(window: BlockWindow, blocks: number, blockLength: number, slack: number): Forecast | null {
-  const clean = forecastAlong(window, blocks, blockLength, slack, FLOORS)
-  if (clean !== null || blocks < LEAST_MIDDLES || window.floor.length < blocks) return clean
-  const dips = window.middle.slice(-blocks).map((value, i) => value - (window.floor[window.floor.length - blocks + i] ?? value))
-  if (quantile(dips, 0.75) < DIPS) return null
-  const noisy = forecastAlong(window, blocks, blockLength, slack, MIDDLES)
-  return noisy && { ...noisy, dip: quantile(dips, 0.9) }
-}
-
-function forecastAlong(window: BlockWindow, blocks: number, blockLength: number, slack: number, course: Course): Forecast | null {
-  const values = window[course.of]
+/** Forecast from the newest `blocks` of a window; null without a trustworthy trend. `slack`: uncertainty of capacity; `caution`: 1 as tuned, more asks for more evidence. */
+export function forecastBlocks(window: BlockWindow, blocks: number, blockLength: number, slack: number, caution = 1): Forecast | null {
+  const values = window.floor
   const n = values.length
   if (n < blocks) return null
   const position: number[] = []
@@ -91,7 +60,7 @@ function forecastAlong(window: BlockWindow, blocks: number, blockLength: number,
       center += (window.position[i] ?? 0) / (to - from)
     }
     position.push(center)
-    low.push(course.of === 'middle' ? quantile(values.slice(from, to), 0.5) : lowest)
+    low.push(lowest)
   }
   const end = (position.at(-1) ?? 0) + blockLength / 2
   const line = fitLine(
@@ -101,8 +70,8 @@ function forecastAlong(window: BlockWindow, blocks: number, blockLength: number,
   if (line === null || line.slope <= 0) return null
   const span = end - (position[0] ?? 0)
   const error = line.slopeError + (2e-6 * groups) / span
-  if (line.slope < course.trend * error || !climbsEvenly(low, line.slope * span, course)) return null
-  if (largestFall(values, Math.max(0, n - FALLS_WITHIN * blocks), n) > course.fallOverRise * line.slope * span) return null
+  if (line.slope < caution * TREND * error || !climbsEvenly(low, line.slope * span)) return null
+  if (largestFall(values, Math.max(0, n - FALLS_WITHIN * blocks), n) > FALL_OVER_RISE * line.slope * span) return null
   const excursions: number[] = []
   for (let i = n - blocks; i < n; i++)
     if (!survived(window, i)) excursions.push((window.peak[i] ?? 0) - line.intercept - line.slope * ((window.position[i] ?? 0) - end))
@@ -110,11 +79,11 @@ function forecastAlong(window: BlockWindow, blocks: number, blockLength: number,
   for (let i = 2; i < n - blocks; i++)
     if (!survived(window, i)) worst = Math.max(worst, excursion(window, i) - 2 * line.slope * blockLength)
   const usual = Math.max(0, quantile(excursions, 0.75))
-  return ahead({ now: end, level: line.intercept, slope: line.slope, error, worst, usual, span, slack, width: course.width })
+  return ahead({ now: end, level: line.intercept, slope: line.slope, error, worst, usual, span, slack })
 }
 
 /** Being full a while ago did no harm: that memory could be freed, so it does not show what will be needed. */
-function survived(window: BlockWindow, at: number): boolean {
+export function survived(window: BlockWindow, at: number): boolean {
   return at < window.peak.length - 2 && (window.peak[at] ?? 0) > FULL
 }
 
@@ -147,7 +116,7 @@ function largestFall(values: readonly number[], from: number, to: number): numbe
   return fall
 }
 
-function climbsEvenly(low: readonly number[], rise: number, course: Course = FLOORS): boolean {
+function climbsEvenly(low: readonly number[], rise: number): boolean {
   let largest = 0
   let [sum, squares] = [0, 0]
   for (let i = 1; i < low.length; i++) {
@@ -156,11 +125,11 @@ function climbsEvenly(low: readonly number[], rise: number, course: Course = FLO
     sum += increment
     squares += increment * increment
   }
-  if (largest > course.largestIncrement * rise || sum * sum < course.increments * squares) return false
+  if (largest > LARGEST_INCREMENT * rise || sum * sum < INCREMENTS * squares) return false
   const half = low.length >> 1
   const early = ((low[half] ?? 0) - (low[0] ?? 0)) / half
   const late = ((low.at(-1) ?? 0) - (low[half] ?? 0)) / (low.length - 1 - half)
-  return late >= course.settling * early
+  return late >= SETTLING * early
 }
 
 /** Forecast from the highs of a swinging series: the envelope itself is the line. */
@@ -178,12 +147,12 @@ export function forecastHighs(highs: readonly Turn[], lows: readonly Turn[], now
   const error = line.slopeError + 2e-6 / span
   const gap = (last.position - first.position) / (recent.length - 1)
   const values = recent.map((turn) => turn.value)
-  if (now - last.position > 2 * gap || line.slope < FLOORS.trend * error) return null
+  if (now - last.position > 2 * gap || line.slope < TREND * error) return null
   if (!climbsEvenly(values, last.value - first.value)) return null
   // Ripples on one large swing have highs, too: falls much larger than the climb show the swing.
   const rise = line.slope * (last.position - first.position)
   if (deepestFall(highs, lows, first.position - FALLS_WITHIN * span) > RIPPLE * rise) return null
-  return ahead({ now, level: line.intercept, slope: line.slope, error, worst: 0, usual: 0, span, slack, width: FLOORS.width })
+  return ahead({ now, level: line.intercept, slope: line.slope, error, worst: 0, usual: 0, span, slack })
 }
 
 interface Trend {
@@ -197,7 +166,6 @@ interface Trend {
   readonly usual: number
   readonly span: number
   readonly slack: number
-  readonly width: number
 }
 
 function ahead(trend: Trend): Forecast | null {
@@ -205,7 +173,7 @@ function ahead(trend: Trend): Forecast | null {
   const room = Math.max(0, 1 - level - worst)
   const time = room / slope
   if (span < WINDOW_OVER_AHEAD * time) return null
-  const spread = Math.sqrt(((ERRORS * trend.error) / slope) ** 2 + trend.width ** 2)
+  const spread = Math.sqrt(((ERRORS * trend.error) / slope) ** 2 + WIDTH ** 2)
   const least = Math.max(0, 1 - level - 1.1 * worst - slack)
   const most = Math.max(room, 1 - level - trend.usual) + slack
   return {

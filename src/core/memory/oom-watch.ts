@@ -33,7 +33,8 @@ const OTHER_CAPACITY = 0.3
 const GIVEN_BACK = 2
 
 export class OomWatch {
-  private exhaustion = new Exhaustion()
+  private readonly caution: number
+  private exhaustion: Exhaustion
   private lastAt: number | null = null
   private capacity = 0
   private seenAt = 0
@@ -46,6 +47,12 @@ export class OomWatch {
   level = 0
   /** Set by the owner: being full would mean little. */
   doubtful = false
+
+  /** `caution`: how much more evidence is asked for; 1 as tuned. */
+  constructor(caution = 1) {
+    this.caution = caution
+    this.exhaustion = new Exhaustion(caution)
+  }
 
   get lastSeenAt(): number | null {
     return this.lastAt
@@ -77,7 +84,7 @@ export class OomWatch {
   }
 
   restart(): void {
-    this.exhaustion = new Exhaustion()
+    this.exhaustion = new Exhaustion(this.caution)
     this.lastAt = null
     this.forecast = null
     this.below = 0
@@ -105,7 +112,7 @@ export class OomWatch {
   }
 
   restore(state: OomWatchState): void {
-    this.exhaustion = new Exhaustion()
+    this.exhaustion = new Exhaustion(this.caution)
     this.exhaustion.restore(state.exhaustion)
     this.lastAt = state.lastAt
     this.capacity = state.capacity

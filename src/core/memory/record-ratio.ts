@@ -1,6 +1,6 @@
 /**
- * Sudden change of any series: how far the present exceeds the largest change so far ("record ratio"). Three channels (distance from the
- * usual level, mean of a window above the one before, mean below it) are compared with their records, which fade. Constant cost per value.
+ * Sudden change of any series: how far the present exceeds the largest change so far ("record ratio"). Channels (distance from the usual
+ * level, mean of a window above the one before, mean below it) are compared with their records, which fade. Constant cost per value.
  */
 const DEFAULTS = {
   /** Length of the two adjacent windows, in samples. */
@@ -13,7 +13,7 @@ const DEFAULTS = {
   warmupMs: 0,
   /** Only the strict maximum of this many samples is a result. */
   rest: 120,
-  /** Length of a season that the level follows, such as a day; null when there is none. */
+  /** Length of a season that the level follows once two of them were seen, such as a day; null when there is none. */
   seasonMs: null as number | null,
   /** Smaller changes are ignored, whatever the records are. */
   least: 0,
@@ -34,6 +34,8 @@ export interface RecordRatioState {
 }
 
 const SEASON_BINS = 144
+/** The first season is learned, the second shows how far values usually are from it. */
+const KNOWN_SEASONS = 2
 const SEASON_PULL = 0.2
 const LEVEL_PULL = 0.01
 const LOWEST = -20
@@ -54,7 +56,8 @@ export class RecordRatio {
   #older = 0
   #level = Number.NaN
   #season: Float64Array
-  #records = [0, 0, 0]
+  /** Of the distance, the two shifts, and the distance from what is usual at this time of the season. */
+  #records = [0, 0, 0, 0]
   /** Falling maxima of the last `rest` samples: [sample number, ratio]. */
   #peaks: [number, number][] = []
 
@@ -72,13 +75,17 @@ export class RecordRatio {
     if (!Number.isFinite(value)) return null
     const number = ++this.#count
     const fade = this.#fadeSince(at)
-    const distance = Math.abs(this.#surprise(value, at))
+    const distance = Math.abs(this.#distance(value))
+    const surprise = Math.abs(this.#surprise(value, at))
     const change = this.#shift(value)
+    const { seasonMs } = this.#options
+    const isSeasonal = seasonMs !== null && this.#seenMs >= KNOWN_SEASONS * seasonMs
     let ratio = LOWEST
-    for (let channel = 0; channel < 3; channel++) {
-      const size = channel === 0 ? distance : channel === 1 ? change : -change
+    for (let channel = 0; channel < (seasonMs === null ? 3 : 4); channel++) {
+      const size = channel === 0 ? distance : channel === 1 ? change : channel === 2 ? -change : surprise
       const record = (this.#records[channel] ?? 0) * fade
       this.#records[channel] = Math.max(record, size)
+      if (channel === (isSeasonal ? 0 : 3)) continue
       if (number <= this.#warmup || this.#seenMs < this.#options.warmupMs || size <= this.#options.least) continue
       const against = Math.max(record, this.#options.least)
       ratio = Math.max(ratio, against > 0 ? Math.log2(size / against) : TOP / 2)
@@ -138,7 +145,8 @@ export class RecordRatio {
     this.#older = state.older
     this.#level = state.level ?? Number.NaN
     this.#season = Float64Array.from(state.season, (one) => one ?? Number.NaN)
-    this.#records = [...state.records]
+    // The state of an older version has no fourth record.
+    this.#records = [0, 1, 2, 3].map((channel) => state.records[channel] ?? 0)
     this.#peaks = state.peaks.map(([number, ratio]) => [number, ratio])
     this.#lastAt = state.lastAt ?? Number.NaN
     // The state of an older version has no time.
@@ -156,15 +164,17 @@ export class RecordRatio {
     return passed * halfLife >= halfLifeMs ? this.#fade : 1 - (Math.LN2 * passed) / halfLifeMs
   }
 
-  /** Distance from the usual level, of this time of day where a season is known. */
+  #distance(value: number): number {
+    if (Number.isNaN(this.#level)) this.#level = value
+    const distance = value - this.#level
+    this.#level += Math.max(LEVEL_PULL, 1 / this.#count) * distance
+    return distance
+  }
+
+  /** Distance from what is usual at this time of the season; 0 where that is not known. */
   #surprise(value: number, at: number): number {
     const { seasonMs } = this.#options
-    if (seasonMs === null) {
-      if (Number.isNaN(this.#level)) this.#level = value
-      const surprise = value - this.#level
-      this.#level += Math.max(LEVEL_PULL, 1 / this.#count) * surprise
-      return surprise
-    }
+    if (seasonMs === null) return 0
     const bin = Math.min(SEASON_BINS - 1, Math.floor(((((at % seasonMs) + seasonMs) % seasonMs) / seasonMs) * SEASON_BINS))
     const usual = this.#season[bin] ?? Number.NaN
     const surprise = Number.isNaN(usual) ? 0 : value - usual
@@ -221,17 +231,9 @@ export interface SeriesPoint {
 }
 
 const DAY_MS = 86_400_000
-/** The part of a recording for learning, as in the Numenta benchmark. */
-const LEARNING_SHARE = 0.15
-const LEARNING_MOST = 750
 
-/** One score per row of a recorded series; a row without a value scores 0. The level follows the time of day where the series is days long. */
+/** One score per row of a recorded series, from the rows before it alone; a row without a value scores 0. */
 export function scoreSeries(points: readonly SeriesPoint[]): number[] {
-  const span = (points.at(-1)?.at ?? 0) - (points[0]?.at ?? 0)
-  const learning = Math.floor(Math.min(LEARNING_SHARE * points.length, LEARNING_MOST))
-  const detector = new RecordRatio({
-    warmup: Math.max(learning, Math.min(DEFAULTS.warmup, Math.floor(points.length / 2))),
-    seasonMs: span >= 2 * DAY_MS ? DAY_MS : null,
-  })
+  const detector = new RecordRatio({ seasonMs: DAY_MS })
   return points.map(({ at, value }) => (value === null ? 0 : scoreOf(detector.update(value, at))))
 }

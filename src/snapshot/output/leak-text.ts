@@ -7,8 +7,13 @@ import { counted, fitted, secondsText, WIDTH } from './words.ts'
 const MOST_SHOWN = 5
 const INNER_FRAMES = 4
 
-/** `limitBytes`: how much memory there is for PyTorch; null where nobody said. */
-export function leakLines(analysis: DeviceAnalysis, limitBytes: number | null, isDetailed: boolean): string[] {
+/** `limitBytes`: how much memory there is for PyTorch; null where nobody said, and `hint` tells how to. */
+export function leakLines(
+  analysis: DeviceAnalysis,
+  limitBytes: number | null,
+  isDetailed: boolean,
+  hint = ' (full when: --memory)',
+): string[] {
   const { leak } = analysis
   if (leak.answer === 'not known')
     return [analysis.device.trace.count === 0 ? 'not known without events: compare two files' : 'not known: frees were not recorded']
@@ -17,7 +22,7 @@ export function leakLines(analysis: DeviceAnalysis, limitBytes: number | null, i
   if (leak.answer === 'no leak') return [`none: no line grew in every window after warm-up (${counted(leak.marks, 'mark')})`]
   const lines: string[] = []
   for (const candidate of leak.candidates.slice(0, isDetailed ? MOST_SHOWN : 2))
-    lines.push(...candidateLines(candidate, analysis, limitBytes, isDetailed))
+    lines.push(...candidateLines(candidate, analysis, fullText(analysis, candidate.bytesPerSecond, limitBytes, hint), isDetailed))
   const more = leak.candidates.length - (isDetailed ? MOST_SHOWN : 2)
   if (more > 0) lines.push(`and ${counted(more, 'more line')}`)
   if (isDetailed) lines.push(`judged by ${basis(leak)}; the first third is warm-up`)
@@ -31,14 +36,11 @@ function basis({ steps, marks }: LeakVerdict): string {
     : `${counted(marks, 'part')} of the window: no steps are marked`
 }
 
-function candidateLines(candidate: LeakCandidate, analysis: DeviceAnalysis, limitBytes: number | null, isDetailed: boolean): string[] {
+function candidateLines(candidate: LeakCandidate, analysis: DeviceAnalysis, full: string, isDetailed: boolean): string[] {
   const { line, bytesPerStep, bytesPerSecond, survivingBlocks, survivingBytes, heldBytes, survivors, freedMedianSteps, stack } = candidate
   const unit = analysis.steps.source === 'equal parts' ? 'part' : 'step'
   const pace = bytesPerSecond === null ? '' : `, ${formatBytes(bytesPerSecond * 60)} a minute`
-  const lines = [
-    fitted(line, WIDTH - 20),
-    `  keeps ${formatBytes(bytesPerStep)} each ${unit}${pace}; ${fullText(analysis, bytesPerSecond, limitBytes)}`,
-  ]
+  const lines = [fitted(line, WIDTH - 20), `  keeps ${formatBytes(bytesPerStep)} each ${unit}${pace}; ${full}`]
   if (!isDetailed) return lines
   const freed =
     freedMedianSteps === null ? 'none was freed' : `those freed lived for ${counted(freedMedianSteps, unit)}, half of them longer`
@@ -51,9 +53,9 @@ function candidateLines(candidate: LeakCandidate, analysis: DeviceAnalysis, limi
   return lines
 }
 
-function fullText(analysis: DeviceAnalysis, bytesPerSecond: number | null, limitBytes: number | null): string {
+function fullText(analysis: DeviceAnalysis, bytesPerSecond: number | null, limitBytes: number | null, hint: string): string {
   if (bytesPerSecond === null || bytesPerSecond <= 0) return 'the file has no times to project it'
-  if (limitBytes === null) return `1 GiB in ${secondsText(1024 ** 3 / bytesPerSecond)} (full when: --memory)`
+  if (limitBytes === null) return `1 GiB in ${secondsText(1024 ** 3 / bytesPerSecond)}${hint}`
   const room = limitBytes - analysis.curve.peak.allocatedBytes
   return room <= 0 ? 'the GPU is full' : `${formatBytes(limitBytes)} would be full in ${secondsText(room / bytesPerSecond)}`
 }

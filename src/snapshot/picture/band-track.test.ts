@@ -87,7 +87,8 @@ describe('pictures of recorded files', () => {
     }
     expect(picture.flame.bytes).toBe(analysis.curve.peak.allocatedBytes)
     expect(picture.moments.map(({ index }) => index)).toContain(analysis.curve.peak.index)
-    for (const { segments, leftOut, reservedBytes, index } of picture.moments) {
+    for (const { segments, leftOut, reservedBytes, allocatedBytes, index } of picture.moments) {
+      expect(allocatedBytes).toBe(analysis.levelAt(index).allocatedBytes)
       expect(segments.reduce((sum, { bytes }) => sum + bytes, 0) + leftOut.bytes).toBe(reservedBytes)
       expect(reservedBytes).toBe(analysis.levelAt(index).reservedBytes)
     }

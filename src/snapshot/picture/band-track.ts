@@ -118,6 +118,11 @@ export class BandTrack {
     }
   }
 
+  /** What was in use after an event; -1: before the first. */
+  usedAfter(index: number): number {
+    return this.#levelsBefore(index + 1)[this.bandCount] as number
+  }
+
   #levelsBefore(index: number): Levels {
     const stop = Math.min(this.#stops.length - 1, Math.floor(index / STOP_EVERY))
     const levels = (this.#stops[stop] as Levels).slice()

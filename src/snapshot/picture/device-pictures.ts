@@ -53,8 +53,8 @@ export class DevicePictures {
 
   /** After the event `index`. */
   moment(index: number): MomentPicture {
-    this.#requestBytes ??= this.#analysis.fragmentation?.request.bytes ?? null
-    return momentOf(this.#analysis, this.#lines, this.#requestBytes, index)
+    if (this.#requestBytes === undefined) this.#requestBytes = this.#analysis.fragmentation?.request.bytes ?? null
+    return momentOf(this.#analysis, this.#lines, this.#requestBytes, this.#track('line').track.usedAfter(index), index)
   }
 
   picture(): DevicePicture {
@@ -106,7 +106,7 @@ export class DevicePictures {
     const [oom] = analysis.outOfMemoryEvents.slice(-1)
     return [
       ...(oom === undefined ? [] : [{ label: 'Out of memory', lines: oomLines(analysis.outOfMemory(oom)), isBad: true }]),
-      { label: 'Leak', lines: leakLines(analysis, this.#limitBytes, true), isBad: leak.answer === 'leak' },
+      { label: 'Leak', lines: leakLines(analysis, this.#limitBytes, true, ''), isBad: leak.answer === 'leak' },
       { label: 'Fragmentation', lines: fragmentationLines(analysis.fragmentation), isBad: false },
       ...(this.events === 0 ? [] : [{ label: 'Retries', lines: [retriesText(analysis)], isBad: retries.isThrashing }]),
       { label: 'Check', lines: identityLines(analysis), isBad: identity.differenceBytes !== 0 },

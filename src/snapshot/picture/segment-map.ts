@@ -12,10 +12,15 @@ const MOST_PIECES = 300
 const FINEST = 1 / 2048
 
 /** `requestBytes`: what segments are pinned for; null where nothing was ever asked for. */
-export function momentOf(analysis: DeviceAnalysis, lines: LineGrouping, requestBytes: number | null, index: number): MomentPicture {
+export function momentOf(
+  analysis: DeviceAnalysis,
+  lines: LineGrouping,
+  requestBytes: number | null,
+  allocatedBytes: number,
+  index: number,
+): MomentPicture {
   const { device, lifetimes } = analysis
   const { segments, isExact } = blockMapAt(device, lifetimes, index)
-  const level = analysis.levelAt(index)
   const named = new NamedLines(lines)
   const freedLater = new Set<number>()
   for (const [block, address] of lifetimes.early.addresses.entries())
@@ -40,7 +45,7 @@ export function momentOf(analysis: DeviceAnalysis, lines: LineGrouping, requestB
   return {
     index,
     timeUs: device.trace.time(index),
-    allocatedBytes: level.allocatedBytes,
+    allocatedBytes,
     reservedBytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
     isExact,
     lines: named.names,

@@ -20,6 +20,8 @@ const PROGRESS_MS = 200
 export class Analysis {
   readonly #send: (message: FromAnalysis) => void
   #opened: Promise<Opened> | null = null
+  /** As it was answered. */
+  #picture: string | null = null
 
   constructor(send: (message: FromAnalysis) => void) {
     this.#send = send
@@ -42,7 +44,9 @@ export class Analysis {
     const { id, question } = message
     try {
       if (this.#opened === null) throw new Error('a question came before the file')
-      this.#send({ type: 'answer', id, body: JSON.stringify(await answer(await this.#opened, question)) })
+      const body = (question.ask === 'picture' ? this.#picture : null) ?? JSON.stringify(await answer(await this.#opened, question))
+      if (question.ask === 'picture') this.#picture = body
+      this.#send({ type: 'answer', id, body })
     } catch (error) {
       const file = question.ask === 'diff' ? question.before : null
       this.#send({ type: 'refusal', id, reason: file ? reasonOf(error as Error, file) : (error as Error).message })

@@ -72,6 +72,7 @@ export class AmdCard implements AwakeCard {
       memoryTemperatureCelsius: this.#memoryTemperature(),
       powerWatts: reader.number('powerWatts', files.power, 1e6),
       fanRatio: reader.ratio('fanRatio', files.fan, files.fanMax),
+      fanRpm: reader.number('fanRpm', files.fanSpeed, 1),
       graphicsClockHertz,
       smClockHertz: graphicsClockHertz,
       memoryClockHertz: this.#clock('memoryClockHertz', files.memoryClock, files.memoryLevels),

@@ -22,6 +22,7 @@ export interface CardFiles {
   /** Duty of the fan, or its speed where there is no duty; `fanMax` is full speed. */
   readonly fan: Attribute | null
   readonly fanMax: number
+  readonly fanSpeed: Attribute | null
   readonly graphicsClock: Attribute | null
   readonly memoryClock: Attribute | null
   readonly graphicsLevels: Attribute | null
@@ -76,6 +77,7 @@ export function findCardFiles(devicePath: string): CardFiles {
     power: sensor('power1_average') ?? sensor('power1_input'),
     powerCap: sensor('power1_cap'),
     ...fanFile(sensor, number),
+    fanSpeed: sensor('fan1_input'),
     graphicsClock: channel(graphicsClock),
     memoryClock: channel(memoryClock),
     graphicsLevels: device('pp_dpm_sclk'),

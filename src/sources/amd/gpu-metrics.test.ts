@@ -53,6 +53,9 @@ describe('throttlers in the bits of a chip', () => {
     expect(throttleReasons(metrics('1.1', { 68: 1 }), chipThrottlers('gfx906'), LIMIT)).toBe(null)
     expect(throttleReasons(metrics('1.1', { 68: 2 }), chipThrottlers('gfx1010'), LIMIT)).toBe(0x20)
     expect(chipThrottlers(null)).toBe(null)
+    // A processor with the graphics core of a card has bits of its own.
+    expect(throttleReasons(metrics('2.1', { 108: 0xffff }), chipThrottlers('gfx1103'), LIMIT)).toBe(null)
+    expect(throttleReasons(metrics('2.3', { 108: 0xffff, 120: 1n << 32n }), chipThrottlers('gfx1103'), LIMIT)).toBe(0x20)
   })
 })
 

@@ -42,10 +42,11 @@ const LAYOUTS: Readonly<Record<string, Layout>> = {
   '1.6': { size: 1664, energy: 16, residency: { at: 32, of: INSTINCT }, xgmi: 128, partitions: { count: 306, at: 312, stride: 168 } },
   '1.7': { size: 2208, energy: 24, residency: { at: 40, of: INSTINCT }, xgmi: 136, partitions: { count: 338, at: 344, stride: 232 } },
   '1.8': { size: 3872, energy: 24, residency: { at: 40, of: INSTINCT }, xgmi: 136, partitions: { count: 338, at: 344, stride: 440 } },
-  '2.1': { size: 120, chipThrottlers: 108 },
-  '2.2': { size: 128, chipThrottlers: 108, commonThrottlers: 120 },
-  '2.3': { size: 152, chipThrottlers: 108, commonThrottlers: 120 },
-  '2.4': { size: 168, chipThrottlers: 108, commonThrottlers: 120 },
+  // Graphics inside processors: the tables of cards with the same graphics core do not fit their own bits (at 108).
+  '2.1': { size: 120 },
+  '2.2': { size: 128, commonThrottlers: 120 },
+  '2.3': { size: 152, commonThrottlers: 120 },
+  '2.4': { size: 168, commonThrottlers: 120 },
   '3.0': { size: 264, residency: { at: 228, of: PROCESSOR } },
 }
 

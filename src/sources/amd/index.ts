@@ -4,11 +4,10 @@ import { AmdCard } from './awake-card.ts'
 import { parseClient } from './fdinfo.ts'
 import { type AmdIdentity, identify } from './identity.ts'
 import { KfdProcesses } from './kfd-processes.ts'
-import { amdVendor } from './vendor.ts'
 
 export const amd = drmSource<AmdIdentity>({
-  vendor: amdVendor.name,
-  pciVendor: amdVendor.pciVendor,
+  vendor: 'amd',
+  pciVendor: '0x1002',
   parseClient,
   identify,
   awaken: (place, reader, identity) => new AmdCard(place, reader, identity),

@@ -48,7 +48,13 @@ export function readTopology(root: string): ReadonlyMap<string, KfdGpu> {
       target: before?.target ?? parseTarget(properties.get('gfx_target_version') ?? 0),
     })
   }
-  return gpus
+  return new Map([...gpus].map(([address, gpu]) => [address, { ...gpu, nodes: distinct(gpu.nodes) }]))
+}
+
+/** Older kernels do not number partitions: then their order does. */
+function distinct(nodes: readonly KfdNode[]): readonly KfdNode[] {
+  const numbers = new Set(nodes.map(({ partition }) => partition))
+  return numbers.size === nodes.length ? nodes : nodes.map((node, partition) => ({ ...node, partition }))
 }
 
 function readMemory(folder: string): Reading {

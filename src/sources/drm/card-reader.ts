@@ -38,7 +38,8 @@ export class CardReader {
   /** What the file holds over `divisor`; null without a word where the card has no such file. */
   number(field: string, file: Attribute | null, divisor: number): Reading {
     if (file === null) return null
-    const value = parseInteger(this.text(file))
+    const read = parseInteger(this.text(file))
+    const value = read !== null && read < 0 && !field.endsWith('Celsius') ? null : read
     this.note(field, value === null ? reasonOf(file) : null)
     return value === null ? null : value / divisor
   }
@@ -49,7 +50,8 @@ export class CardReader {
     let sum: Reading = 0
     let reason: string | null = null
     for (const file of files) {
-      const value = parseInteger(this.text(file))
+      const read = parseInteger(this.text(file))
+      const value = read !== null && read < 0 ? null : read
       sum = sum === null || value === null ? null : sum + value
       if (value === null) reason ??= reasonOf(file)
     }

@@ -59,6 +59,11 @@ export class ProcessList {
     return this.#hidden ? this.#driver.hiddenProcesses : null
   }
 
+  /** The driver lists compute processes, each on its partition. */
+  get listsCompute(): boolean {
+    return this.#compute !== null
+  }
+
   /** By PCI address; null when /proc cannot be listed. */
   read(tick: SourceTick, cards: readonly ProcessCard[]): ReadonlyMap<string, CardUsage> | null {
     const scan = tick.monotonicMs >= this.#scanAtMs

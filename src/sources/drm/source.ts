@@ -12,6 +12,8 @@ const LOOK_FOR_NEW_MS = 5000
 /** How often to look whether a lost card is back. */
 const LOOK_FOR_LOST_MS = 1000
 
+const DIVIDED = 'the card is divided: see its partitions'
+
 export function drmSource<Known extends Identity>(driver: CardDriver<Known>): SourceKind {
   return {
     name: driver.vendor,
@@ -62,7 +64,8 @@ class DrmSource implements Source {
       if (event !== null) samples.push(event)
       const usage = (reading.state === 'ok' && card.place.address !== null && usages?.get(card.place.address)) || null
       const used = usage === null ? null : card.awake?.readUsage?.(usage)
-      samples.push(sampleOf(tick.at, card.info.id, reading, usage?.processes ?? null, used ?? {}))
+      const processes = this.#listedByPartition(card) ? null : (usage?.processes ?? null)
+      samples.push(sampleOf(tick.at, card.info.id, reading, processes, used ?? {}))
       if (card.partitions.length > 0) this.#readPartitions(card, reading, tick, samples)
     }
     return samples
@@ -81,6 +84,11 @@ class DrmSource implements Source {
     }
   }
 
+  /** A process is on one partition, and counted there. */
+  #listedByPartition(card: Card): boolean {
+    return card.partitions.length > 0 && this.#processes.listsCompute
+  }
+
   #readProcesses(tick: SourceTick): ReadonlyMap<string, CardUsage> | null {
     const usages = this.#processes.read(
       tick,
@@ -90,7 +98,7 @@ class DrmSource implements Source {
         sharesMemory,
       })),
     )
-    for (const card of this.#cards) card.note('processes', this.#processes.incomplete)
+    for (const card of this.#cards) card.note('processes', this.#listedByPartition(card) ? DIVIDED : this.#processes.incomplete)
     return usages
   }
 

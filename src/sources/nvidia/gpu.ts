@@ -1,5 +1,5 @@
 /** One GPU, tick after tick: read, asleep, or gone and probed now and then. */
-import type { GpuEvent, GpuInfo, GpuState, Sample } from '../../core/model.ts'
+import type { GpuEvent, GpuInfo, GpuSample, GpuState, Sample } from '../../core/model.ts'
 import { NO_READINGS } from '../../core/record.ts'
 import type { SourceTick } from '../../core/source-contract.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'
@@ -30,6 +30,8 @@ export interface GpuEnv {
   readonly slowIntervalMs: number
   /** Share of the slow interval by which this GPU is delayed, so that expensive calls do not fall into one tick. */
   readonly stagger: number
+  /** Adds what is known of this GPU from elsewhere; null: nothing is. */
+  readonly complete: ((sample: GpuSample) => GpuSample) | null
   /** true while the card sleeps: no call is made then. */
   readonly asleep: () => boolean
 }
@@ -107,7 +109,8 @@ export class Gpu {
     if (device.fault !== null) this.#lose(tick, device.fault, samples)
     else if (failure !== null) this.#silence(tick, 'error', codeInWords(failure), samples)
     else {
-      samples.push(sampleOf(tick.at, this.#info.id, this.#readings, this.#slowAt, processes))
+      const sample = sampleOf(tick.at, this.#info.id, this.#readings, this.#slowAt, processes)
+      samples.push(this.#env.complete?.(sample) ?? sample)
       this.#instances.read(tick.at, tick.monotonicMs, slow, samples)
     }
   }
@@ -137,9 +140,12 @@ export class Gpu {
     let measuresTraffic = false
     this.#readers = {
       fast: fastReader(device, this.#memory, { mig, countsTraffic }),
-      slow: slowReader(device, driverBranch(this.#info) >= 580),
-      // Once the counters are known to be missing it stays so, whatever is said of the fields later.
-      rare: rareReader(device, () => (measuresTraffic ||= !mig && countsTraffic() && device.lacks('pcieTxBytesPerSecond'))),
+      slow: slowReader(device),
+      rare: rareReader(device, {
+        hasNewFields: driverBranch(this.#info) >= 580,
+        // Once the counters are known to be missing it stays so, whatever is said of the fields later.
+        measuresTraffic: () => (measuresTraffic ||= !mig && countsTraffic() && device.lacks('pcieTxBytesPerSecond')),
+      }),
       gpm,
       processes: mig ? null : new Processes(device, new ProcessUtilization(device, this.#env.now())),
     }
@@ -150,7 +156,7 @@ export class Gpu {
     const isRare = this.#slowReadings++ % RARE_EVERY === 0
     const readers = this.#readers
     if (readers !== null) this.#learn(readers.slow(this.#readings, tick.monotonicMs))
-    if (readers !== null && isRare) this.#learn(readers.rare(this.#readings))
+    if (readers !== null && isRare) this.#learn(readers.rare(this.#readings, tick.monotonicMs))
     this.#slowAt = tick.at
   }
 

@@ -38,7 +38,12 @@ function startSource(env: SourceEnv, nvml: Nvml, cards: readonly PciCard[]): Sou
   const count = Buffer.alloc(4)
   const code = nvml.functions.nvmlDeviceGetCount_v2?.(count) ?? CODE.functionNotFound
   const gpus = count.readUInt32LE(0)
-  if (code === CODE.ok && gpus > 0) return new NvidiaSource(env, nvml, gpus, cards)
+  if (code === CODE.ok && gpus > 0) {
+    const source = new NvidiaSource(env, nvml, gpus, cards)
+    if (source.devices().length > 0) return source
+    source.close()
+    return null
+  }
   nvml.functions.nvmlShutdown?.()
   if (code !== CODE.ok) throw initFault(code, nvml.path)
   // Where the bus shows cards, it also shows why they are not listed.

@@ -162,7 +162,10 @@ export function readMigMode(device: Device): 'enabled' | 'disabled' | null {
 function readPlatform(device: Device): GpuInfo['platform'] {
   buffer.fill(0)
   buffer.writeUInt32LE(PLATFORM_VERSION, 0)
-  return question(device, { symbols: ['nvmlDeviceGetPlatformInfo'], fields: ['platform'] })(buffer) ? decodePlatform(buffer) : null
+  if (!question(device, { symbols: ['nvmlDeviceGetPlatformInfo'], fields: ['platform'] })(buffer)) return null
+  const platform = decodePlatform(buffer)
+  if (platform === null) device.explain('platform', 'this GPU is in no rack that it knows of')
+  return platform
 }
 
 const POWER_SMOOTHING = 251

@@ -85,6 +85,8 @@ describe('the platform', () => {
     const bytes = Buffer.concat([Buffer.alloc(20, 0xfa), Buffer.from('1821325191344\0\0\0'), Buffer.from([1, 2, 255, 9, 4, 0, 0, 0])])
     expect(decodePlatform(bytes)).toEqual({ chassisSerial: '1821325191344', slot: 1, tray: 2, host: null, module: 4 })
     expect(PLATFORM_VERSION).toBe(0x0200002c)
+    // As an H200 in a virtual machine answers.
+    expect(decodePlatform(Buffer.from(`2c000002${'00'.repeat(34)}010008000000`, 'hex'))).toBe(null)
   })
 })
 

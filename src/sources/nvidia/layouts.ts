@@ -93,9 +93,12 @@ export const REPAIR_VERSION = 12 | (1 << 24)
 /** nvmlPlatformInfo_v2_t: version, InfiniBand GUID and chassis (16 bytes each), then a byte for each number. */
 export const PLATFORM_VERSION = 44 | (2 << 24)
 
+/** null without a chassis: a card that is in no rack answers with zeros. */
 export function decodePlatform(bytes: Buffer) {
+  const chassisSerial = readText(bytes, 20, 16)
+  if (chassisSerial === null) return null
   return {
-    chassisSerial: readText(bytes, 20, 16),
+    chassisSerial,
     slot: readPlace(bytes, 36),
     tray: readPlace(bytes, 37),
     host: readPlace(bytes, 38),

@@ -1,11 +1,12 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { fake } from '../../../test/fake-nvml/open-fake.ts'
 import { sourceEnv } from '../source.contract.ts'
 import { initFault } from './codes.ts'
 import { nvidia } from './index.ts'
+import { libraryNames, openLibrary } from './library.ts'
 
 describe('opening', () => {
   it.each([
@@ -84,5 +85,58 @@ describe('opening', () => {
     write('sys/bus/pci/devices/0000:10:00.0/vendor', '0x10de\n')
     write('sys/bus/pci/devices/0000:10:00.0/class', '0x030000\n')
     expect(await nvidia.open({ ...env, options: {} })).toBe(null)
+  })
+})
+
+describe('the search for the library', () => {
+  const WSL = 'usr/lib/wsl/lib/libnvidia-ml.so.1'
+  const OTHERS = ['run/opengl-driver/lib/libnvidia-ml.so.1', 'usr/local/nvidia/lib64/libnvidia-ml.so.1']
+
+  /** A copy each, so that each is a library of its own to the linker. */
+  function install({ root, library }: ReturnType<typeof fake>, path: string): string {
+    const target = join(root, path)
+    mkdirSync(dirname(target), { recursive: true })
+    copyFileSync(library, target)
+    return target
+  }
+
+  it('takes that of Windows under WSL, where the kernel has no driver and no card is on the bus', async () => {
+    const setup = fake({ script: { gpus: 1, name: 'NVIDIA GeForce RTX 4090' } })
+    setup.write('dev/dxg', '')
+    const [other] = OTHERS
+    const wrong = install(setup, other ?? '')
+    install(setup, WSL)
+    const source = await nvidia.open({ ...setup.env, options: {} })
+    onTestFinished(() => source?.close())
+    expect(source?.devices()).toMatchObject([{ name: 'NVIDIA GeForce RTX 4090' }])
+    expect((await openLibrary({ ...setup.env, options: {} }, 0))?.path).toBe(join(setup.root, WSL))
+    rmSync(wrong)
+  })
+
+  it('finds nothing under WSL without a GPU in Windows', async () => {
+    const setup = fake()
+    install(setup, WSL)
+    expect(await nvidia.open({ ...setup.env, options: {} })).toBe(null)
+  })
+
+  it('goes on to the next where the first does not load', async () => {
+    const setup = fake({ script: { gpus: 1 } })
+    setup.write('dev/dxg', '')
+    setup.write(WSL, 'this is not ELF')
+    const second = install(setup, OTHERS[0] ?? '')
+    expect((await openLibrary({ ...setup.env, options: {} }, 0))?.path).toBe(second)
+  })
+
+  it('asks the linker first elsewhere, and WSL before it only where its device is', () => {
+    const { root, write } = fake()
+    const others = [WSL, ...OTHERS].map((path) => join(root, path))
+    expect(libraryNames(root)).toEqual(others)
+    write('dev/dxg', '')
+    expect(libraryNames(root)[0]).toBe(join(root, WSL))
+    expect(libraryNames('/').filter((name) => !name.startsWith('/usr/lib/wsl'))).toEqual([
+      'libnvidia-ml.so.1',
+      'libnvidia-ml.so',
+      ...OTHERS.map((path) => `/${path}`),
+    ])
   })
 })

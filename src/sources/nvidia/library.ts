@@ -27,14 +27,20 @@ const NATIVE_TYPES: Readonly<Record<Parameter, string>> = {
   uint64: 'uint64_t',
 }
 
-/** By the dynamic linker's rules first, then where WSL, NixOS and GKE keep it. */
-const DEFAULT_NAMES = [
-  'libnvidia-ml.so.1',
-  'libnvidia-ml.so',
-  '/usr/lib/wsl/lib/libnvidia-ml.so.1',
-  '/run/opengl-driver/lib/libnvidia-ml.so.1',
-  '/usr/local/nvidia/lib64/libnvidia-ml.so.1',
-]
+/** What the dynamic linker finds, then where WSL, NixOS and GKE keep it. */
+const LINKED_NAMES = ['libnvidia-ml.so.1', 'libnvidia-ml.so']
+const WSL_PATH = 'usr/lib/wsl/lib/libnvidia-ml.so.1'
+const OTHER_PATHS = [WSL_PATH, 'run/opengl-driver/lib/libnvidia-ml.so.1', 'usr/local/nvidia/lib64/libnvidia-ml.so.1']
+/** The GPU of Windows, as WSL passes it on. */
+const WSL_DEVICE = 'dev/dxg'
+
+/** Under WSL the library of Windows comes first: one that a package brought there is for a kernel module that WSL does not have. */
+export function libraryNames(root: string): readonly string[] {
+  const isWsl = existsSync(join(root, WSL_DEVICE))
+  // The linker knows nothing of a tree of files that stands for another system.
+  const linked = root === '/' ? LINKED_NAMES : []
+  return [...(isWsl ? [join(root, WSL_PATH)] : []), ...linked, ...OTHER_PATHS.map((path) => join(root, path))]
+}
 
 /** Device files and folders that only the driver makes. */
 const DRIVER_TRACES = ['proc/driver/nvidia', 'dev/nvidiactl']
@@ -45,7 +51,7 @@ export function hasDriver(root: string): boolean {
 
 /** Whether a search for the library is worth loading koffi: a driver, a card, or WSL's GPU device. */
 function mayHaveLibrary(env: SourceEnv, cards: number): boolean {
-  return cards > 0 || hasDriver(env.root) || existsSync(join(env.root, 'dev/dxg'))
+  return cards > 0 || hasDriver(env.root) || existsSync(join(env.root, WSL_DEVICE))
 }
 
 export function explicitLibrary(env: SourceEnv): string | null {
@@ -71,8 +77,7 @@ export async function openLibrary(env: SourceEnv, cards: number): Promise<Nvml |
   if (!mayHaveLibrary(env, cards)) return null
   const koffi = await loadKoffi()
   const faults: string[] = []
-  // A tree of files that stands for another system has no library that this process could load.
-  for (const name of env.root === '/' ? DEFAULT_NAMES : []) {
+  for (const name of new Set(libraryNames(env.root))) {
     try {
       return load(koffi, name)
     } catch (fault) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { begin } from '../../../test/fake-nvml/open-fake.ts'
-import { parseMeminfo } from './meminfo.ts'
+import { parseMeminfo } from '../host-memory.ts'
 
 const MEMINFO = 'MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    400 kB\n'
 const HOST = { memoryTotalBytes: 1000 * 1024, memoryUsedBytes: 600 * 1024, memoryFreeBytes: 400 * 1024, memoryReservedBytes: null }

@@ -1,8 +1,9 @@
 /** The memory of one GPU, by the best call that the driver has; the host's where the GPU has none of its own. */
+
+import { type HostMemory, openHostMemory } from '../host-memory.ts'
 import { CODE } from './codes.ts'
 import type { Device } from './device.ts'
 import { decodeMemoryV1, decodeMemoryV2, MEMORY_V2_BYTES, MEMORY_V2_VERSION, type Memory } from './layouts.ts'
-import { type HostMemory, openHostMemory } from './meminfo.ts'
 
 const FIELDS = ['memoryTotalBytes', 'memoryUsedBytes', 'memoryFreeBytes', 'memoryReservedBytes']
 

@@ -5,8 +5,8 @@ import type { Device, Readings } from './device.ts'
 import { type FabricFacts, fabricReader } from './fabric.ts'
 import { codec } from './fast.ts'
 import { FieldBatch } from './fields.ts'
-import { MARGIN_VERSION, readUint64 } from './layouts.ts'
-import { question, uint32Reading, uint64Reading } from './question.ts'
+import { readUint64 } from './layouts.ts'
+import { uint32Reading, uint64Reading } from './question.ts'
 
 const PER_MILLI = 1e3
 const PER_NANO = 1e9
@@ -20,18 +20,9 @@ const scratch = Buffer.alloc(8)
 /** The scopes of power fields: the whole module, and the memory of the GPU. */
 const OF_MODULE = 1
 const OF_MEMORY = 2
-/** These fields had other numbers in driver 575, and did not exist before 570. */
-const FIELDS_SINCE_580 = [
-  { id: 269, field: 'softwareThermalSeconds', divisor: PER_NANO },
-  { id: 270, field: 'hardwareThermalSeconds', divisor: PER_NANO },
-  { id: 271, field: 'powerBrakeSeconds', divisor: PER_NANO },
-] as const
-
-/** `hasNewFields`: the driver is of branch 580 or later. */
-export function slowReader(device: Device, hasNewFields: boolean): (out: Readings, monotonicMs: number) => FabricFacts {
+export function slowReader(device: Device): (out: Readings, monotonicMs: number) => FabricFacts {
   const jpeg = codec(device, 'nvmlDeviceGetJpgUtilization', 'jpegRatio')
   const ofa = codec(device, 'nvmlDeviceGetOfaUtilization', 'ofaRatio')
-  const margin = question(device, { symbols: ['nvmlDeviceGetMarginTemperature'], fields: ['temperatureMarginCelsius'] })
   const fan = uint32Reading(device, { symbols: ['nvmlDeviceGetFanSpeed'], fields: ['fanRatio'] })
   const generation = uint32Reading(device, { symbols: ['nvmlDeviceGetCurrPcieLinkGeneration'], fields: ['pcieGeneration'] })
   const width = uint32Reading(device, { symbols: ['nvmlDeviceGetCurrPcieLinkWidth'], fields: ['pcieWidth'] })
@@ -67,9 +58,7 @@ export function slowReader(device: Device, hasNewFields: boolean): (out: Reading
     { id: 230, field: 'recoveryAction', divisor: 1 },
     { id: 186, field: 'modulePowerWatts', divisor: PER_MILLI, scope: OF_MODULE },
     { id: 185, field: 'memoryPowerWatts', divisor: PER_MILLI, scope: OF_MEMORY },
-    ...(hasNewFields ? FIELDS_SINCE_580 : []),
   ])
-  if (!hasNewFields) for (const { field } of FIELDS_SINCE_580) device.explain(field, 'driver too old: it came with 580')
 
   return (out, monotonicMs) => {
     fields.read(out, monotonicMs)
@@ -80,8 +69,6 @@ export function slowReader(device: Device, hasNewFields: boolean): (out: Reading
     out.pcieWidth = width()
     out.jpegRatio = jpeg()
     out.ofaRatio = ofa()
-    scratch.writeUInt32LE(MARGIN_VERSION, 0)
-    out.temperatureMarginCelsius = margin(scratch) ? scratch.readInt32LE(4) : null
     return fabric(out)
   }
 }

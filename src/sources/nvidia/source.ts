@@ -1,6 +1,8 @@
 /** The source over an initialized NVML: its rows, its events, its list of devices. */
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import type { Source, SourceEnv, SourceTick } from '../../core/source-contract.ts'
+import { INTEGRATED } from '../jetson/board.ts'
+import { boardCompletion } from '../jetson/completion.ts'
 import { CODE, codeInWords, isFault } from './codes.ts'
 import { Device } from './device.ts'
 import { listDriverCards } from './driver-cards.ts'
@@ -24,6 +26,9 @@ interface Unreachable {
 
 /** `told`: that it is lost was said, and that it is back was not. */
 type Row = { readonly index: number; gpu: Gpu | null; unreachable: Unreachable | null; told: boolean }
+
+/** What NVML calls the GPU inside a Jetson that another driver drives: it knows nothing of it but the name. */
+const NOT_OURS = /\(nvgpu\)$/
 
 const buffer = Buffer.alloc(8)
 
@@ -91,8 +96,9 @@ export class NvidiaSource implements Source {
     }
     const device = new Device(this.#nvml, buffer.readBigUInt64LE(0))
     const identity = readIdentity(device, index)
-    const card = this.#env.options.wake === true ? undefined : this.#cards.find((one) => one.busId === identity.pciBusId)
     row.unreachable = null
+    if (NOT_OURS.test(identity.name ?? '')) return
+    const card = this.#env.options.wake === true ? undefined : this.#cards.find((one) => one.busId === identity.pciBusId)
     row.gpu = new Gpu(
       {
         nvml: this.#nvml,
@@ -100,6 +106,7 @@ export class NvidiaSource implements Source {
         now: this.#env.now,
         slowIntervalMs: this.#env.options.slowIntervalMs ?? DEFAULT_SLOW_INTERVAL_MS,
         stagger: index / this.#rows.length,
+        complete: INTEGRATED.test(identity.name ?? '') ? boardCompletion(this.#env.root) : null,
         asleep: () => card?.suspended() ?? false,
       },
       device,

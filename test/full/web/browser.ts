@@ -39,7 +39,7 @@ export class Visit {
     const page = await context.newPage()
     const visit = new Visit(page, url)
     page.on('console', (message) => {
-      if (message.type() === 'error') visit.faults.push(message.text())
+      if (message.type() === 'error') visit.faults.push(`${message.text()} ${message.location().url}`)
     })
     page.on('pageerror', (error) => visit.faults.push(String(error.stack ?? error)))
     page.on('request', (request) => {

@@ -1,6 +1,6 @@
 /** Open alerts, silences, past alerts, the channels, and this browser's notifications. */
 import '../style/alerts.css'
-import { openAlertsInWords, untoldBy } from '../../../src/core/known/alerts.ts'
+import { isOpenAlert, openAlertsInWords, untoldBy } from '../../../src/core/known/alerts.ts'
 import { findingsInWords } from '../../../src/core/known/findings.ts'
 import type { AlertView } from '../answers.ts'
 import { findings } from '../live/store.ts'
@@ -34,7 +34,7 @@ export function AlertsPage() {
             Only alerts that no message of {untold} has named. <a href="#/alerts">Show all</a>
           </p>
         )}
-        {alerts !== null && alerts.length === 0 && (
+        {alerts !== null && !alerts.some(isOpenAlert) && (
           <Empty title="No alert is open">A finding that lasts becomes an alert: it appears here and goes to the channels below.</Empty>
         )}
         {alerts !== null && alerts.length > 0 && <ActiveAlerts alerts={alerts} onChange={again} />}

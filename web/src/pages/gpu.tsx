@@ -28,7 +28,9 @@ import {
   shortModel,
   temperatureTone,
 } from '../words.ts'
+import { About, Links } from './gpu/about.tsx'
 import { GpuCharts } from './gpu/charts.tsx'
+import { KnownFacts } from './gpu/known-facts.tsx'
 
 export function GpuPage() {
   const name = place.value.parts[1] ?? '0'
@@ -69,6 +71,7 @@ function OneGpu({ cell }: { readonly cell: GpuCell }) {
         <Findings cell={cell} />
         <Users cell={cell} />
         <Events cell={cell} />
+        <Links info={info} />
         <About info={info} />
       </div>
     </>
@@ -86,12 +89,13 @@ function Now({ cell }: { readonly cell: GpuCell }) {
     <Panel>
       <div class={`facts gpu-now ${isLive ? '' : 'stale'}`}>
         <Fact label="Utilization">{formatPercent(sample.utilizationRatio)}</Fact>
-        <Fact label="Memory" tone={memoryTone(memory)}>
+        <Fact label={info.unifiedMemory ? 'Memory of the host' : 'Memory'} tone={memoryTone(memory)}>
           {formatUsed(sample.memoryUsedBytes, info.memoryTotalBytes)}
         </Fact>
         <Fact label="Temperature" tone={temperatureTone(sample.temperatureCelsius, info)}>
           {formatWhole(sample.temperatureCelsius, '°C')}
           {info.temperatureSlowdownCelsius !== null && <small class="faint"> of {info.temperatureSlowdownCelsius}</small>}
+          {sample.temperatureMarginCelsius !== null && <small class="faint"> ({sample.temperatureMarginCelsius} to its limit)</small>}
         </Fact>
         {sample.junctionTemperatureCelsius !== null && (
           <Fact label="Hottest spot" tone={heatTone(sample.junctionTemperatureCelsius, info.junctionTemperatureMaxCelsius)}>
@@ -106,7 +110,7 @@ function Now({ cell }: { readonly cell: GpuCell }) {
         <Fact label="SM clock">{formatMegahertz(sample.smClockHertz)}</Fact>
         <Fact label="Memory clock">{formatMegahertz(sample.memoryClockHertz)}</Fact>
         <Fact label="Performance state">{sample.performanceState === null ? NOT_AVAILABLE : `P${sample.performanceState}`}</Fact>
-        <Fact label="Fan">{formatPercent(sample.fanRatio)}</Fact>
+        <Fact label="Fan">{fan(sample)}</Fact>
         <Fact label="PCIe">{link(sample, info)}</Fact>
         {sample.xgmiRxBytesPerSecond !== null && (
           <Fact label="XGMI">{formatRate(sample.xgmiRxBytesPerSecond + (sample.xgmiTxBytesPerSecond ?? 0))}</Fact>
@@ -116,6 +120,7 @@ function Now({ cell }: { readonly cell: GpuCell }) {
             ? NOT_AVAILABLE
             : formatRate((sample.nvlinkRxBytesPerSecond ?? 0) + (sample.nvlinkTxBytesPerSecond ?? 0))}
         </Fact>
+        <KnownFacts sample={sample} info={info} />
         <Fact label="Clocks limited by">
           {sample.clockEventReasons === null
             ? NOT_AVAILABLE
@@ -130,6 +135,10 @@ function Now({ cell }: { readonly cell: GpuCell }) {
       </div>
     </Panel>
   )
+}
+
+function fan({ fanRatio, fanRpm }: GpuSample): string {
+  return fanRatio === null && fanRpm !== null ? `${fanRpm} rpm` : formatPercent(fanRatio)
 }
 
 function link({ pcieGeneration, pcieWidth }: GpuSample, { pcieGenerationMax, pcieWidthMax }: GpuInfo): string {
@@ -218,49 +227,6 @@ function Events({ cell }: { readonly cell: GpuCell }) {
             </li>
           ))}
         </ul>
-      )}
-    </Panel>
-  )
-}
-
-function About({ info }: { readonly info: GpuInfo }) {
-  const rows: readonly (readonly [string, string])[] = [
-    ['Name', info.name ?? NOT_AVAILABLE],
-    ['Serial', info.serial ?? NOT_AVAILABLE],
-    ['Driver', info.driverVersion ?? NOT_AVAILABLE],
-    ['CUDA', info.cudaVersion ?? NOT_AVAILABLE],
-    ['Architecture', info.architecture ?? NOT_AVAILABLE],
-    ['MIG', info.migMode ?? NOT_AVAILABLE],
-    ...(info.partitioning === null ? [] : [['Partitions', info.partitioning] as const]),
-    [
-      'Power limits',
-      info.powerLimitMinWatts === null
-        ? NOT_AVAILABLE
-        : `${Math.round(info.powerLimitMinWatts)}–${Math.round(info.powerLimitMaxWatts ?? 0)} W`,
-    ],
-  ]
-  const silent = Object.entries(info.unavailable)
-  return (
-    <Panel title="This card">
-      <dl class="about">
-        {rows.map(([label, value]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-      {silent.length > 0 && (
-        <details class="small">
-          <summary>Not available ({silent.length})</summary>
-          <ul>
-            {silent.map(([field, reason]) => (
-              <li key={field}>
-                <code>{field}</code>: {reason}
-              </li>
-            ))}
-          </ul>
-        </details>
       )}
     </Panel>
   )

@@ -23,7 +23,12 @@ export function MemoryPage() {
   if (cell) return <MemoryOf key={cell.id} cell={cell} />
   return (
     <>
-      <h1>Memory</h1>
+      <div class="page-head">
+        <h1 class="grow">Memory</h1>
+        <a class="button" href="#/snapshots">
+          Snapshots
+        </a>
+      </div>
       <Panel>
         <Empty title={gpus.value.length === 0 ? 'No GPU is known yet' : `There is no GPU ${name}`}>
           {gpus.value.length === 0 ? 'It appears with the first reading.' : <GpuLinks />}
@@ -57,6 +62,9 @@ function MemoryOf({ cell }: { readonly cell: GpuCell }) {
         <h1 class="grow">
           Memory <span class="faint">GPU {info.label}</span> {info.provenance === 'simulated' && <Badge tone="simulated">SIMULATED</Badge>}
         </h1>
+        <a class="button" href="#/snapshots">
+          Snapshots
+        </a>
         <GpuChoice current={info.label} onChoose={(gpu) => setQuery({ gpu })} />
         <RangePicker />
       </div>

@@ -6,7 +6,7 @@ import type { PlaybackState } from '../../../src/core/playback.ts'
 import { session, signOut } from '../api.ts'
 import { now } from '../live/agent-clock.ts'
 import { reconnect } from '../live/connection.ts'
-import { alerts, gpus, hostname, isReplay, link, playback, playedAt, version } from '../live/store.ts'
+import { alerts, gpus, host, hostname, isReplay, link, playback, playedAt, version } from '../live/store.ts'
 import { place } from '../location.ts'
 import { PAGE_LINKS, PAGES } from '../page-list.ts'
 import { clockTime, formatAge, zoneName } from '../words.ts'
@@ -76,7 +76,9 @@ function Link() {
       </span>
     )
   if (state === 'live') {
-    const ages = gpus.value.map((cell) => cell.view.value.ageMs).filter((age) => age !== null)
+    const read = gpus.value.map((cell) => cell.view.value.ageMs).filter((age) => age !== null)
+    // Without a GPU the host's figures are what there is.
+    const ages = gpus.value.length === 0 && host.value ? [now.value - host.value.at] : read
     const oldest = ages.length === 0 ? null : Math.max(...ages)
     return (
       <span

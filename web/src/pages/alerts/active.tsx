@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { messageAt } from '../../../../src/core/forecast-words.ts'
+import { isOpenAlert } from '../../../../src/core/known/alerts.ts'
 import type { AlertView } from '../../answers.ts'
 import { ask, inWords } from '../../api.ts'
 import { now } from '../../live/agent-clock.ts'
@@ -22,10 +23,11 @@ export function ActiveAlerts({ alerts, onChange }: { readonly alerts: readonly A
   return (
     <>
       <ul class="list">
-        {alerts.map((alert) => (
+        {alerts.filter(isOpenAlert).map((alert) => (
           <Alert key={alert.fingerprint} alert={alert} onAcknowledge={() => setChosen(alert)} onChange={onChange} />
         ))}
       </ul>
+      <Resolved alerts={alerts.filter((alert) => !isOpenAlert(alert))} />
       {chosen && (
         <Acknowledge
           alert={chosen}
@@ -36,6 +38,23 @@ export function ActiveAlerts({ alerts, onChange }: { readonly alerts: readonly A
         />
       )}
     </>
+  )
+}
+
+/** A line each: how they were, and for how long. */
+function Resolved({ alerts }: { readonly alerts: readonly AlertView[] }) {
+  if (alerts.length === 0) return null
+  return (
+    <ul class="list small alerts-resolved" aria-label="Resolved">
+      {alerts.map(({ fingerprint, finding, resolvedAt, waiting }) => (
+        <li key={fingerprint}>
+          <Badge tone="good">resolved</Badge>{' '}
+          {resolvedAt !== null && `${clockTime(resolvedAt, present())} after ${formatAge(resolvedAt - finding.since)} · `}
+          {finding.message}
+          {waiting.length > 0 && <span class="faint"> · sending to {waiting.join(', ')}</span>}
+        </li>
+      ))}
+    </ul>
   )
 }
 
@@ -59,7 +78,7 @@ function Alert({
   return (
     <li class={`alert ${state}`}>
       <div class="alert-head">
-        <Badge tone={state === 'resolved' ? 'good' : severityTone(finding.severity)}>{state === 'firing' ? finding.severity : state}</Badge>
+        <Badge tone={severityTone(finding.severity)}>{state === 'firing' ? finding.severity : state}</Badge>
         {alert.mutedBy !== null && <Badge tone={alert.mutedBy === 'simulated' ? 'simulated' : 'muted'}>{MUTED[alert.mutedBy]}</Badge>}
         {alert.flapping && (
           <Badge tone="warning" title="It comes and goes: notified once, not every time">
@@ -87,7 +106,7 @@ function Alert({
         {alert.acknowledged &&
           ` · acknowledged by ${alert.acknowledged.by || 'somebody'} until ${clockTime(alert.acknowledged.until, now.value)}`}
       </p>
-      {state !== 'resolved' && finding.advice.length > 0 && (
+      {finding.advice.length > 0 && (
         <ul class="advice small">
           {finding.advice.map((line) => (
             <li key={line}>{line}</li>
@@ -95,22 +114,20 @@ function Alert({
         </ul>
       )}
       <Fault text={fault} />
-      {state !== 'resolved' && (
-        <div class="toolbar">
-          {alert.acknowledged ? (
-            <button type="button" onClick={withdraw}>
-              Withdraw acknowledgment
-            </button>
-          ) : (
-            <button type="button" onClick={onAcknowledge}>
-              Acknowledge…
-            </button>
-          )}
-          <a class="button" href={`#/silence?fingerprint=${encodeURIComponent(alert.fingerprint)}`}>
-            Silence…
-          </a>
-        </div>
-      )}
+      <div class="toolbar">
+        {alert.acknowledged ? (
+          <button type="button" onClick={withdraw}>
+            Withdraw acknowledgment
+          </button>
+        ) : (
+          <button type="button" onClick={onAcknowledge}>
+            Acknowledge…
+          </button>
+        )}
+        <a class="button" href={`#/silence?fingerprint=${encodeURIComponent(alert.fingerprint)}`}>
+          Silence…
+        </a>
+      </div>
     </li>
   )
 }

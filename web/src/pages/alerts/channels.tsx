@@ -87,10 +87,10 @@ function Channel({ channel, onTested }: { readonly channel: ChannelView; readonl
       <td class="channel-state">
         {problem !== null && channel.channel === 'webpush' ? (
           <Badge tone="muted">not used</Badge>
-        ) : problem !== null ? (
-          <Badge tone="critical">not usable</Badge>
         ) : channel.attempts > 0 ? (
           <Badge tone="warning">trying again</Badge>
+        ) : problem !== null ? (
+          <Badge tone="critical">not usable</Badge>
         ) : (
           <Badge tone="good">ready</Badge>
         )}{' '}

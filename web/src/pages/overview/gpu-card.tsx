@@ -119,7 +119,7 @@ function Figures({
         </div>
         <div class="card-picture">{children}</div>
       </div>
-      <MemoryBlock sample={sample} processes={cell.processes.value} />
+      <MemoryBlock sample={sample} processes={cell.processes.value} isOfHost={info.unifiedMemory} />
       <p class="card-forecast small cut">
         <Forecast cell={cell} isCurrent={isCurrent} />
       </p>

@@ -43,7 +43,7 @@ function GpuRow({ cell }: { readonly cell: GpuCell }) {
   const freshness = cell.freshness.value
   const isCurrent = freshness.kind === 'live'
   const sample = cell.sample.value
-  const holding = sample && holdingOf(sample, cell.processes.value)
+  const holding = sample && holdingOf(sample, cell.processes.value, cell.info.value.unifiedMemory)
   const temperature = sample?.temperatureCelsius ?? null
   const power = sample?.powerWatts ?? null
   const limit = info.temperatureSlowdownCelsius ?? info.temperatureMaxCelsius

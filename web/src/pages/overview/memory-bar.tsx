@@ -13,17 +13,19 @@ import { type Holder, type Holding, holdingOf } from './memory-holders.ts'
 interface MemoryProps {
   readonly sample: GpuSample | null
   readonly processes: readonly ProcessView[]
+  /** It is the memory of the host. */
+  readonly isOfHost: boolean
 }
 
 const MOST_IN_LEGEND = 3
 
-export function MemoryBlock({ sample, processes }: MemoryProps) {
-  const holding = sample && holdingOf(sample, processes)
+export function MemoryBlock({ sample, processes, isOfHost }: MemoryProps) {
+  const holding = sample && holdingOf(sample, processes, isOfHost)
   const ratio = holding?.usedRatio ?? null
   return (
     <div class="card-memory">
       <div class="card-line">
-        <span class="label">Memory</span>
+        <span class="label">{isOfHost ? 'Memory of the host' : 'Memory'}</span>
         <span class={`tone-${memoryTone(ratio)}`}>{formatPercent(ratio)}</span>
         <span class="grow" />
         <span>{holding ? formatUsed(sample?.memoryUsedBytes ?? null, holding.totalBytes) : NOT_AVAILABLE}</span>

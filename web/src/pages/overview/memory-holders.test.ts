@@ -34,6 +34,17 @@ describe('holdingOf', () => {
     expect(holding?.usedRatio).toBe(50 / 80)
   })
 
+  it("gives the rest to the machine where the memory is the host's", () => {
+    const processes = [processOf(1, 18)]
+    const holding = holdingOf(sampleOf({ memoryReservedBytes: null }, processes), processes, true)
+    expect(holding?.holders.map(({ label, bytes }) => [label, bytes / GIB])).toEqual([
+      ['ada', 18],
+      ['rest of the machine', 32],
+      ['free', 30],
+    ])
+    expect(holding?.holders[1]?.title).toContain('shares the memory of the host')
+  })
+
   it('gives no figure where the device gives none', () => {
     expect(holdingOf(sampleOf({ memoryUsedBytes: null }, []), [])).toBeNull()
     expect(holdingOf(sampleOf({ memoryTotalBytes: null }, []), [])).toBeNull()

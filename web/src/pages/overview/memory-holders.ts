@@ -24,13 +24,14 @@ const MOST_SHOWN = 5
 const COLOURS = 6
 
 /** null when the device does not report memory in use. */
-export function holdingOf(sample: GpuSample, processes: readonly ProcessView[]): Holding | null {
+export function holdingOf(sample: GpuSample, processes: readonly ProcessView[], isOfHost = false): Holding | null {
   const ledger = ledgerOf({
     totalBytes: sample.memoryTotalBytes,
     usedBytes: sample.memoryUsedBytes,
     driverReservedBytes: sample.memoryReservedBytes,
     processes: sample.processes,
     allocators: [],
+    isOfHost,
   })
   if (!ledger || sample.memoryUsedBytes === null) return null
   const { totalBytes: total, entries } = ledger
@@ -47,7 +48,7 @@ export function holdingOf(sample: GpuSample, processes: readonly ProcessView[]):
     if (name === 'other_processes') return byProcess(processes, bytes, holder)
     if (name === 'driver_reserve') return [holder(name, 'driver', explanation, bytes, 'fill-reserve')]
     if (name === 'free') return [holder(name, 'free', explanation, bytes, null)]
-    return [holder(name, 'not attributed', explanation, bytes, 'fill-7')]
+    return [holder(name, isOfHost ? 'rest of the machine' : 'not attributed', explanation, bytes, 'fill-7')]
   })
   return { totalBytes: total, usedRatio: sample.memoryUsedBytes / total, holders }
 }

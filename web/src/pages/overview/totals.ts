@@ -1,4 +1,5 @@
 /** All GPUs of the host together. What is not current is not counted as if it were. */
+import { cardUtilization, countedOnce } from '../../../../src/core/gpu-totals.ts'
 import { powerCap } from '../../../../src/core/gpu-words.ts'
 import type { GpuInfo, GpuSample, ProcessView, Reading } from '../../../../src/core/model.ts'
 
@@ -25,11 +26,9 @@ export interface Totals {
 }
 
 export function totalsOf(list: readonly TotalsInput[]): Totals {
-  const ids = new Set(list.map(({ info }) => info.id))
-  // An instance's memory and power are its card's: counted once.
-  const cards = list.filter(({ info }) => info.mig === null || !ids.has(info.mig.parentId))
+  const cards = countedOnce(list)
   const current = cards.flatMap(({ info, sample, isCurrent }) => (isCurrent && sample ? [{ info, sample }] : []))
-  const utilization = current.map(({ sample }) => sample.utilizationRatio).filter((value) => value !== null)
+  const utilization = current.map((card) => cardUtilization(card, list)).filter((value) => value !== null)
   const processes = list.filter(({ isCurrent, sample }) => isCurrent && sample !== null && sample.processes !== null)
   const people = processes.flatMap((one) => one.processes)
   return {

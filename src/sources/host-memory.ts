@@ -1,10 +1,16 @@
-/** Where the GPU shares the host's memory (GB10, Orin), the kernel's figures are the GPU's. */
+/** Where the GPU shares the host's memory (GB10, Orin, graphics inside a processor), the kernel's figures are the GPU's. */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Memory } from './layouts.ts'
+
+export interface HostFigures {
+  readonly totalBytes: number
+  readonly freeBytes: number
+  readonly usedBytes: number
+  readonly reservedBytes: null
+}
 
 export interface HostMemory {
-  read(): Memory | null
+  read(): HostFigures | null
   close(): void
 }
 
@@ -24,7 +30,7 @@ export function openHostMemory(root: string): HostMemory | null {
   }
 }
 
-export function parseMeminfo(text: string): Memory | null {
+export function parseMeminfo(text: string): HostFigures | null {
   const totalBytes = kibibytes(text, 'MemTotal:')
   const freeBytes = kibibytes(text, 'MemAvailable:')
   if (totalBytes === null || freeBytes === null || freeBytes > totalBytes) return null

@@ -1,0 +1,68 @@
+/** Names by PCI device number: neither driver tells one. */
+const NAMES: ReadonlyMap<number, string> = new Map([
+  // Data center
+  [0x0bd5, 'Intel Data Center GPU Max 1550'],
+  [0x0bd9, 'Intel Data Center GPU Max 1100'],
+  [0x0bda, 'Intel Data Center GPU Max 1100'],
+  [0x0bdb, 'Intel Data Center GPU Max 1100'],
+  [0x56c0, 'Intel Data Center GPU Flex 170'],
+  [0x56c1, 'Intel Data Center GPU Flex 140'],
+  // Arc A
+  [0x5690, 'Intel Arc A770M'],
+  [0x5691, 'Intel Arc A730M'],
+  [0x5692, 'Intel Arc A550M'],
+  [0x5693, 'Intel Arc A370M'],
+  [0x5694, 'Intel Arc A350M'],
+  [0x56a0, 'Intel Arc A770'],
+  [0x56a1, 'Intel Arc A750'],
+  [0x56a2, 'Intel Arc A580'],
+  [0x56a5, 'Intel Arc A380'],
+  [0x56a6, 'Intel Arc A310'],
+  [0x56b1, 'Intel Arc Pro A40/A50'],
+  [0x56b3, 'Intel Arc Pro A60'],
+  // Arc B
+  [0xe20b, 'Intel Arc B580'],
+  [0xe20c, 'Intel Arc B570'],
+  [0xe211, 'Intel Arc Pro B60'],
+  [0xe212, 'Intel Arc Pro B50'],
+  // Inside processors
+  [0x1912, 'Intel HD Graphics 530'],
+  [0x5912, 'Intel HD Graphics 630'],
+  [0x5916, 'Intel HD Graphics 620'],
+  [0x5917, 'Intel UHD Graphics 620'],
+  [0x3e92, 'Intel UHD Graphics 630'],
+  [0x3e98, 'Intel UHD Graphics 630'],
+  [0x3e9b, 'Intel UHD Graphics 630'],
+  [0x3ea0, 'Intel UHD Graphics 620'],
+  [0x9b41, 'Intel UHD Graphics'],
+  [0x9bc4, 'Intel UHD Graphics'],
+  [0x9bc5, 'Intel UHD Graphics 630'],
+  [0x9bc8, 'Intel UHD Graphics 630'],
+  [0x8a52, 'Intel Iris Plus Graphics G7'],
+  [0x4c8a, 'Intel UHD Graphics 750'],
+  [0x9a40, 'Intel Iris Xe Graphics'],
+  [0x9a49, 'Intel Iris Xe Graphics'],
+  [0x9a60, 'Intel UHD Graphics'],
+  [0x9a78, 'Intel UHD Graphics'],
+  [0x4680, 'Intel UHD Graphics 770'],
+  [0x4692, 'Intel UHD Graphics 730'],
+  [0x46a6, 'Intel Iris Xe Graphics'],
+  [0x46a8, 'Intel Iris Xe Graphics'],
+  [0x46d0, 'Intel UHD Graphics'],
+  [0x46d1, 'Intel UHD Graphics'],
+  [0xa780, 'Intel UHD Graphics 770'],
+  [0xa782, 'Intel UHD Graphics 730'],
+  [0xa788, 'Intel UHD Graphics'],
+  [0xa7a0, 'Intel Iris Xe Graphics'],
+  [0xa7a1, 'Intel Iris Xe Graphics'],
+  [0x7d45, 'Intel Graphics (Meteor Lake)'],
+  [0x7d55, 'Intel Arc Graphics (Meteor Lake)'],
+  [0x7d51, 'Intel Arc Graphics (Arrow Lake)'],
+  [0x7d67, 'Intel Graphics (Arrow Lake)'],
+  [0x64a0, 'Intel Arc Graphics 130V/140V'],
+])
+
+export function nameOf(device: number | null, integrated: boolean): string {
+  const family = integrated ? 'Intel Graphics' : 'Intel GPU'
+  return device === null ? family : (NAMES.get(device) ?? `${family} 0x${device.toString(16).padStart(4, '0')}`)
+}
