@@ -255,7 +255,7 @@ class Unchanged(WorldWithAgent):
         lines = self.train(RANKS, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
         self.assertEqual(len(lines), 120)
         findings = [line for line in self.found() if line.get("detector") == "straggler"]
-        self.assertEqual({finding["subject"]["rank"] for finding in findings}, {1})
+        self.assertEqual({finding["rank"] for finding in findings}, {1})
 
     def found(self) -> List[Dict[str, Any]]:
         lines: List[Dict[str, Any]] = []
