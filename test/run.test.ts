@@ -51,6 +51,14 @@ describe('the command', () => {
     ])
   })
 
+  it('has the hooks of the SDK first on its Python path, unless told otherwise', async () => {
+    const path = async (flags: string[], env: Record<string, string>) =>
+      (await run(['run', ...OWN_AGENT, '--quiet', ...flags, '--', 'bash', '-c', 'echo "$PYTHONPATH"'], env)).stdout.trim()
+    expect(await path([], { PYTHONPATH: '/mine' })).toMatch(/python\/gpuwarden\/startup:\/mine$/)
+    expect(await path(['--no-hooks'], { PYTHONPATH: '/mine' })).toBe('/mine')
+    expect(await path([], { PYTHONPATH: '/mine', GPUWARDEN_NO_HOOKS: '1' })).toBe('/mine')
+  })
+
   it('that does not exist gives 127, and prints no summary with --quiet', async () => {
     const missing = await run(['run', ...OWN_AGENT, '--', 'no-such-command-here'])
     expect([missing.code, missing.stderr]).toEqual([127, 'gpuwarden: no-such-command-here: command not found\n'])

@@ -1,4 +1,4 @@
-/** How long a rank worked in a step, without waiting for the others, and what it was slow in. */
+/** How long the ranks of a step worked without waiting for each other, and what one of them is slow in. */
 import type { PhaseSeconds } from '../core/step-phases.ts'
 
 export interface RankTime {
@@ -21,29 +21,27 @@ const OWN_PHASES: Readonly<Record<string, string>> = {
 }
 const CAUSE_RATIO = 0.6
 
-/** How long each rank worked, without waiting for the others. */
+/** By rank. Where the wait is not measured by itself it is part of the backward, which ends on all ranks together and is shortest on the last to come. */
 export function workSeconds(times: readonly RankTime[]): Map<number, number> {
   const work = (waitOf: (time: RankTime) => number) =>
     new Map(times.map((time) => [time.rank, Math.max(time.seconds - waitOf(time), time.seconds * 0.01)]))
   if (times.some(({ phases }) => phases?.sync !== undefined)) return work(({ phases }) => phases?.sync ?? 0)
   const seconds = times.map((time) => time.seconds)
   const [shortest, longest] = [Math.min(...seconds), Math.max(...seconds)]
-  const backwards = times.map(({ phases }) => phases?.backward ?? Number.NaN)
-  const least = Math.min(...backwards)
   // NaN where a rank does not measure it.
+  const least = Math.min(...times.map(({ phases }) => phases?.backward ?? Number.NaN))
   if (!(least >= 0) || longest - shortest > IN_STEP_RATIO * shortest) return work(() => 0)
   return work(({ phases }) => (phases?.backward ?? least) - least)
 }
 
 /** What most of the difference to the others is spent on; null: no phase explains it. */
-export function causeOf(rank: number, times: readonly RankTime[], difference: number): string | null {
-  const own = times.find((time) => time.rank === rank)
-  if (!own?.phases || !(difference > 0)) return null
-  const peers = times.filter((time) => time !== own)
+export function causeOf(rank: number, times: readonly RankTime[], differenceSeconds: number): string | null {
+  const own = times.find((time) => time.rank === rank)?.phases ?? null
+  if (own === null || !(differenceSeconds > 0)) return null
+  const peers = times.filter((time) => time.rank !== rank)
   for (const [phase, words] of Object.entries(OWN_PHASES)) {
     const others = peers.map(({ phases }) => phases?.[phase] ?? 0).sort((a, b) => a - b)
-    const more = (own.phases[phase] ?? 0) - (others[others.length >> 1] ?? 0)
-    if (more >= CAUSE_RATIO * difference) return words
+    if ((own[phase] ?? 0) - (others[others.length >> 1] ?? 0) >= CAUSE_RATIO * differenceSeconds) return words
   }
   return null
 }

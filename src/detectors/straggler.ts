@@ -1,7 +1,4 @@
-/**
- * A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared. Where the
- * wait is not measured by itself it is part of the backward, which ends on all ranks together and is shortest on the one that came last.
- */
+/** A rank that is slower than its peers. All wait for the slowest, so step times are alike: the time without waiting is compared. */
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
 import { medianAbsoluteDeviation } from '../core/memory/statistics.ts'
@@ -135,33 +132,35 @@ function compare(
   const timeOf = new Map(round.times.map((time) => [time.rank, time]))
   const stages = new Map<number, Stage>()
   for (const rank of run.state.ranks) {
+    const stage: Stage = stages.get(rank.stage) ?? { times: [], work: new Map(), sorted: [], means: [], variance: 0, covariance: 0 }
     const time = timeOf.get(rank.rank)
-    if (!time) continue
-    const stage = stages.get(rank.stage) ?? { ranks: [], times: [], sorted: [], means: [], variance: 0, covariance: 0 }
-    stage.ranks.push(rank)
-    stage.times.push(time)
+    if (time) stage.times.push(time)
     stage.means.push(meanOf(rank.recent))
     stage.variance += rank.variance
     stage.covariance += rank.covariance
     stages.set(rank.stage, stage)
   }
-  let findings: readonly Finding[] = NO_FINDINGS
   for (const stage of stages.values()) {
-    if (stage.ranks.length < 2) continue
-    const work = workSeconds(stage.times)
-    stage.sorted.push(...[...work.values()].sort((a, b) => a - b))
-    for (const rank of stage.ranks)
-      findings = both(findings, weigh(run, rank, work.get(rank.rank) ?? 0, stage, round.step, at, book, options))
+    stage.work = workSeconds(stage.times)
+    stage.sorted = [...stage.work.values()].sort((a, b) => a - b)
+  }
+  let findings: readonly Finding[] = NO_FINDINGS
+  for (const rank of run.state.ranks) {
+    const stage = stages.get(rank.stage)
+    const own = stage?.work.get(rank.rank)
+    if (stage === undefined || own === undefined || stage.sorted.length < 2) continue
+    findings = both(findings, weigh(run, rank, own, stage, round.step, at, book, options))
   }
   return findings
 }
 
 /** Ranks that do the same work, at one step. */
 interface Stage {
-  readonly ranks: Rank[]
   readonly times: RankTime[]
-  /** Their seconds without waiting, ascending. */
-  readonly sorted: number[]
+  /** Seconds without waiting, by rank. */
+  work: ReadonlyMap<number, number>
+  /** The same, ascending. */
+  sorted: readonly number[]
   /** Their usual log ratios of late. */
   readonly means: number[]
   /** Sums over the ranks: what one of them does, the others may do later. */
