@@ -155,6 +155,8 @@ describe('run_died', () => {
     const last = (...more: DetectorInput[]) => feedTo([...dead, ...more]).at(-1)
     expect(last(run())).toMatchObject({ state: 'resolved', message: 'Run run-1 is still running.' })
     expect(last(run({ id: 'run-2', name: 'run-1', startedAt: START + 50_000 }))).toMatchObject({ state: 'resolved' })
+    const again = run({ id: 'run-2', name: 'run-1', startedAt: START + 50_000 })
+    expect(last(again, ...dead.slice(-1))).toMatchObject({ state: 'resolved', message: 'Run run-1 was started again.' })
     expect(last(run({ id: 'run-2', name: 'other', startedAt: START + 50_000 }))?.state).toBe('active')
     expect(last(gpu(START + 59 * MINUTE))?.state).toBe('active')
     expect(last(gpu(START + 62 * MINUTE))?.state).toBe('resolved')

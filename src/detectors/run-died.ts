@@ -59,11 +59,14 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
 
   function takeRun(run: Run): readonly Finding[] {
     const known = lived(run.id)
+    const before = known.run
     known.run = run
     const key = book.key(subjectOfRun(run.id))
     if (run.endedAt === null) return again(run, book.resolve(key, nowAt, `Run ${run.id} is still running.`))
     if (run.outcome === null || run.outcome === 'success')
       return book.resolve(key, run.endedAt, `Run ${run.id} ended successfully after all.`)
+    // Said again after its death was closed.
+    if (before?.endedAt === run.endedAt && before.outcome === run.outcome && !book.has(key)) return NO_FINDINGS
     // An import of old runs is not news.
     return nowAt - skewMs - run.endedAt > activeMs ? NO_FINDINGS : tell(known, run.endedAt)
   }

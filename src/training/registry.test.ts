@@ -32,6 +32,22 @@ describe('the registry', () => {
     expect((await registry.progressOf('r0'))?.figures().lastStep).toBe(7)
   })
 
+  it('puts nothing away that is being written: if the disk does not take it, it is written again', async () => {
+    const registry = await registryWith(60)
+    for (let index = 0; index < 30; index++) {
+      const progress = await registry.progressOf(`r${index}`)
+      if (!progress) throw new Error(`r${index} is not known`)
+      applyBatch(progress, `r${index}`, step, T)
+      registry.touch(`r${index}`, progress, T)
+    }
+    const taken = registry.takeDirty().map(({ id }) => id)
+    expect(taken).toHaveLength(30)
+    for (let index = 30; index < 60; index++) await registry.progressOf(`r${index}`)
+    registry.markDirty(taken)
+    expect(registry.takeDirty().map(({ id }) => id)).toEqual(taken)
+    expect((await registry.progressOf('r0'))?.figures().lastStep).toBe(7)
+  })
+
   it('keeps the figures of what is on disk only, for lists, also over a start', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-registry-'))
     const first = new Registry(new RunFiles(dir), 1000)

@@ -12,6 +12,8 @@ interface Entry {
   /** Of a progress that is only on disk; null when there is none yet, or it is in memory. */
   figures: ListedFigures | null
   dirty: boolean
+  /** Taken to be written, and not known to be on disk yet. */
+  isSaving?: boolean
   heardAt: number
 }
 
@@ -128,6 +130,7 @@ export class Registry {
     for (const [id, entry] of this.#entries) {
       if (!entry.dirty || !entry.progress) continue
       entry.dirty = false
+      entry.isSaving = true
       taken.push({ id, progress: toJson(entry.progress.snapshot()), figures: toJson(listedFigures(entry.progress)) })
     }
     return taken
@@ -144,7 +147,7 @@ export class Registry {
   markDirty(ids: readonly string[]): void {
     for (const id of ids) {
       const entry = this.#entries.get(id)
-      if (entry) entry.dirty = true
+      if (entry) Object.assign(entry, { dirty: true, isSaving: false })
     }
   }
 
@@ -152,6 +155,10 @@ export class Registry {
   async saveProgress(taken: readonly TakenProgress[]): Promise<void> {
     for (const { id, progress, figures } of taken) if (this.#entries.has(id)) await this.#files?.saveProgress(id, progress, figures)
     if (taken.length > 0) await this.#files?.sync()
+    for (const { id } of taken) {
+      const entry = this.#entries.get(id)
+      if (entry) entry.isSaving = false
+    }
     this.#unloadSome('')
   }
 
@@ -172,7 +179,8 @@ export class Registry {
     const all = [...this.#entries.values()]
     const latest = all.reduce((at, { heardAt }) => Math.max(at, heardAt), 0)
     const atRest = all.filter(
-      ({ run, progress, dirty, heardAt }) => progress && !dirty && (run.endedAt !== null || heardAt < latest - ACTIVE_MS),
+      ({ run, progress, dirty, isSaving, heardAt }) =>
+        progress && !dirty && !isSaving && (run.endedAt !== null || heardAt < latest - ACTIVE_MS),
     )
     for (const entry of atRest.slice(0, -MOST_AT_REST)) {
       if (entry.run.id === except || !entry.progress) continue
