@@ -28,9 +28,15 @@ export interface LeakReading {
 const LEAST_MS = { seconds: { blocks: 5000, middles: 5000, lows: 3000 }, steps: { blocks: 3000, middles: 5000, lows: 3000 } } as const
 /**
  * At the end of a step the allocator holds what the program holds, without a cache: a straight climb of three quarters of the share is enough,
- * and a curved one needs as much as elsewhere. On a device the same share raises false alarms tenfold.
+ * and a curved one needs as much as elsewhere. On a device the same share raises false alarms tenfold. Eight blocks are the fewest that can
+ * reach the trend score.
  */
-const ALLOCATOR = { riseOverRoom: 0.75 * GROWTH_DEFAULTS.riseOverRoom, riseOverFall: GROWTH_DEFAULTS.riseOverFall, curvature: 5 } as const
+const ALLOCATOR = {
+  riseOverRoom: 0.75 * GROWTH_DEFAULTS.riseOverRoom,
+  riseOverFall: GROWTH_DEFAULTS.riseOverFall,
+  curvature: 5,
+  leastBlocks: 8,
+} as const
 /** A leak is over when nothing confirms it for this share of its length … */
 const PATIENCE = { blocks: 0.5, middles: 0.2, lows: 0.5 } as const
 const LEAST_PATIENCE_MS = 10_000
@@ -59,7 +65,10 @@ export class LeakWatch {
     // Only requests make a device's lows climb by chance; the allocator at a step's end has none.
     const { riseOverRoom, riseOverFall } = axis === 'seconds' ? GROWTH_DEFAULTS : ALLOCATOR
     const weighed = { ...GROWTH_DEFAULTS, riseOverRoom: caution * riseOverRoom, riseOverFall: caution * riseOverFall, caution }
-    this.options = axis === 'seconds' ? weighed : { ...weighed, curvature: ALLOCATOR.curvature, leastSpan: 0, lowsOverFall: 0 }
+    this.options =
+      axis === 'seconds'
+        ? weighed
+        : { ...weighed, curvature: ALLOCATOR.curvature, leastBlocks: ALLOCATOR.leastBlocks, leastSpan: 0, lowsOverFall: 0 }
     this.unitMs = axis === 'seconds' ? 1000 : 0
     this.otherCapacity = axis === 'seconds' ? 0.01 : 0.3
     this.growth = new Growth(this.options)
