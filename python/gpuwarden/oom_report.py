@@ -13,6 +13,7 @@ from .formats import format_bytes
 from .growth import Growth
 
 _MESSAGE_LIMIT = 4000
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _FRAME_LIMIT = 40
 
 
@@ -131,5 +132,6 @@ def _evaluation(stack: List[Dict[str, Any]]) -> Optional[str]:
 
 
 def _stack(error: BaseException) -> List[Dict[str, Any]]:
-    frames = traceback.extract_tb(error.__traceback__)[-_FRAME_LIMIT:]
+    # Hooks of this package stand between the program and torch.
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_PACKAGE)][-_FRAME_LIMIT:]
     return [{"file": frame.filename, "line": frame.lineno or 0, "function": frame.name} for frame in frames]

@@ -193,6 +193,19 @@ class OomReportTest(unittest.TestCase):
         self.assertEqual(cause(40, {**usual, "grew": 12, "steps": 30}), "growing_steps")
         self.assertEqual(cause(None, usual, free=40), "host_memory", "the driver said so, with memory left on the GPU")
 
+    def test_the_line_is_one_of_the_program(self) -> None:
+        hook: Dict[str, Any] = {}
+        exec(compile("def backward(original):\n    return original()", oom_report._PACKAGE + "torch_hooks.py", "exec"), hook)
+
+        def train() -> None:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+        try:
+            hook["backward"](train)
+        except RuntimeError as error:
+            names = [frame["function"] for frame in oom_report._stack(error)]
+        self.assertEqual(names, ["test_the_line_is_one_of_the_program", "train"])
+
     def test_the_function_that_evaluates(self) -> None:
         frames = lambda *names: [{"file": "a.py", "line": 1, "function": name} for name in names]  # noqa: E731
         self.assertEqual(oom_report._evaluation(frames("main", "evaluate", "forward")), "evaluate")
