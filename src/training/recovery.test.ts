@@ -17,7 +17,7 @@ const STEP_AT = RECEIVED_AT - 100
 const ignore = () => undefined
 const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => SILENT }
 
-/** A batch of the steps 1 and 2 in the journal of a process that is gone; step 1 is in the log, whose file has this age. */
+/** A batch of the steps 1 and 2 in the journal of a process that is gone; step 1 is in the log, and both files were written then. */
 async function leftBehind(writtenAt: number) {
   const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-recovery-'))
   mkdirSync(join(dir, 'runs'))
@@ -25,16 +25,18 @@ async function leftBehind(writtenAt: number) {
   await registry.keep(newRun(runOf({ id: 'r', name: 'x' }), STEP_AT, null))
   const body = [1, 2].map((step) => JSON.stringify({ seq: step, step, t: STEP_AT, loss: 1 })).join('\n')
   const head = JSON.stringify({ run: 'r', at: RECEIVED_AT, bytes: Buffer.byteLength(body) })
-  writeFileSync(join(dir, 'runs', 'journal-999999999-1-1.ndjson'), `${head}\n${body}\n`)
+  const journal = join(dir, 'runs', 'journal-999999999-1-1.ndjson')
+  writeFileSync(journal, `${head}\n${body}\n`)
   const log = join(dir, 'training_metrics_20261116_011832.jsonl')
   writeFileSync(log, `${JSON.stringify({ timestamp: new Date(STEP_AT).toISOString(), run: 'r', rank: 0, step: 1, loss: 1 })}\n`)
-  utimesSync(log, writtenAt / 1000, writtenAt / 1000)
+  for (const path of [journal, log]) utimesSync(path, writtenAt / 1000, writtenAt / 1000)
   return { dir, registry }
 }
 
 it.each([
   ['after the batch came', 20],
   ['by a clock of the file system that lags', -3],
+  ['by a server whose clock is an hour behind', -3_600_000],
 ])('publishes only what the log lacks, where it was written %s', async (_when, lateMs) => {
   const { dir, registry } = await leftBehind(RECEIVED_AT + lateMs)
   const left = await recoverSteps(dir, registry)

@@ -23,17 +23,31 @@ export async function recoverSteps(dir: string, registry: Registry): Promise<Lef
   if (paths.length === 0) return null
   const steps: TrainingStep[] = []
   let since = Number.POSITIVE_INFINITY
-  for (const path of paths)
-    for (const { run, body, receivedAt } of (await readJournal(path)).entries) {
+  for (const path of paths) {
+    const { entries } = await readJournal(path)
+    since = Math.min(since, await begunAt(path, entries))
+    for (const { run, body, receivedAt } of entries) {
       const progress = await registry.progressOf(run)
       if (!progress) continue
-      since = Math.min(since, receivedAt)
       const applied = applyBatch(progress, run, body, receivedAt)
       if (applied.steps.length > 0) registry.touch(run, progress, receivedAt)
       for (const step of applied.steps) steps.push(step)
     }
+  }
   const logged = await countLogged(dir, steps, since)
   return { paths, steps: steps.length, missing: steps.filter((step) => !logged.take(step)) }
+}
+
+/** When the first batch came, by the clock that dated it or by that of the file system, which may be another: the earlier of both. */
+async function begunAt(path: string, entries: readonly { readonly receivedAt: number }[]): Promise<number> {
+  let passedMs = 0
+  let last = entries[0]?.receivedAt ?? 0
+  for (const { receivedAt } of entries) {
+    passedMs += Math.abs(receivedAt - last)
+    last = receivedAt
+  }
+  const writtenAt = (await stat(path)).mtimeMs
+  return Math.min(writtenAt - passedMs, ...entries.slice(0, 1).map(({ receivedAt }) => receivedAt))
 }
 
 class StepCounts {
