@@ -3,7 +3,13 @@ import type { Reading } from '../../core/model.ts'
 
 type Fields = ReadonlyMap<string, string>
 
-const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, kib: 1024, kb: 1024, mib: 1024 ** 2, gib: 1024 ** 3 }
+const UNIT_BYTES: ReadonlyMap<string, number> = new Map([
+  ['', 1],
+  ['kib', 1024],
+  ['kb', 1024],
+  ['mib', 1024 ** 2],
+  ['gib', 1024 ** 3],
+])
 
 export function parseFields(text: string): Fields {
   const fields = new Map<string, string>()
@@ -16,7 +22,7 @@ export function parseFields(text: string): Fields {
 
 export function parseBytes(value: string | undefined): Reading {
   const match = value === undefined ? null : /^(\d{1,15})\s*([a-z]*)$/i.exec(value)
-  const unit = match === null ? undefined : UNIT_BYTES[(match[2] ?? '').toLowerCase()]
+  const unit = match === null ? undefined : UNIT_BYTES.get((match[2] ?? '').toLowerCase())
   return match === null || unit === undefined ? null : Number(match[1]) * unit
 }
 
