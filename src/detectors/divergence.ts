@@ -79,6 +79,8 @@ const NEAR_NORM = 10
 const SLOW_STEPS = 64
 /** The run had learned: its level was once this share of the first loss, or lower. */
 const LEARNED = 0.7
+/** A level that left its lowest within so many steps was already diverging; one that left it earlier is a harder part of the data. */
+const RISE_STEPS = 4 * LEVEL_STEPS
 const BACK_STEPS = 8
 /** A learning rate that moved by less than this share is its schedule. */
 const RATE_SHARE = 0.2
@@ -225,21 +227,28 @@ function isAboveItsBeginning(state: DivergenceState): boolean {
 /** `farSteps`: for how many steps it has been far out. */
 function begin(state: DivergenceState, step: TrainingStep, loss: number | null, farSteps: number): Course {
   const { gradientNorm, custom } = step
-  const { rateChange } = state
+  const { rateChange, best, bestNoise, nearStep } = state
+  const hasRisen = step.step - nearStep <= RISE_STEPS && median(state.level) > best + unitOf(state, best, bestNoise)
+  const isFromLowest = hasRisen || state.far + state.farNorm === 0
   const position = POSITIONS.find((name) => custom?.[name] !== undefined)
   state.begin = {
-    step: step.step - farSteps + 1,
+    step: hasRisen ? nearStep + 1 : step.step - farSteps + 1,
     at: step.at,
     loss,
-    lossBefore: loss === null ? null : state.far + state.farNorm > 0 ? median(state.level) : state.best,
-    noiseBefore: noiseOf(state),
-    normBefore: state.norm.ring.length === 0 ? null : state.farNorm > 0 ? state.bestNorm : median(state.norm),
+    lossBefore: loss === null ? null : isFromLowest ? best : median(state.level),
+    noiseBefore: hasRisen ? bestNoise : noiseOf(state),
+    normBefore: normBefore(state, isFromLowest),
     norm: gradientNorm,
     rateChange: rateChange !== null && step.step - rateChange.step <= RATE_MEMORY_STEPS ? rateChange : null,
     position: position === undefined ? null : `${position} ${custom?.[position]}`,
   }
   state.back = 0
   return 'diverged'
+}
+
+function normBefore({ norm, bestNorm, farNorm }: DivergenceState, isFromLowest: boolean): number | null {
+  if (norm.ring.length === 0) return null
+  return isFromLowest || farNorm > 0 ? Math.min(bestNorm, median(norm)) : median(norm)
 }
 
 function isBack(state: DivergenceState): boolean {

@@ -35,6 +35,30 @@ detectorContract({
     losses(9000, (index) => (index < 3000 ? 5 - index / 1000 : index < 6000 ? 2 : 2 - (index - 6000) / 2000) + 0.01 * Math.sin(index)),
 })
 
+describe('diverged', () => {
+  /** Gradients are calm until the step `calm`. */
+  const beginning = (loss: (index: number) => number, count: number, calm: number) =>
+    feedTo(
+      diverged,
+      steps(count, (index) => ({ loss: loss(index), gradientNorm: index < calm ? 1 : 1 + loss(index) })),
+    )[0]?.evidence
+
+  it('began where the loss left its level, also if the rise took a hundred steps', () => {
+    const falling = (index: number) => 2 * Math.exp(-index / 400) + 0.3 + 0.02 * Math.sin(index)
+    const found = beginning((index) => (index < 500 ? falling(index) : 0.5 * Math.exp((index - 500) / 24)), 900, 500)
+    expect(found?.began_at_step).toBeGreaterThan(500)
+    expect(found?.began_at_step).toBeLessThan(540)
+    expect(found?.loss_before).toBeLessThan(1)
+    expect(found?.gradient_norm_before).toBeCloseTo(1, 1)
+  })
+
+  it('began at its own step where the data had become harder long before', () => {
+    const found = beginning((index) => (index < 300 ? 1 : index < 1500 ? 4 : 5000) + 0.02 * Math.sin(index), 1600, 1500)
+    expect(found?.began_at_step).toBe(1500)
+    expect(found?.loss_before).toBeCloseTo(4, 1)
+  })
+})
+
 describe('loss_nan', () => {
   it('is critical at the very step, of whatever rank', () => {
     const found = feedTo(lossNan, [...losses(10, () => 2), step(START + 10_000, 10, { loss: Number.NaN, rank: 5 })])
