@@ -332,6 +332,6 @@ describe.skipIf(whyNoBrowser !== '')(`on the web UI${whyNoBrowser}`, () => {
     await page.locator('dialog button.danger, dialog button.primary').last().click()
     const [, signal] = await gone
     expect(signal).toBe('SIGTERM')
-    expect(readFileSync(join(agent.logDir, 'gpu_monitor.log'), 'utf8')).toMatch(/SIGTERM/)
+    await until('the log has it', async () => readFileSync(join(agent.logDir, 'gpu_monitor.log'), 'utf8').includes('SIGTERM'))
   })
 })
