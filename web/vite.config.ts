@@ -17,6 +17,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
+      // Tables of the recording format that no page uses stay out: the modules of core only define.
+      treeshake: { moduleSideEffects: (id) => !id.includes('/src/core/') },
       input: { index: `${here}index.html`, sw: `${here}src/service-worker.ts` },
       output: { entryFileNames: (chunk) => (chunk.name === 'sw' ? 'sw.js' : 'assets/[name]-[hash].js') },
     },
