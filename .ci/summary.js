@@ -9,7 +9,14 @@ for (const name of readdirSync(folder).filter((file) => file.endsWith('.json')))
   sum.passed += report.numPassedTests
   sum.failed += report.numFailedTests
   sum.skipped += report.numPendingTests + (report.numTodoTests ?? 0)
-  for (const file of report.testResults)
-    for (const test of file.assertionResults) if (test.status === 'failed') console.log(`failed: ${file.name}: ${test.fullName}`)
+  for (const file of report.testResults) {
+    const failed = file.assertionResults.filter((test) => test.status === 'failed')
+    for (const test of failed) console.log(`failed: ${file.name}: ${test.fullName}`)
+    // What is prepared for all tests of a file failed: none of them ran.
+    if (file.status === 'failed' && failed.length === 0) {
+      sum.failed += 1
+      console.log(`failed: ${file.name}: ${file.message ?? 'it could not be run'}`)
+    }
+  }
 }
 console.log(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`)

@@ -97,10 +97,12 @@ export function main(): number {
       'package-lock.json': '{}',
       'src/cli.ts': program('first'),
       'src/agent/sampler-child.ts': 'export const child = 1\n',
+      'src/agent/snapshot-child.ts': 'export const child = 2\n',
       'web/index.html': '<p>one</p>',
       'web/src/report/main.ts':
         "import { h } from 'preact'\nimport './report.css'\nconst name: string = 'drawn'\ndocument.title = name + typeof h\n",
       'web/src/report/report.css': 'p { color: red }\n',
+      'web/src/report/snapshot-main.tsx': "import './report.css'\ndocument.title = 'snapshot'\n",
       'web/vite.config.ts': "export default { root: import.meta.dirname, build: { outDir: '../dist/web', emptyOutDir: true } }",
     })
     build()
