@@ -15,7 +15,7 @@ for (const name of readdirSync(folder).filter((file) => file.endsWith('.json')))
     // What is prepared for all tests of a file failed: none of them ran.
     if (file.status === 'failed' && failed.length === 0) {
       sum.failed += 1
-      console.log(`failed: ${file.name}: ${file.message ?? 'it could not be run'}`)
+      console.log(`failed: ${file.name}: ${file.message || 'its preparation failed'}`)
     }
   }
 }
