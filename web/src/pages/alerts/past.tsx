@@ -26,7 +26,7 @@ export function PastAlerts() {
       }
     >
       <Fault text={fault} />
-      {answer !== null && shown.length === 0 && <Empty title={text === '' ? 'No alert has ended yet' : 'No match'} />}
+      {answer !== null && shown.length === 0 && <Empty title={text === '' ? 'No earlier alerts' : 'No match'} />}
       {shown.length > 0 && (
         <ScrollBox label="Past alerts">
           <table>
