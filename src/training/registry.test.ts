@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -20,6 +20,15 @@ async function registryWith(count: number): Promise<Registry> {
 }
 
 describe('the registry', () => {
+  it('never has a progress on disk that is ahead of what a list shows of it', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'gpuwarden-registry-'))
+    const files = new RunFiles(dir)
+    // In place of a kill between the two files: the other one cannot be written.
+    mkdirSync(join(dir, 'r.progress.json'))
+    await expect(files.saveProgress('r', '{"steps":2}', '{"steps":2}')).rejects.toThrow()
+    expect(await files.figuresOf('r')).toEqual({ steps: 2 })
+  })
+
   it('counts what changed a progress that was put away in the meantime', async () => {
     const registry = await registryWith(40)
     const progress = await registry.progressOf('r0')

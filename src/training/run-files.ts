@@ -60,8 +60,9 @@ export class RunFiles {
 
   /** Durable only after `sync`. */
   async saveProgress(id: string, progress: string, figures: string): Promise<void> {
-    await this.#replace(`${id}${PROGRESS}`, progress)
+    // Killed in between, steps that the progress lacks are recovered from the journal, and both are written again.
     await this.#replace(`${id}${FIGURES}`, figures)
+    await this.#replace(`${id}${PROGRESS}`, progress)
   }
 
   sync(): Promise<void> {
