@@ -252,7 +252,7 @@ class TrainingRoom implements Training {
     if (dir === null) return
     for (const run of await this.#simulated.leftOpen()) hub.receiveRun(publicRun(run))
     await this.#intake.recover(dir)
-    // A run is stored before anybody is told of it, so a kill may have come in between. The oldest first: one that was started again
+    // A run is stored before it is announced, so a kill may have come in between. The oldest first: one that was started again
     // ends the alert about its death.
     for (const run of this.#registry.list().map(publicRun).reverse()) if (judge?.hasSeen(run) === false) hub.receiveRun(run)
   }

@@ -70,7 +70,7 @@ export function closeCardFiles(files: CardFiles): void {
   for (const value of Object.values(files).flat()) if (value instanceof Attribute) value.close()
 }
 
-/** Where the link to the host is told: the graphics of Arc is behind a bridge on its card, and reports the slowest link there is itself. */
+/** Where the link to the host is reported: the graphics of Arc is behind a bridge on its card, and reports the slowest link there is itself. */
 export function bridgeFolder(place: CardPlace): string {
   try {
     return dirname(dirname(realpathSync(place.devicePath)))

@@ -67,11 +67,11 @@ describe('the fabric', () => {
   })
 
   it.each([
-    ['all that is told is good', 0b0001_10_10_10_10, 1],
+    ['all that is reported is good', 0b0001_10_10_10_10, 1],
     ['the bandwidth is degraded', 0b0001_10_10_10_01, 2],
     ['a route is unhealthy', 0b0001_10_01_10_10, 2],
     ['the configuration is wrong', 0b0011_10_10_10_10, 2],
-    ['nothing is told', 0, null],
+    ['nothing is reported', 0, null],
   ])('is judged by the mask where there is no summary: %s', (_, mask, health) => {
     const bytes = Buffer.alloc(4)
     bytes.writeUInt32LE(mask, 0)

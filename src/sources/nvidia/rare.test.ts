@@ -51,7 +51,7 @@ describe('what hardly ever changes', () => {
     expect((await ticker.gpu()).temperatureMarginCelsius).toBe(-3)
   })
 
-  it('is told again when somebody changes it, within half a minute', async () => {
+  it('is reported again when somebody changes it, within half a minute', async () => {
     const { ticker, script } = await begin({ script: { gpus: 1, persistence: 0 }, options })
     await ticker.tick()
     const before = ticker.source.devices()
