@@ -84,7 +84,9 @@ export function makeDebian({ application, runtime, out, epoch, work }) {
   put('/DEBIAN/control', control(folder))
   run('chmod', ['-R', 'u+rwX,go+rX,go-w', join(folder, 'usr')])
   const target = join(out, `gpuwarden_${PACKAGE.version}_amd64.deb`)
-  run('dpkg-deb', ['--root-owner-group', '-Zxz', '-z2', '--build', folder, target], { env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) } })
+  run('dpkg-deb', ['--root-owner-group', '-Zxz', '-z2', '--build', folder, target], {
+    env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
+  })
   return target
 }
 
