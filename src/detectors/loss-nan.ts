@@ -34,6 +34,7 @@ export const lossNan: DetectorKind<Thresholds<'lossNan'>> = {
       'loss_nan',
       {
         leaderOnly: false,
+        judgesLate: true,
         initial: (open) => ({ open, rank: 0, badInRow: 0, goodInRow: 0, lastLoss: null, lastStep: null, firstStep: null, began: null }),
         step(run, step, book) {
           const { state } = run
