@@ -13,6 +13,7 @@ export const driverStuck: DetectorKind<Thresholds<'driverStuck'>> = {
   about: 'A driver is missing, does not respond, or reading it kills the sampler process.',
   severities: ['warning', 'critical'],
   inputs: ['health', 'device', 'gpu'],
+  findsAgainSeconds: 120,
   defaults: THRESHOLDS.driverStuck,
   create: (options) => createDriverStuck(options),
 }
