@@ -28,6 +28,8 @@ import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
 /** Runs work that the agent must not do itself. */
+/** Cold cards take seconds to start; after this, people are told. */
+const SLOW_START_MS = 8000
 const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
 
 export interface AgentOptions {
@@ -89,6 +91,7 @@ export class Agent {
       runId,
       cardsFile: logDir === null || !answers ? null : join(logDir, 'gpus.json'),
       mayStandIn,
+      slowStartMs: SLOW_START_MS,
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording has ended'),
     })
@@ -234,7 +237,9 @@ export class Agent {
       if (this.#replay) await hasRuns
       const opened = await this.sampling.open()
       void this.#replay?.readAhead()
-      for (const { source, result, message } of opened.openings) {
+      for (const { source, result, fault, message } of opened.openings) {
+        // Of one that does not respond, the supervisor says whether it is waited for or replaced.
+        if (fault === 'not_responding') continue
         if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; trying again`)
         else log.info({ source, result }, `source ${source}: ${result}`)
       }

@@ -90,7 +90,8 @@ function createDriverStuck(options: Thresholds<'driverStuck'>): Detector {
 function severityOf(health: SourceHealth, options: Thresholds<'driverStuck'>): Severity | null {
   switch (health.state) {
     case 'not_responding':
-      return health.source === 'host' ? 'warning' : 'critical'
+      // One that has never been given up is still starting, and may only be slow.
+      return health.source === 'host' || health.restarts === 0 ? 'warning' : 'critical'
     case 'crashed':
       return health.restarts >= options.restarts && health.source !== 'host' ? 'critical' : 'warning'
     case 'failed':
