@@ -135,6 +135,7 @@ export class RunWatch {
         message: record ? record.message : end.message,
         outOfMemory: readOomReport(record?.report),
         leaks: record?.leakLines ?? [],
+        hyperparameters: record?.hyperparameters ?? {},
         runs: [],
         from: this.#run.started_at,
         to: ending.at,
