@@ -10,7 +10,7 @@ from ._version import __version__
 from .automatic import attach
 from .gpu_metrics import GPUMetrics
 from .gpu_monitor import GPUMonitor, TrainingMonitorCallback
-from .latest_run import log_step, run, snapshot
+from .latest_run import log_step, run, snapshot, start_run
 from .memory import MemoryDebugger, MemoryProfiler
 from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
 from .recording import Recording
@@ -32,4 +32,5 @@ __all__ = [
     "log_step",
     "run",
     "snapshot",
+    "start_run",
 ]

@@ -126,7 +126,7 @@ def learning_rate(optimizer: Any) -> Optional[float]:
 
 
 def run_beside(
-    monitor: Optional[GPUMonitor], name: Optional[str], framework: Optional[str], total_steps: Optional[int], end_is_told_by: str
+    monitor: Optional[GPUMonitor], name: Optional[str], framework: Optional[str], total_steps: Optional[int], end_is_told_by: str, config: Any = None
 ) -> Run:
     """A run on the GPU that is followed, where one is."""
     return Run(
@@ -135,6 +135,7 @@ def run_beside(
         correlation_id=monitor.correlation_id if monitor else None,
         gpu_hint=monitor.gpu_index if monitor else None,
         total_steps=total_steps,
+        config=config,
         settings=monitor.settings if monitor else None,
         end_is_told_by=end_is_told_by,
     )
@@ -143,11 +144,12 @@ def run_beside(
 class TrainingMonitorCallback:
     """For your own training loops: begin, step begin, step end, end."""
 
-    def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, framework: Optional[str] = None) -> None:
+    def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, framework: Optional[str] = None, config: Any = None) -> None:
         self.monitor = monitor
         self.run: Optional[Run] = None
         self._run_name = run_name or (monitor.run_name if monitor else None)
         self._framework = framework
+        self._config = config
         self._began = 0.0
         self._ended = 0.0
         self._begin_lock = threading.Lock()
@@ -160,7 +162,7 @@ class TrainingMonitorCallback:
             monitor = self.monitor
             if monitor is not None:
                 monitor.start_monitoring()
-            self.run = run_beside(monitor, self._run_name, self._framework, total_steps, "on_train_end was called")
+            self.run = run_beside(monitor, self._run_name, self._framework, total_steps, "on_train_end was called", self._config)
         self._ended = 0.0
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:

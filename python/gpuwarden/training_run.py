@@ -13,7 +13,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, lifecycle, oom_moment, oom_report, provenance
+from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance
 from .growth import Growth
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
@@ -42,6 +42,7 @@ class Run:
         gpus: Optional[List[Union[int, str]]] = None,
         gpu_hint: Optional[int] = None,
         total_steps: Optional[int] = None,
+        config: Any = None,
         settings: Optional[Settings] = None,
         end_is_told_by: Optional[str] = None,
     ) -> None:
@@ -70,6 +71,7 @@ class Run:
         self._sender: Optional[Sender] = None
         self._recorder = Recorder(self._send_recording, self.rank, settings.may_record)
         self._finish_lock = threading.Lock()
+        self.hyperparameters = hyperparameters.flat(config)
         self.faults = 0
         if self._off:
             self._recorder.close()
@@ -83,6 +85,7 @@ class Run:
             "command": provenance.command(),
             "git_commit": provenance.git_commit(),
             "framework": framework,
+            "hyperparameters": self.hyperparameters or None,
             "world_size": self.world_size,
             "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),
@@ -190,6 +193,14 @@ class Run:
             self._planned = total
             self._sender.describe({"total_steps": total})
 
+    def configure(self, config: Any) -> None:
+        """Hyperparameters to keep with the run, besides those it began with: a map, a dataclass or a namespace."""
+        added = hyperparameters.flat(config)
+        if not added or self._sender is None or self._off or added.items() <= self.hyperparameters.items():
+            return
+        self.hyperparameters.update(added)
+        self._sender.describe({"hyperparameters": dict(self.hyperparameters)})
+
     def fail(self, error: BaseException) -> None:
         """Ends the run with `error` as its outcome; a CUDA out-of-memory error leaves a report of where the memory was."""
         if self._off:
@@ -221,6 +232,7 @@ class Run:
             return
         try:
             self._recorder.close()
+            self.configure(hyperparameters.of_trackers())
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
