@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
 import time
 from collections import deque
@@ -15,6 +17,10 @@ from .settings import Settings, settings_for
 from .watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
+
+
+#: So long the agent goes on after the last request.
+_PACE_SECONDS = 15.0
 
 
 class GPUMonitor(Monitoring):
@@ -51,7 +57,8 @@ class GPUMonitor(Monitoring):
         if prometheus_port is not None or enable_prometheus:
             flags += ["--prometheus-port", str(9090 if prometheus_port is None else prometheus_port)]
         self._for_new_agent = " ".join(flags[2:])
-        self._watch = Watch(self.settings, self.sample_interval, self._look, flags)
+        self._watch = Watch(self.settings, self.sample_interval, self._look, flags, self._last_look)
+        self._pace_at: Optional[float] = 0.0
         self._samples = 0
         self._sums: Dict[str, float] = {}
         self._peaks: Dict[str, float] = {}
@@ -95,6 +102,7 @@ class GPUMonitor(Monitoring):
         self.stop_monitoring()
 
     def _look(self, link: AgentLink) -> None:
+        self._set_pace(link)
         all_gpus = read_gpus(link)
         if self._for_new_agent and started_pid() is None:
             log.warning("gpuwarden: an agent is already running at %s with its own settings; ignored: %s", self.settings.url, self._for_new_agent)
@@ -115,6 +123,25 @@ class GPUMonitor(Monitoring):
                 self._peaks[name] = max(self._peaks.get(name, value), value)
         if self._on_sample is not None:
             self._on_sample(metrics)
+
+
+    def _set_pace(self, link: AgentLink) -> None:
+        """Where the agent reads the GPUs more rarely than we want to see them, it is asked for more, again and again while this runs."""
+        if self._pace_at is None or time.monotonic() < self._pace_at:
+            return
+        answer = link.post_json("/api/v1/sampling", self._pace(_PACE_SECONDS))
+        own = answer.body.get("own_interval_seconds") if answer.ok and isinstance(answer.body, dict) else None
+        # An older agent cannot, one that is fast enough need not.
+        self._pace_at = None if own is None or own <= self.sample_interval else time.monotonic() + _PACE_SECONDS / 3
+
+    def _last_look(self, link: AgentLink) -> None:
+        if self._pace_at is not None:
+            link.post_json("/api/v1/sampling", self._pace(0.0))
+        self._pace_at = 0.0
+
+    def _pace(self, seconds: float) -> Dict[str, Any]:
+        asker = "%s:%d:%d" % (socket.gethostname()[:60], os.getpid(), id(self))
+        return {"asker": asker, "interval_seconds": min(3600.0, self.sample_interval), "for_seconds": seconds}
 
 
 def learning_rate(optimizer: Any) -> Optional[float]:
