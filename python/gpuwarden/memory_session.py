@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from .agent_link import AgentLink, Answer, Unreachable
 from .settings import settings_for
-from .watch import Monitoring, Watch
+from .agent_watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
 

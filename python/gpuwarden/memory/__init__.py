@@ -1,20 +1,20 @@
-"""`MemoryProfiler` and `MemoryDebugger`. `python -m gpuwarden.memory profile …` is `gpuwarden profile …`."""
+"""`MemoryProfiler` and `MemoryDebugger`."""
 from __future__ import annotations
 
 import datetime
 import logging
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from . import allocator, snapshots
-from .agent_link import AgentLink
-from .gpu_metrics import read_findings
-from .leak_detector import FragmentationAnalyzer, LeakDetector, LeakVerdict, leak_verdicts
-from .memory_session import MemorySession, write_report
-from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
-from .python_memory import PythonMemory
-from .snapshot_verdict import analyze_snapshot
-from .settings import settings_for
-from .watch import Watch
+from .. import allocator, snapshots
+from ..agent_link import AgentLink
+from ..gpu_metrics import read_findings
+from ..leak_detector import FragmentationAnalyzer, LeakDetector, LeakVerdict, leak_verdicts
+from ..memory_session import MemorySession, write_report
+from ..oom_detector import OOMDetector, OOMPrediction, RiskLevel
+from ..python_memory import PythonMemory
+from ..snapshot_verdict import analyze_snapshot
+from ..settings import settings_for
+from ..agent_watch import Watch
 
 log = logging.getLogger("gpuwarden")
 
@@ -174,9 +174,3 @@ def _with_fragmentation(figures: Optional[Dict[str, int]]) -> Optional[Dict[str,
     if not figures or not figures.get("reserved"):
         return figures
     return dict(figures, fragmentation_percent=round(100.0 * figures.get("inactive_split", 0) / figures["reserved"], 2))
-
-
-if __name__ == "__main__":
-    from .program import replace_with_program
-
-    replace_with_program([])

@@ -1,4 +1,4 @@
-"""`GPUMonitor` and `TrainingMonitorCallback`. `python -m gpuwarden.gpu_monitor …` is `gpuwarden monitor …`."""
+"""`GPUMonitor` and `TrainingMonitorCallback`."""
 from __future__ import annotations
 
 import logging
@@ -9,12 +9,12 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
 
-from .agent_link import AgentLink, Unreachable
-from .agent_process import started_pid
-from .gpu_metrics import GPUMetrics, read_gpus
-from .training_run import Run
-from .settings import Settings, settings_for
-from .watch import Monitoring, Watch
+from ..agent_link import AgentLink, Unreachable
+from ..agent_process import started_pid
+from ..gpu_metrics import GPUMetrics, read_gpus
+from ..training_run import Run
+from ..settings import Settings, settings_for
+from ..agent_watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
 
@@ -233,9 +233,3 @@ class TrainingMonitorCallback:
             self.run.finish(outcome)
         if self.monitor is not None:
             self.monitor.stop_monitoring()
-
-
-if __name__ == "__main__":
-    from .program import replace_with_program
-
-    replace_with_program(["monitor"])
