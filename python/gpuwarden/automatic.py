@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, Dict, Iterator, Optional
 
-from . import hyperparameters, lifecycle
+from . import hyperparameters, lifecycle, trackers
 from .settings import read_settings
 from .step_meter import Measured, StepMeter
 
@@ -63,6 +63,13 @@ def also_configure(values: Any) -> None:
         _config.update(added)
 
 
+def before_tracker_ends() -> None:
+    """The program ends its run at a tracker: what was seen until now goes with it."""
+    run = lifecycle.latest()
+    if run is not None:
+        run.tell_trackers()
+
+
 def attach(model: Any = None, optimizer: Any = None, loader: Any = None, *, grad_norm: bool = False) -> "Attached":
     """Follows a training loop without further calls: loss, learning rate, gradient norm, samples and phases of every optimizer step.
 
@@ -111,7 +118,7 @@ def _on_step(meter: StepMeter) -> None:
         if read_settings().disabled:
             meter.on_step = None
             return
-        _run = Run(framework=_framework, config={**hyperparameters.of_trackers(), **_config})
+        _run = Run(framework=_framework, config={**trackers.config(), **_config})
     custom = dict(_logged)
     _logged.clear()
     _run.log(meter.steps, **{_free(name): value for name, value in custom.items()})

@@ -46,6 +46,8 @@ def attach(name: str, module: Any) -> None:
         module.Trainer.train = _first(module.Trainer.train, _follow_transformers)
     elif name.endswith("trainer.trainer"):
         module.Trainer.fit = _first(module.Trainer.fit, _follow_lightning)
+    elif name == "wandb.sdk.wandb_run":
+        module.Run.finish = _first(module.Run.finish, lambda *_, **__: automatic.before_tracker_ends())
     elif name == "mlflow.tracking.fluent":
         _follow_mlflow(module)
     elif name == "accelerate.accelerator":

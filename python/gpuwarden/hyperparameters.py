@@ -4,7 +4,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-import sys
 from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 Hyperparameter = Union[str, int, float, bool, None]
@@ -50,12 +49,6 @@ def changed_fields(config: Any, always: Tuple[str, ...] = ()) -> Dict[str, Any]:
         if field.name not in values and not field.name.startswith("_") and not _is_same(value, default):
             values[field.name] = value
     return values
-
-
-def of_trackers() -> Dict[str, Hyperparameter]:
-    """What the program told Weights & Biases, where it did."""
-    run = getattr(sys.modules.get("wandb"), "run", None)
-    return flat(getattr(run, "config", None)) if run is not None else {}
 
 
 def _is_same(value: Any, default: Any) -> bool:

@@ -13,7 +13,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance
+from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
@@ -59,6 +59,7 @@ class Run:
         self._end_is_told_by = None if settings.run_id else end_is_told_by
         self._planned = whole_steps(total_steps)
         self._off = settings.disabled
+        self._settings = settings
         # A given id may be used again, by a resumed training or a second process: numbers must never restart there.
         first_seq = int(time.time() * 1000) * 1000 + 1 if given else 1
         self._seq = itertools.count(first_seq).__next__
@@ -232,7 +233,7 @@ class Run:
             return
         try:
             self._recorder.close()
-            self.configure(hyperparameters.of_trackers())
+            self.tell_trackers()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
@@ -244,6 +245,14 @@ class Run:
             self._fault("the end of the run was not reported", error)
         finally:
             lifecycle.closed(self)
+
+    def tell_trackers(self) -> None:
+        """Figures and findings go to Weights & Biases and MLflow where the program uses them, and its hyperparameters come from there."""
+        sender = self._sender
+        if sender is not None and not self._off and self.rank == 0 and self._settings.may_tell_trackers:
+            self.configure(trackers.config())
+            sender.wake()
+            trackers.tell(self.id, self._settings, lambda: sender.is_settled)
 
     def finish_with_program(self, timeout: float) -> None:
         """The program ends and nobody ended the run. Where a callback should have, the training did not finish."""

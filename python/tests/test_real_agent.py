@@ -360,6 +360,36 @@ class Figures(WorldWithAgent):
             self.assertIn(words, done.stderr)
         until("the agent reads as rarely as before", lambda: {one["intervalMs"] for one in slow.get("/api/v1/health")["sources"]} == {5000}, 5.0)
 
+    def test_what_was_seen_goes_to_the_trackers_that_the_program_uses(self) -> None:
+        done = self.run_script(
+            """
+            import json, sys, types, gpuwarden
+            summary, batches, files = {}, [], {}
+            run = types.SimpleNamespace(config={"lr": 0.1, "api_key": "abc"}, summary=summary)
+            sys.modules["wandb"] = types.SimpleNamespace(run=run)
+            class Client:
+                def log_batch(self, run_id, metrics, tags): batches.append((run_id, dict(metrics), dict(tags)))
+                def log_dict(self, run_id, value, path): files[path] = value
+            pair = types.SimpleNamespace(Metric=lambda name, value, at, step: (name, value), RunTag=lambda name, value: (name, value))
+            active = types.SimpleNamespace(info=types.SimpleNamespace(run_id="m1"))
+            sys.modules["mlflow"] = types.SimpleNamespace(active_run=lambda: active, MlflowClient=Client, entities=pair)
+            with gpuwarden.run("tracked", run_id="t1", config={"batch": 8}) as run:
+                for step in range(40): run.log(step=step, loss=1.0 if step < 20 else float("nan"), phases={"data": 0.1, "forward": 0.05}, step_seconds=0.2)
+            print(json.dumps([summary, batches, files]))
+            """,
+            self.agent.url,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        import json
+
+        summary, ((run_id, metrics, tags),), files = json.loads(done.stdout)
+        self.assertEqual((summary["gpuwarden/steps"], summary["gpuwarden/phase_share/data"], summary["gpuwarden/non_finite_steps"]), (40, 0.5, 20))
+        self.assertIn("critical loss_nan: ", summary["gpuwarden/findings_text"])
+        self.assertEqual((run_id, metrics["gpuwarden/steps"]), ("m1", 40))
+        self.assertIn("NaN at step 20", tags["gpuwarden.worst_finding"])
+        self.assertEqual(files["gpuwarden/findings.json"]["findings"][0]["detector"], "loss_nan")
+        self.assertEqual(self.agent.get("/api/v1/runs/t1")["hyperparameters"], {"batch": 8, "lr": 0.1, "api_key": "***"})
+
     def test_an_agent_is_started_on_demand_and_ends_with_the_program(self) -> None:
         port = self.agent.port
         self.agent.end()
