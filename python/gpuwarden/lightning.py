@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any, Dict, Optional
 
-from . import automatic
+from . import automatic, hyperparameters
 from .gpu_monitor import GPUMonitor, learning_rate, run_beside
 from .training_run import Run
 
@@ -22,6 +22,9 @@ else:
 _METRICS_SECONDS = 0.25
 #: Names under which modules commonly log what has its own field.
 _GRAD_NORM = ("grad_norm", "grad_norm_total", "grad_2.0_norm_total")
+
+
+_TRAINER = ("max_epochs", "max_steps", "precision", "accumulate_grad_batches", "gradient_clip_val", "num_devices", "num_nodes")
 
 
 class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
@@ -46,7 +49,7 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             self.run.plan(total_steps)
         else:
             name = self._run_name or (monitor.run_name if monitor else None) or type(pl_module).__name__
-            self.run = run_beside(monitor, name, "lightning", total_steps, "the Trainer came to its end")
+            self.run = run_beside(monitor, name, "lightning", total_steps, "the Trainer came to its end", _settings(trainer, pl_module))
         self._ended = 0.0
         self._step = int(trainer.global_step)
         self._batches = 0
@@ -120,6 +123,15 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
         self._metrics_at = now
         logged = getattr(trainer, "logged_metrics", {})
         return {_free(name): value for name, value in logged.items() if name not in ("loss", "epoch")}
+
+
+def _settings(trainer: Any, pl_module: Any) -> Dict[str, Any]:
+    """`save_hyperparameters()` of the module and its data, and what the Trainer was given."""
+    settings: Dict[str, Any] = {}
+    for owner in (getattr(trainer, "datamodule", None), pl_module):
+        settings.update(hyperparameters.flat(getattr(owner, "hparams", None)))
+    settings["trainer"] = {name: getattr(trainer, name, None) for name in _TRAINER if getattr(trainer, name, None) is not None}
+    return settings
 
 
 def _free(name: str) -> str:

@@ -13,6 +13,7 @@ import { hasMetricSet } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
+import { publicRun } from '../training/run-record.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
@@ -20,8 +21,11 @@ import { endDespiteDisk } from './end-despite-disk.ts'
 import { EventLog } from './event-log.ts'
 import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
+import { memorySessionRoutes } from './memory-session-routes.ts'
+import { MemorySessions } from './memory-sessions.ts'
 import { Replay } from './replay.ts'
 import { type Opened, Sampling } from './sampling.ts'
+import { SamplingPace } from './sampling-pace.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import { isShuttingDown, noteShutdown } from './system-state.ts'
 import { Watching } from './watching.ts'
@@ -147,6 +151,9 @@ export class Agent {
     })
     hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     if (this.#training.played) hub.addSink(this.#training.played)
+    const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => this.sampling.supervisor.pace(intervalMs) })
+    const memory = new MemorySessions({ state, pace, runs: () => this.#training.runs().map(({ run }) => publicRun(run)) })
+    hub.addSink(memory)
     const { recordings } = this.#training
     hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
     hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
@@ -194,6 +201,7 @@ export class Agent {
             detectors: this.#watching.health(),
           }),
           routes: [
+            ...memorySessionRoutes(memory, pace),
             ...this.#alerting.routes,
             ...this.#training.routes,
             ...webUi.routes,

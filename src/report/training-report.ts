@@ -1,6 +1,7 @@
 /** Builds a report from a log folder: of one run, or of everything recorded. */
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
+import type { Hyperparameters } from '../core/hyperparameters.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, RunLeakLine } from '../core/model.ts'
 import { timeText } from '../core/time-span.ts'
@@ -22,6 +23,7 @@ export interface ReportRun {
   readonly gpus: readonly string[]
   readonly report: Readonly<Record<string, unknown>> | null
   readonly leakLines?: readonly RunLeakLine[]
+  readonly hyperparameters?: Hyperparameters
 }
 
 export interface ReportRequest {
@@ -152,6 +154,7 @@ function summaryOf(
       message: run?.message ?? null,
       outOfMemory: readOomReport(lastReport),
       leaks: run?.leakLines ?? [],
+      hyperparameters: run?.hyperparameters ?? {},
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: run && from === null ? Math.min(run.startedAt, shown.from) : shown.from,
       to: to === null ? (run?.endedAt ?? shown.to) : shown.to,

@@ -1,4 +1,5 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
+import type { Hyperparameters } from '../core/hyperparameters.ts'
 import type { OomReport } from '../core/memory/oom-report.ts'
 import type { Reading, RunLeakLine, Severity } from '../core/model.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
@@ -55,6 +56,8 @@ export interface Summary {
   readonly outOfMemory: OomReport | null
   /** Lines that were recorded to leak GPU memory. */
   readonly leaks: readonly RunLeakLine[]
+  /** Of one run; empty where none were reported. */
+  readonly hyperparameters: Hyperparameters
   /** Of a whole recording; empty in the summary of one run. */
   readonly runs: readonly SummaryRun[]
   readonly from: number

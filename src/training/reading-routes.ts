@@ -104,7 +104,7 @@ function course({ refuse }: Pick<RouteContext, 'refuse'>, id: string, { curves }
 
 /** Without what only the page of one run shows. */
 function listed({ run, figures, heardAt }: ListedRun): object {
-  const { report, command, processes, recordings, ...rest } = run
+  const { report, command, processes, recordings, hyperparameters, ...rest } = run
   const training = figures === null ? null : { ...figures, etaSeconds: etaSeconds(run, figures) }
   return { ...rest, leakLines: leakLinesOf(run), heardAt, hasReport: report !== null, ranks: figures?.ranks ?? 0, training }
 }

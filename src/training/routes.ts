@@ -1,5 +1,6 @@
 /** The routes that SDKs post to. */
 import { z } from 'zod'
+import { keptHyperparameters } from '../core/hyperparameters.ts'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
 import { readingRoutes, unknownRun } from './reading-routes.ts'
@@ -115,6 +116,7 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     command: command === undefined || command === null ? null : shorten(typeof command === 'string' ? command : command.join(' ')),
     gitCommit: body.git_commit ?? null,
     framework: body.framework ?? null,
+    hyperparameters: keptHyperparameters(body.hyperparameters),
     worldSize: body.world_size ?? null,
     totalSteps: body.total_steps ?? null,
     gpus: (body.gpus ?? []).map(String),

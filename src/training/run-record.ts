@@ -1,5 +1,5 @@
 /** What is known of a run apart from its steps, and how reports of several ranks are merged. */
-
+import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparameters.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
 import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
@@ -10,6 +10,7 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
+  readonly hyperparameters: Hyperparameters
   readonly correlationId: string | null
   /** The exception's message at the end. */
   readonly message: string | null
@@ -45,6 +46,7 @@ export interface RunPost {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
+  readonly hyperparameters: Hyperparameters
   readonly worldSize: Reading
   readonly totalSteps: Reading
   readonly gpus: readonly string[]
@@ -66,13 +68,17 @@ const MOST_PROCESSES = 64
 const MOST_LEAK_LINES = 8
 
 /** What an earlier version did not store. */
-export const UNKNOWN_PARTS: Pick<RunRecord, 'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings'> = {
+export const UNKNOWN_PARTS: Pick<
+  RunRecord,
+  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'hyperparameters'
+> = {
   provenance: 'live',
   totalSteps: null,
   processes: [],
   endIsPresumed: false,
   canRecord: null,
   recordings: [],
+  hyperparameters: {},
 }
 
 /** `process`: the one that reports, when it runs on this host. */
@@ -105,6 +111,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     command: known.command ?? post.command,
     gitCommit: known.gitCommit ?? post.gitCommit,
     framework: known.framework ?? post.framework,
+    hyperparameters: mergedHyperparameters(known.hyperparameters, post.hyperparameters),
     correlationId: known.correlationId ?? post.correlationId,
     worldSize: greater(known.worldSize, post.worldSize),
     // The latest report counts: a plan may become shorter as well as longer.

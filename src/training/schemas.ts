@@ -30,6 +30,10 @@ export const runPost = z.object({
     .describe('The first 4096 characters are kept'),
   git_commit: shortText,
   framework: shortText,
+  hyperparameters: z
+    .record(z.string(), z.unknown())
+    .nullish()
+    .describe('The first 200 are kept; nested ones as `outer.inner`, values of secrets masked'),
   world_size: count,
   total_steps: z.number().int().min(1).nullish().describe('How many steps the run is planned to have'),
   gpus: z
