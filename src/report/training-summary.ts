@@ -1,8 +1,9 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
+
+import { type Cost, costOf } from '../core/gpu-cost.ts'
 import type { OomReport } from '../core/memory/oom-report.ts'
 import type { Reading, RunLeakLine, Severity } from '../core/model.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
-import { type Cost, costOf } from './training-cost.ts'
 import type { GpuUseSummary } from './training-gpu-use.ts'
 
 export interface SummaryGpu {

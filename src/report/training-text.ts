@@ -1,11 +1,11 @@
 /** A summary as text for the terminal; the HTML page shares its formats. */
 import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, printable } from '../core/format.ts'
+import type { Cost } from '../core/gpu-cost.ts'
 import { leakLineText } from '../core/memory/line-recording.ts'
 import { isCauseKnown } from '../core/memory/oom-report.ts'
 import type { RunLeakLine } from '../core/model.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
 import { oomRows } from './oom-text.ts'
-import type { Cost } from './training-cost.ts'
 import type { Summary, SummaryGpu, SummaryRun, SummaryTraining } from './training-summary.ts'
 
 const MOST_FINDINGS = 10

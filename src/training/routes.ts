@@ -1,6 +1,7 @@
 /** The routes that SDKs post to. */
 import { z } from 'zod'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
+import type { RunModel } from '../core/run-model.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
 import { readingRoutes, unknownRun } from './reading-routes.ts'
 import { newRunId } from './run-id.ts'
@@ -104,6 +105,16 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
   ] as readonly Route[]
 }
 
+function modelOf(sent: NonNullable<z.infer<typeof runPost>['model']>): RunModel {
+  return {
+    parameters: sent.parameters ?? null,
+    activeParameters: sent.active_parameters ?? null,
+    flopsPerToken: sent.flops_per_token ?? null,
+    flopsPerSample: sent.flops_per_sample ?? null,
+    computeType: sent.compute_type ?? null,
+  }
+}
+
 export function runOf(body: z.infer<typeof runPost>): RunPost {
   const { command } = body
   return {
@@ -121,5 +132,6 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     startedAt: body.started_at ?? null,
     correlationId: body.correlation_id ?? null,
     canRecord: body.can_record ?? null,
+    model: body.model ? modelOf(body.model) : null,
   }
 }

@@ -3,6 +3,7 @@
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
 import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
+import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
@@ -23,6 +24,7 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
   readonly endIsPresumed: boolean
   /** Whether its SDK can record which lines keep memory; null: it did not say. */
   readonly canRecord: boolean | null
+  readonly model: RunModel | null
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
 }
@@ -51,6 +53,7 @@ export interface RunPost {
   readonly startedAt: Reading
   readonly correlationId: string | null
   readonly canRecord: boolean | null
+  readonly model: RunModel | null
 }
 
 export interface RunEnd {
@@ -66,13 +69,17 @@ const MOST_PROCESSES = 64
 const MOST_LEAK_LINES = 8
 
 /** What an earlier version did not store. */
-export const UNKNOWN_PARTS: Pick<RunRecord, 'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings'> = {
+export const UNKNOWN_PARTS: Pick<
+  RunRecord,
+  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'model'
+> = {
   provenance: 'live',
   totalSteps: null,
   processes: [],
   endIsPresumed: false,
   canRecord: null,
   recordings: [],
+  model: null,
 }
 
 /** `process`: the one that reports, when it runs on this host. */
@@ -112,6 +119,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     gpus: [...new Set([...known.gpus, ...post.gpus])].slice(0, MOST_GPUS),
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
     canRecord: post.canRecord ?? known.canRecord,
+    model: post.model ?? known.model,
     recordings: resumes ? [] : known.recordings,
     processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
     ...(resumes ? OPEN : {}),
@@ -143,7 +151,7 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model } = run
   return {
     id,
     name,
@@ -159,6 +167,7 @@ export function publicRun(run: RunRecord): Run {
     outcome,
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
+    model,
   }
 }
 

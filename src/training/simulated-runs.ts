@@ -42,7 +42,15 @@ export class SimulatedRuns {
   #keepRun({ ending, ...run }: Run, about: RunAbout): Promise<void> {
     if (run.endedAt === null) this.#running.add(run.id)
     else this.#running.delete(run.id)
-    const unknown = { gitCommit: null, correlationId: null, processes: [], endIsPresumed: false, canRecord: false, recordings: [] }
+    const unknown = {
+      gitCommit: null,
+      correlationId: null,
+      processes: [],
+      endIsPresumed: false,
+      canRecord: false,
+      recordings: [],
+      model: run.model ?? null,
+    }
     return this.#registry.keep({ ...run, ...about, ...unknown, message: ending?.message ?? null, updatedAt: this.#now() })
   }
 
