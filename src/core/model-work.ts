@@ -23,6 +23,11 @@ export interface Amounts {
   readonly tokens: Reading
 }
 
+/** What is counted, and what another step adds to it; null: nobody counts. */
+export function addedTo(known: Reading, perSecond: Reading, seconds: number): Reading {
+  return perSecond === null || !(perSecond >= 0 && perSecond < Number.POSITIVE_INFINITY) ? known : (known ?? 0) + perSecond * seconds
+}
+
 /** What 1,000 of them cost: tokens where they are counted, else samples. */
 export interface Per1000 {
   readonly of: 'tokens' | 'samples'

@@ -36,6 +36,7 @@ function summaryOf(outOfMemory: OomReport | null, more: Partial<SummaryInput> = 
     outOfMemory,
     leaks: [],
     runs: [],
+    isOfAllGpus: false,
     from: 0,
     to: 56_200,
     gpus: [gpu],

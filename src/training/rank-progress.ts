@@ -1,7 +1,7 @@
 /** How far one rank of a run has come, and the ranks side by side. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
-import type { Amounts } from '../core/model-work.ts'
+import { type Amounts, addedTo } from '../core/model-work.ts'
 import { PIPELINE_STAGE, TENSOR_RANK, tokensPerSecond } from '../core/rank-groups.ts'
 import { type PhaseShare, PhaseSums, type SavedPhases } from '../core/step-phases.ts'
 import { type SeqRange, SeqRanges } from './seq-ranges.ts'
@@ -118,8 +118,8 @@ export function countOfRank(rank: RankProgress, step: TrainingStep, sender: Send
   if (isTimed) {
     // A line may stand for several steps.
     const seconds = stepSeconds * (rank.steps === 1 ? 1 : Math.max(1, step.step - rank.lastStep))
-    rank.samples = plus(rank.samples, step.throughputPerSecond, seconds)
-    rank.tokens = plus(rank.tokens, tokensPerSecond(step), seconds)
+    rank.samples = addedTo(rank.samples, step.throughputPerSecond, seconds)
+    rank.tokens = addedTo(rank.tokens, tokensPerSecond(step), seconds)
     rank.secondsSum += stepSeconds
     rank.secondsCount++
     rank.recentStepSeconds = (rank.recentStepSeconds ?? stepSeconds) * (1 - RECENT) + stepSeconds * RECENT
@@ -131,10 +131,6 @@ export function countOfRank(rank: RankProgress, step: TrainingStep, sender: Send
   rank.sender = sender
   if (isTimed) rank.lastStepSeconds = stepSeconds
   rank.memoryAllocatedBytes = step.memoryAllocatedBytes ?? rank.memoryAllocatedBytes
-}
-
-function plus(known: Reading, perSecond: Reading, seconds: number): Reading {
-  return perSecond === null || !(perSecond >= 0 && perSecond < Number.POSITIVE_INFINITY) ? known : (known ?? 0) + perSecond * seconds
 }
 
 /** Of all ranks that work on data of their own: the stages of a pipeline, and the parts of a tensor-parallel group, share it. */
