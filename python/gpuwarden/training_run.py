@@ -15,6 +15,7 @@ from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
 from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
+from .model_report import ModelReport
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
@@ -71,6 +72,9 @@ class Run:
         self._gpu_known = gpus is not None
         self._sender: Optional[Sender] = None
         self._recorder = Recorder(self._send_recording, self.rank, settings.may_record)
+        self._model = ModelReport(self._tell_model, self._tell_groups, self.rank, self.world_size)
+        self._model_waits = settings.may_count_model
+        self._groups: Dict[str, int] = {}
         self._finish_lock = threading.Lock()
         self.hyperparameters = hyperparameters.flat(config)
         self.faults = 0
@@ -140,6 +144,11 @@ class Run:
                 throughput = seen.samples_per_second if throughput is None else throughput
                 if seen.tokens_per_second is not None:
                     custom.setdefault("tokens_per_second", seen.tokens_per_second)
+            if self._model_waits:
+                self._model_waits = self._model.on_step(automatic.meter_in_use())
+            if self._groups:
+                custom.update(self._groups)
+                self._groups = {}
             if step is None:
                 step = self._last_step + 1
             elif type(step) is not int:
@@ -186,6 +195,10 @@ class Run:
         written to a file instead, for `gpuwarden snapshot`.
         """
         return self._recorder.start(Recording("host" if host else "gpu", steps))
+
+    def follow_model(self, model: Any, precision: Any = None, batch: Any = None) -> None:
+        """The model that is trained, its precision (`bf16-mixed`) and the shapes of a batch, where a trainer knows them."""
+        self._model.follow(model, precision, batch)
 
     def plan(self, total_steps: Optional[int]) -> None:
         """Sets how many steps there will be, once it is known."""
@@ -234,6 +247,7 @@ class Run:
         try:
             self._recorder.close()
             self.tell_trackers()
+            self._model.stop()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
@@ -315,6 +329,13 @@ class Run:
         gpus = allocator.device_ids()
         if gpus and self._sender is not None:
             self._sender.describe({"gpus": gpus})
+
+    def _tell_model(self, figures: Dict[str, Any]) -> None:
+        if self._sender is not None:
+            self._sender.describe({"model": figures})
+
+    def _tell_groups(self, groups: Dict[str, int]) -> None:
+        self._groups = groups
 
     def _send_recording(self, result: Dict[str, Any]) -> None:
         if self._sender is not None:

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { keptHyperparameters } from '../core/hyperparameters.ts'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
+import type { RunModel } from '../core/run-model.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
 import { readingRoutes, unknownRun } from './reading-routes.ts'
 import { newRunId } from './run-id.ts'
@@ -105,6 +106,16 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
   ] as readonly Route[]
 }
 
+function modelOf(sent: NonNullable<z.infer<typeof runPost>['model']>): RunModel {
+  return {
+    parameters: sent.parameters ?? null,
+    activeParameters: sent.active_parameters ?? null,
+    flopsPerToken: sent.flops_per_token ?? null,
+    flopsPerSample: sent.flops_per_sample ?? null,
+    computeType: sent.compute_type ?? null,
+  }
+}
+
 export function runOf(body: z.infer<typeof runPost>): RunPost {
   const { command } = body
   return {
@@ -123,5 +134,6 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     startedAt: body.started_at ?? null,
     correlationId: body.correlation_id ?? null,
     canRecord: body.can_record ?? null,
+    model: body.model ? modelOf(body.model) : null,
   }
 }

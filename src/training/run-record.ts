@@ -3,6 +3,7 @@ import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparame
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
 import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
+import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
@@ -24,6 +25,7 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
   readonly endIsPresumed: boolean
   /** Whether its SDK can record which lines keep memory; null: it did not say. */
   readonly canRecord: boolean | null
+  readonly model: RunModel | null
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
 }
@@ -53,6 +55,7 @@ export interface RunPost {
   readonly startedAt: Reading
   readonly correlationId: string | null
   readonly canRecord: boolean | null
+  readonly model: RunModel | null
 }
 
 export interface RunEnd {
@@ -70,7 +73,7 @@ const MOST_LEAK_LINES = 8
 /** What an earlier version did not store. */
 export const UNKNOWN_PARTS: Pick<
   RunRecord,
-  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'hyperparameters'
+  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'hyperparameters' | 'model'
 > = {
   provenance: 'live',
   totalSteps: null,
@@ -79,6 +82,7 @@ export const UNKNOWN_PARTS: Pick<
   canRecord: null,
   recordings: [],
   hyperparameters: {},
+  model: null,
 }
 
 /** `process`: the one that reports, when it runs on this host. */
@@ -119,6 +123,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     gpus: [...new Set([...known.gpus, ...post.gpus])].slice(0, MOST_GPUS),
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
     canRecord: post.canRecord ?? known.canRecord,
+    model: post.model ?? known.model,
     recordings: resumes ? [] : known.recordings,
     processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
     ...(resumes ? OPEN : {}),
@@ -150,7 +155,7 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model } = run
   return {
     id,
     name,
@@ -166,6 +171,7 @@ export function publicRun(run: RunRecord): Run {
     outcome,
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
+    model,
   }
 }
 
