@@ -38,6 +38,11 @@ def measured() -> Optional[Measured]:
     return None if _meter is None else _meter.take()
 
 
+def phase() -> Optional[str]:
+    """What the hooks see the program do now; None: not known."""
+    return None if _meter is None else _meter.phase
+
+
 def use_framework(name: str) -> None:
     """What the run is called to be made with."""
     global _framework

@@ -23,6 +23,8 @@ class Settings(NamedTuple):
     may_start_agent: bool
     #: Whether the agent may ask which lines allocate memory.
     may_record: bool = True
+    #: Whether the agent may ask where the threads are.
+    may_tell_stacks: bool = True
 
     @property
     def is_loopback(self) -> bool:
@@ -51,6 +53,7 @@ def read_settings(environ: Optional[Mapping[str, str]] = None) -> Settings:
         disabled=_is_yes(env.get("GPUWARDEN_DISABLED")),
         may_start_agent=not _is_yes(env.get("GPUWARDEN_NO_START")),
         may_record=not _is_yes(env.get("GPUWARDEN_NO_RECORDING")),
+        may_tell_stacks=not _is_yes(env.get("GPUWARDEN_NO_STACKS")),
     )
 
 

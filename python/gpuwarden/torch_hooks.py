@@ -10,6 +10,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from . import collectives
 from . import step_meter as phases
 from .batch_size import size_of
 from .device_clock import DeviceClock
@@ -68,7 +69,9 @@ def _attach_to_torch(torch: Any) -> None:
     for collective in _COLLECTIVES:
         function = getattr(distributed, collective, None)
         if function is not None:
-            setattr(distributed, collective, scope(function, phases.SYNC))
+            setattr(distributed, collective, collectives.counted(scope(function, phases.SYNC), collective))
+    collectives.is_compiling = _is_compiling
+    collectives.prepare(str(getattr(torch, "__version__", "")))
     automatic.begin(meter)
 
 
