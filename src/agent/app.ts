@@ -138,14 +138,14 @@ export class Agent {
       ...time,
       settings: values,
       judge: this.#watching,
+      gpuOf: (pid) => state.gpuOf(pid),
       ...(recording === null ? {} : { recording }),
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
     hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     if (this.#training.played) hub.addSink(this.#training.played)
-    const { recordings } = this.#training
-    hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
+    hub.addSink({ name: 'requests', accept: (event) => event.type === 'finding' && this.#training.noteFinding(event.finding) })
     hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
     const exporter = createExporter({
       state,

@@ -1,12 +1,13 @@
 /** What is known of a run apart from its steps, and how reports of several ranks are merged. */
 
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
+import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunHang, RunLeakLine } from '../core/model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
-export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
+export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
@@ -25,6 +26,11 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
   readonly canRecord: boolean | null
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
+  /** Whether its SDK says where its threads are when it is asked; null: it did not say. */
+  readonly canTellStacks: boolean | null
+  /** When it last stood still: who held it up, and where its ranks were. */
+  readonly hang: RunHang | null
+  readonly stacks: readonly RankStacks[]
 }
 
 export interface RunProcess {
@@ -51,6 +57,7 @@ export interface RunPost {
   readonly startedAt: Reading
   readonly correlationId: string | null
   readonly canRecord: boolean | null
+  readonly canTellStacks: boolean | null
 }
 
 export interface RunEnd {
@@ -65,20 +72,28 @@ const MOST_GPUS = 1024
 const MOST_PROCESSES = 64
 const MOST_LEAK_LINES = 8
 
+/** It never stood still. */
+export const NO_HANG: Pick<RunRecord, 'hang' | 'stacks'> = { hang: null, stacks: [] }
+
 /** What an earlier version did not store. */
-export const UNKNOWN_PARTS: Pick<RunRecord, 'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings'> = {
+export const UNKNOWN_PARTS: Pick<
+  RunRecord,
+  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'canTellStacks' | 'hang' | 'stacks'
+> = {
   provenance: 'live',
   totalSteps: null,
   processes: [],
   endIsPresumed: false,
   canRecord: null,
   recordings: [],
+  canTellStacks: null,
+  ...NO_HANG,
 }
 
 /** `process`: the one that reports, when it runs on this host. */
 export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
   const known = { startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [], recordings: [] }
-  return { ...post, ...OPEN, provenance: 'live', ...known }
+  return { ...post, ...OPEN, ...NO_HANG, provenance: 'live', ...known }
 }
 
 export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
@@ -113,6 +128,8 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
     canRecord: post.canRecord ?? known.canRecord,
     recordings: resumes ? [] : known.recordings,
+    canTellStacks: post.canTellStacks ?? known.canTellStacks,
+    ...(resumes ? NO_HANG : {}),
     processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
     ...(resumes ? OPEN : {}),
     updatedAt: now,
@@ -159,6 +176,7 @@ export function publicRun(run: RunRecord): Run {
     outcome,
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
+    hang: run.hang,
   }
 }
 
