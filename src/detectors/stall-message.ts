@@ -27,11 +27,11 @@ export function runDraft({ run, at, utilizationRatio, silentMs, left, excuse, ha
   const usualMs = median(run.gaps)
   const isFirst = excuse === null && hang === null && run.pauses.length === 0 && silentMs < UNSURE_MS
   const doubt = isFirst ? ' This is its first pause: slow data or an upload looks the same at first.' : ''
-  const silence = `no step for ${formatDuration(silentMs)} after step ${run.lastStep}, usually one every ${formatDuration(usualMs)}`
+  const silence = `step for ${formatDuration(silentMs)} after step ${run.lastStep}, usually one every ${formatDuration(usualMs)}`
   return {
     severity: excuse === null ? 'warning' : 'info',
     since: at - silentMs,
-    message: `Run ${run.run} ${stateText(excuse, hang)}: ${silence}.${doubt}`,
+    message: `Run ${run.run} ${stateText(excuse, hang)} ${silence}.${doubt}`,
     evidence: {
       silent_seconds: Math.round(silentMs / 10) / 100,
       usual_step_seconds: evidenceNumber(usualMs / 1000),
@@ -52,8 +52,7 @@ export function runDraft({ run, at, utilizationRatio, silentMs, left, excuse, ha
 }
 
 function stateText(excuse: string | null, hang: RunHang | null): string {
-  if (hang === null) return excuse ?? 'has stalled'
-  return `${excuse ?? 'stands still'}: ${hang.sentence}`
+  return hang === null ? `${excuse ?? 'has stalled'}: no` : `${excuse ?? 'stands still'}: ${hang.sentence}. No`
 }
 
 /** Where it stands; of a process that is gone or silent, all that is known. */
@@ -63,7 +62,11 @@ export function placeText({ place, sentence }: RunHang): string {
 
 function hangEvidence(hang: RunHang): FindingDraft['evidence'] {
   const { culprits, waiting } = hang
-  return { place: placeText(hang), culprit_ranks: culprits.length === 0 ? null : culprits.slice(0, 16).join(', '), waiting_ranks: waiting.length }
+  return {
+    place: placeText(hang),
+    culprit_ranks: culprits.length === 0 ? null : culprits.slice(0, 16).join(', '),
+    waiting_ranks: waiting.length,
+  }
 }
 
 export function gpuDraft(

@@ -36,7 +36,8 @@ const SILENT = 'has been silent for an hour'
 
 export const stall: DetectorKind<StallOptions> = {
   name: 'stall',
-  about: 'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work. Names the rank and the line that hold it up.',
+  about:
+    'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work. Names the rank and the line that hold it up.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
@@ -243,7 +244,10 @@ class StallDetector implements Detector {
       copiedMs = Math.max(copiedMs, gpu.work.copiedMs)
       cores = Math.max(cores, coresSince(gpu.work, run.progressMs, nowMs))
     }
-    return excuseOf({ run, nowMs, silentMs, limitMs, workedMs: lastWorked(run, this.#gpus.values()), copiedMs, cores, isStuck }, this.#options)
+    return excuseOf(
+      { run, nowMs, silentMs, limitMs, workedMs: lastWorked(run, this.#gpus.values()), copiedMs, cores, isStuck },
+      this.#options,
+    )
   }
 
   /** A process left, another run makes steps, and every GPU in use works: the run ended silently. (A lost rank leaves others behind that wait.) */

@@ -104,14 +104,20 @@ export function placeOf(stacks: RankStacks): StackPlace {
   const place = found?.rule.isPlace ? found.frame : inner
   const own = frames.find(({ file }) => !PLUMBING.test(file) && !INSTALLED.test(file) && !/(^|\/)torch\//.test(file)) ?? null
   const phase = found || stacks.phase === null ? undefined : PHASES[stacks.phase]
-  const isSlow = found?.rule.doing === 'saving' || found?.rule.doing === 'data'
   return {
     place: place && frameText(place),
     own: own && own !== place ? frameText(own) : null,
     doing: found?.rule.doing ?? phase?.[0] ?? 'other',
-    words: found ? (isSlow && !found.rule.isPlace && kernel === 'sleeping' ? kernel : found.rule.words) : (kernel ?? phase?.[1] ?? null),
+    words: wordsOf(found?.rule, phase?.[1], kernel),
     op: found?.rule.doing === 'collective' ? opOf(frames) : null,
   }
+}
+
+/** `waiting for a worker`, `loading a batch (sleeping)`, `writing` */
+function wordsOf(rule: Rule | undefined, phase: string | undefined, kernel: string | null): string | null {
+  const words = rule?.words ?? phase
+  if (words === undefined) return kernel
+  return rule?.isPlace || kernel === null || kernel === 'running' ? words : `${words} (${kernel})`
 }
 
 /** `train.py:77` */
