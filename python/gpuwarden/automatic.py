@@ -49,6 +49,11 @@ def meter_in_use() -> Optional[StepMeter]:
     return _meter
 
 
+def phase() -> Optional[str]:
+    """What the hooks see the program do now; None: not known."""
+    return None if _meter is None else _meter.phase
+
+
 def use_framework(name: str) -> None:
     """What the run is called to be made with."""
     global _framework

@@ -20,6 +20,7 @@ from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
+from .standstill import Standstill
 from .steps import Step, scalar, scalars, whole_steps
 
 log = logging.getLogger("gpuwarden")
@@ -97,12 +98,13 @@ class Run:
             "started_at": int(time.time() * 1000),
             "correlation_id": self.correlation_id,
             "can_record": settings.may_record,
+            "can_tell_stacks": settings.may_tell_stacks,
         }
         fixed = {"rank": self.rank, "local_rank": self.local_rank, "world_size": self.world_size, "pid": os.getpid()}
         body = {key: value for key, value in described.items() if value is not None}
         spool_name = "%s.rank%d.%d" % (self.id, self.rank, os.getpid())
         self._sender = Sender(settings, body, fixed, self._queue, first_seq, spool_name)
-        self._sender.on_request(self._recorder.ask)
+        self._sender.on_requests(self._recorder.ask, Standstill(self._sender.result, self.rank, settings.may_tell_stacks))
         try:
             self._sender.start()
         except RuntimeError as error:
@@ -339,7 +341,7 @@ class Run:
 
     def _send_recording(self, result: Dict[str, Any]) -> None:
         if self._sender is not None:
-            self._sender.recording(result)
+            self._sender.result("recordings/%s" % result["id"], result)
 
     def _fault(self, what: str, error: BaseException) -> None:
         self.faults += 1

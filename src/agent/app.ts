@@ -145,6 +145,7 @@ export class Agent {
       ...time,
       settings: values,
       judge: this.#watching,
+      gpuOf: (pid) => state.gpuOf(pid),
       ...(recording === null ? {} : { recording }),
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
@@ -154,8 +155,7 @@ export class Agent {
     const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => this.sampling.supervisor.pace(intervalMs) })
     const memory = new MemorySessions({ state, pace, runs: () => this.#training.runs().map(({ run }) => publicRun(run)) })
     hub.addSink(memory)
-    const { recordings } = this.#training
-    hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
+    hub.addSink({ name: 'requests', accept: (event) => event.type === 'finding' && this.#training.noteFinding(event.finding) })
     hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
     const exporter = createExporter({
       state,

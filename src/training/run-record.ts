@@ -1,13 +1,15 @@
 /** What is known of a run apart from its steps, and how reports of several ranks are merged. */
+
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparameters.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
+import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunHang, RunLeakLine } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
-export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
+export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
@@ -28,6 +30,11 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
   readonly model: RunModel | null
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
+  /** Whether its SDK says where its threads are when it is asked; null: it did not say. */
+  readonly canTellStacks: boolean | null
+  /** When it last stood still: who held it up, and where its ranks were. */
+  readonly hang: RunHang | null
+  readonly stacks: readonly RankStacks[]
 }
 
 export interface RunProcess {
@@ -56,6 +63,7 @@ export interface RunPost {
   readonly correlationId: string | null
   readonly canRecord: boolean | null
   readonly model: RunModel | null
+  readonly canTellStacks: boolean | null
 }
 
 export interface RunEnd {
@@ -70,10 +78,23 @@ const MOST_GPUS = 1024
 const MOST_PROCESSES = 64
 const MOST_LEAK_LINES = 8
 
+/** It never stood still. */
+export const NO_HANG: Pick<RunRecord, 'hang' | 'stacks'> = { hang: null, stacks: [] }
+
 /** What an earlier version did not store. */
 export const UNKNOWN_PARTS: Pick<
   RunRecord,
-  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'hyperparameters' | 'model'
+  | 'provenance'
+  | 'totalSteps'
+  | 'processes'
+  | 'endIsPresumed'
+  | 'canRecord'
+  | 'recordings'
+  | 'hyperparameters'
+  | 'model'
+  | 'canTellStacks'
+  | 'hang'
+  | 'stacks'
 > = {
   provenance: 'live',
   totalSteps: null,
@@ -83,12 +104,14 @@ export const UNKNOWN_PARTS: Pick<
   recordings: [],
   hyperparameters: {},
   model: null,
+  canTellStacks: null,
+  ...NO_HANG,
 }
 
 /** `process`: the one that reports, when it runs on this host. */
 export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
   const known = { startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [], recordings: [] }
-  return { ...post, ...OPEN, provenance: 'live', ...known }
+  return { ...post, ...OPEN, ...NO_HANG, provenance: 'live', ...known }
 }
 
 export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
@@ -125,6 +148,8 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     canRecord: post.canRecord ?? known.canRecord,
     model: post.model ?? known.model,
     recordings: resumes ? [] : known.recordings,
+    canTellStacks: post.canTellStacks ?? known.canTellStacks,
+    ...(resumes ? NO_HANG : {}),
     processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
     ...(resumes ? OPEN : {}),
     updatedAt: now,
@@ -172,6 +197,7 @@ export function publicRun(run: RunRecord): Run {
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
     model,
+    hang: run.hang,
   }
 }
 
