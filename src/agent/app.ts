@@ -28,6 +28,7 @@ import { type Opened, Sampling } from './sampling.ts'
 import { SamplingPace } from './sampling-pace.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import { isShuttingDown, noteShutdown } from './system-state.ts'
+import { createTiers, type Tiers } from './tiers.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
@@ -67,6 +68,7 @@ export class Agent {
   readonly #training: Training
   readonly #replay: Replay | null
   readonly #snapshots: Snapshots | null
+  readonly #tiers: Tiers | null
   readonly #abort = new AbortController()
   #refilled: Promise<unknown> = Promise.resolve()
   #port: number | null = null
@@ -125,7 +127,14 @@ export class Agent {
       )
     }
     const { store } = this
-    const recording = values.source.startsWith('replay:') ? values.source.slice('replay:'.length) : null
+    // A recording has its own time: what is played is not the past of this machine.
+    const isPlayed = values.source.startsWith('replay:')
+    this.#tiers =
+      store && logDir !== null && values['history.records'] && !isPlayed
+        ? createTiers({ logDir, values, store, memory: history, refilled: this.#refilled, log: log.child({ room: 'history' }), ...time })
+        : null
+    if (this.#tiers) hub.addSink(this.#tiers.sink)
+    const recording = isPlayed ? values.source.slice('replay:'.length) : null
     this.#replay =
       recording === null
         ? null
@@ -189,13 +198,14 @@ export class Agent {
     this.#server = webUi
       ? createServer({
           state,
-          history,
+          history: this.#tiers?.history ?? history,
           metrics: { render: (format) => exporter.render(format), contentType: (format) => CONTENT_TYPES[format] },
           settings: values,
           log,
           version: VERSION,
           extraHealth: () => ({
             store: this.store?.health() ?? null,
+            history: this.#tiers?.health() ?? null,
             alerts: alerts?.health() ?? null,
             training: this.#training.health(),
             detectors: this.#watching.health(),
@@ -292,6 +302,7 @@ export class Agent {
     await this.sampling.hub.close()
     await this.#server?.close()
     await this.#snapshots?.close()
+    this.#tiers?.close()
     await logLane.patiently(() => this.#refilled, STUCK_AT_END_MS).catch(() => undefined)
     this.log.log.info({ reason }, 'gpuwarden stops')
     const lost = await this.log.close()

@@ -63,6 +63,8 @@ export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly processesReason: string | null
 }
 
+export type HostField = keyof ColumnsOf<typeof HOST_READINGS>
+
 /** Who a process is and what it uses of the host. A field is null when it is not readable. */
 export interface ProcessInfo extends ColumnsOf<typeof PROCESS_INFO> {
   readonly pid: number
