@@ -14,6 +14,8 @@ import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
 import { createTraining, type Training } from '../training/training.ts'
+import { usageRoute } from '../usage/routes.ts'
+import { createUsage } from '../usage/usage.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
 import { endDespiteDisk } from './end-despite-disk.ts'
@@ -147,6 +149,15 @@ export class Agent {
     const { recordings } = this.#training
     hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
     hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
+    // A recording was counted when it was made.
+    const usage =
+      values['usage.enabled'] && recording === null
+        ? createUsage({
+            ...{ dir: logDir === null ? null : join(logDir, 'usage'), settings: values, log: log.child({ room: 'usage' }), ...time },
+            intervalMs: values.interval * 1000,
+          })
+        : null
+    if (usage) hub.addSink(usage)
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
@@ -156,6 +167,7 @@ export class Agent {
       xids: counts.xids,
       unfollowedRuns: () => this.#watching.health().runsNotFollowed,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
+      ...(usage ? { usage: () => usage.totals() } : {}),
     })
     const webUi = values['server.enabled']
       ? createWebUi({ config, logDir, state, log, port: () => this.#port, signal: this.#abort.signal })
@@ -194,6 +206,7 @@ export class Agent {
             ...this.#alerting.routes,
             ...this.#training.routes,
             ...webUi.routes,
+            usageRoute(usage, Date.now),
             ...(this.#snapshots?.routes ?? []),
             ...(this.#replay ? replayRoutes(this.#replay) : []),
           ],
