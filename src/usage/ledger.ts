@@ -96,14 +96,19 @@ export class Ledger {
     return this.#saving
   }
 
+  /** Saves everything counted before the call. */
+  async flush(): Promise<void> {
+    await this.#saving
+    await this.save()
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
     if (this.#timer) clearInterval(this.#timer)
     const finish = async () => {
-      await this.#saving
       this.#options.settle()
-      await this.save()
+      await this.flush()
       if (this.#lock?.held) await this.#lock.release()
     }
     await logLane.patiently(finish, STUCK_AT_END_MS).catch(() => undefined)

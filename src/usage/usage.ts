@@ -63,7 +63,7 @@ export function createUsage(options: UsageOptions): Usage {
     summary: (question) => logLane.patiently(() => summarize(ledger.rows(question.from, question.to), { ...question, priceOf })),
     totals: () => ledger.totals(),
     fault: () => ledger.fault,
-    flush: () => ledger.save(),
+    flush: () => ledger.flush(),
     close: () => ledger.close(),
   }
 }
