@@ -133,6 +133,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'stacks',
+    group: 'train',
     summary: 'show where the ranks of a run are: the Python stacks of their threads and their last collectives',
     settings: ['server.host', 'server.port', ...TOKEN_FLAGS],
     options: [{ flag: '--rank <n>', help: 'only this rank, with all of its threads' }, JSON_OPTION],
@@ -142,6 +143,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'hang',
+    group: 'train',
     summary: 'explain a hang by the files that PyTorch’s flight recorder wrote, one per rank',
     settings: [],
     options: [JSON_OPTION],
@@ -175,6 +177,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'usage',
+    group: 'look',
     summary: 'who held the GPUs for how long, how busy they were, and what was lost',
     settings: ['log.dir', 'server.port', ...TOKEN_FLAGS],
     options: [

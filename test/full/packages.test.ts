@@ -125,7 +125,7 @@ gpuwarden service install --dry-run --system | grep ExecStart
 
   it('the Debian package brings unit, user, configuration, manual and completion, and leaves nothing but what was recorded', {
     timeout: 300_000,
-  }, () => {
+  }, async () => {
     const files = { 'gpuwarden.deb': artifact(`gpuwarden_${version}_amd64.deb`) }
     const script = `
 dpkg -i /given/gpuwarden.deb 2>&1
