@@ -54,9 +54,9 @@ function startsWithFlag(argv: readonly string[]): boolean {
 
 /** As the help shows them: by what people want to do. */
 function commandsInOrder(): CommandEntry[] {
-  const ofTable = [...COMMANDS, manualCommand(COMMANDS)]
   const groups = Object.keys(GROUPS)
-  return [...ofTable, completionCommand(ofTable)].sort((a, b) => groups.indexOf(a.group) - groups.indexOf(b.group))
+  const all: CommandEntry[] = [...COMMANDS, completionCommand(() => all), manualCommand(() => all)]
+  return all.sort((a, b) => groups.indexOf(a.group) - groups.indexOf(b.group))
 }
 
 type RunCommand = (flags: FlagValues, extras: Record<string, unknown>, args: readonly string[]) => Promise<void>

@@ -12,8 +12,8 @@ const LONGEST_WAIT_MS = 800
 const LIVE = ['gpu', 'run', 'channel'] as const
 type Live = (typeof LIVE)[number]
 
-export function completionCommand(others: readonly CommandEntry[]): CommandEntry {
-  const entry: CommandEntry = {
+export function completionCommand(all: () => readonly CommandEntry[]): CommandEntry {
+  return {
     name: 'completion',
     group: 'operate',
     summary: 'print the tab completion for a shell',
@@ -33,11 +33,10 @@ export function completionCommand(others: readonly CommandEntry[]): CommandEntry
           exitCode: EXIT.usage,
           hint: 'For example: source <(gpuwarden completion bash)',
         })
-      process.stdout.write(SHELLS[shell]([...others, entry]))
+      process.stdout.write(SHELLS[shell](all()))
       return EXIT.ok
     },
   }
-  return entry
 }
 
 /** Nothing where no agent answers: a shell has no place for errors. */
@@ -60,7 +59,8 @@ async function printValues(config: Config, kind: string): Promise<number> {
 }
 
 async function liveValues(agent: AgentClient, kind: Live): Promise<string[]> {
-  if (kind === 'gpu') return (await agent.get<{ gpus: { index: number }[] }>('/api/v1/gpus')).gpus.map(({ index }) => String(index))
+  if (kind === 'gpu')
+    return (await agent.get<{ gpus: { info: { index: number } }[] }>('/api/v1/gpus')).gpus.map(({ info }) => String(info.index))
   if (kind === 'run') return [...new Set((await agent.get<{ runs: { name: string }[] }>('/api/v1/runs')).runs.map(({ name }) => name))]
   return (await agent.get<{ channels: { name: string }[] }>('/api/v1/channels')).channels.map(({ name }) => name)
 }
@@ -90,13 +90,14 @@ ${withValues.join('\n')}
   return `# bash completion for gpuwarden
 _gpuwarden() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" command=top words='' word
+  local names='${entries.map(({ name }) => name).join(' ')}'
   COMPREPLY=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     if [[ $word == -- ]]; then COMPREPLY=($(compgen -f -- "$cur")); return; fi
-    if [[ $word != -* ]]; then command="$word"; break; fi
+    if [[ " $names " == *" $word "* ]]; then command="$word"; break; fi
   done
   if [[ $COMP_CWORD == 1 && $cur != -* ]]; then
-    COMPREPLY=($(compgen -W '${entries.map(({ name }) => name).join(' ')}' -- "$cur")); return
+    COMPREPLY=($(compgen -W "$names" -- "$cur")); return
   fi
   case "$command" in
 ${cases.join('\n')}

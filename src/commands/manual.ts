@@ -7,8 +7,8 @@ import { flagsOf } from './outline.ts'
 export const EXIT_CODES =
   'Exit codes: 0 fine, 1 a check said no, 2 wrong argument or configuration, 3 no such GPU or recording, 4 cannot listen, 70 internal error.'
 
-export function manualCommand(others: readonly CommandEntry[]): CommandEntry {
-  const entry: CommandEntry = {
+export function manualCommand(all: () => readonly CommandEntry[]): CommandEntry {
+  return {
     name: 'man',
     group: 'operate',
     summary: 'print the manual as a man page',
@@ -16,11 +16,10 @@ export function manualCommand(others: readonly CommandEntry[]): CommandEntry {
     options: [],
     examples: ['gpuwarden man | man -l -'],
     run: async () => {
-      process.stdout.write(manualPage([...others, entry]))
+      process.stdout.write(manualPage(all()))
       return EXIT.ok
     },
   }
-  return entry
 }
 
 /** roff reads a backslash, and a dot or a quote at the beginning of a line, as its own. */

@@ -175,8 +175,10 @@ describe.skipIf(missing !== null)(`on a machine with Node.js${note}`, () => {
   it('the tarball works through npx, without the registry where its dependencies are in the cache', { timeout: 240_000 }, () => {
     const folder = temporaryFolder()
     copyFileSync(artifact(`gpuwarden-${version}.tgz`), join(folder, 'gpuwarden.tgz'))
-    const { status, stdout, stderr } = spawnSync('npx', ['--yes', '--prefer-offline', './gpuwarden.tgz', '--version', '--json'], { cwd: folder, encoding: 'utf8' },
-    )
+    const { status, stdout, stderr } = spawnSync('npx', ['--yes', '--prefer-offline', './gpuwarden.tgz', '--version', '--json'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
     expect(status, stderr).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ version, commit: expect.stringMatching(/^[0-9a-f]{40}/), platform: expect.any(String) })
   })
