@@ -100,8 +100,12 @@ export const DCGM_METRICS: readonly GpuMetric[] = [
   gauge('PROF_PCIE_RX_BYTES', 'bytes per second', 'Received by the GPU over PCIe (in B/s).', (r) => r.pcieRxBytesPerSecond),
 ]
 
-/** Those that mean the same, in the same unit, for the cards of every vendor. */
-export const DCGM_SHARED: ReadonlySet<string> = new Set(
+/** Whether a metric means the same, in the same unit, for a card of another vendor. Memory that belongs to the host is no framebuffer. */
+export function isShared(name: string, { unifiedMemory }: GpuInfo): boolean {
+  return SHARED.has(name) && !(unifiedMemory && name.includes('_FB_'))
+}
+
+const SHARED: ReadonlySet<string> = new Set(
   [
     ...['SM_CLOCK', 'MEM_CLOCK', 'GPU_TEMP', 'MEMORY_TEMP', 'POWER_USAGE', 'TOTAL_ENERGY_CONSUMPTION', 'PCIE_REPLAY_COUNTER'],
     ...['GPU_UTIL', 'MEM_COPY_UTIL', 'ENC_UTIL', 'DEC_UTIL', 'FB_FREE', 'FB_USED', 'FB_TOTAL'],

@@ -228,7 +228,7 @@ describe('what others expect', () => {
 
   it('other vendors have only those names of NVIDIA that mean the same for them, MIG instances are not in the set of nvidia-smi', () => {
     const namesOf = (gpu: string) => series.flatMap(({ name, labels }) => (name.startsWith('DCGM_') && labels.gpu === gpu ? [name] : []))
-    expect(namesOf('2')).toEqual(['DCGM_FI_DEV_GPU_TEMP', 'DCGM_FI_DEV_GPU_UTIL', 'DCGM_FI_DEV_FB_USED'])
+    expect(namesOf('2')).toEqual(['DCGM_FI_DEV_GPU_TEMP', 'DCGM_FI_DEV_GPU_UTIL'])
     expect(namesOf('0')).toContain('DCGM_FI_DEV_XID_ERRORS')
     expect(named(series, 'nvidia_smi_gpu_info').map(({ labels }) => labels.uuid)).toEqual([
       '5c2fe1ab-0000-4000-8000-000000000001',

@@ -5,7 +5,7 @@ import type { GpuInfo, GpuReadings } from '../core/model.ts'
 import { NO_READINGS } from '../core/record.ts'
 import type { MetricScope } from '../core/vendor.ts'
 import { ALERT_METRICS, type AlertFigures } from './alerts.ts'
-import { DCGM_METRICS, DCGM_SHARED, dcgmLabels } from './dcgm.ts'
+import { DCGM_METRICS, dcgmLabels, isShared } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'
 import { GpuTable } from './gpu-table.ts'
 import { HOST_METRICS } from './host.ts'
@@ -81,7 +81,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   const { training = new TrainingMetrics(), xids = new XidCounts() } = options
   const sets = new Set(options.sets)
   const native = new GpuTable(NATIVE_METRICS, nativeLabels)
-  const inScope = (name: string, { vendor }: GpuInfo) => naming.scopeOf(vendor, 'dcgm') === 'all' || DCGM_SHARED.has(name)
+  const inScope = (name: string, info: GpuInfo) => naming.scopeOf(info.vendor, 'dcgm') === 'all' || isShared(name, info)
   const dcgm = new GpuTable(DCGM_METRICS, dcgmLabels(state.hostname, naming.nodeOf), inScope)
   const nvidiaSmi = new GpuTable(NVIDIA_SMI_METRICS, nvidiaSmiLabels)
 
