@@ -109,6 +109,10 @@ export class SamplerProcess {
     this.#send({ type: 'playback', source, command })
   }
 
+  pace(intervalMs: number): void {
+    this.#send({ type: 'pace', intervalMs })
+  }
+
   /** Ends the process: politely, then not. Resolves when it is gone or was killed. */
   async stop(): Promise<void> {
     if (this.#over) return

@@ -33,11 +33,13 @@ export class Supervisor {
   readonly #undead = new Set<SamplerProcess>()
   #main: SamplerProcess | null = null
   #watched: readonly number[] = []
+  #intervalMs: number
   #cpuSecondsBefore = 0
   #stopped = false
 
   constructor(options: SupervisorOptions) {
     this.#options = options
+    this.#intervalMs = options.intervalMs
   }
 
   /** Opens a source in the common process. Resolves when it answered, failed or hung; it is retried only if it is there. */
@@ -74,6 +76,13 @@ export class Supervisor {
     return sampler !== undefined && sampler !== null
   }
 
+  /** How often sources are read from now on; one that allows no less keeps its shortest. */
+  pace(intervalMs: number): void {
+    if (this.#stopped || intervalMs === this.#intervalMs) return
+    this.#intervalMs = intervalMs
+    for (const sampler of this.#samplers) sampler.pace(intervalMs)
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true
     for (const record of this.#records.values()) if (record.timer) clearTimeout(record.timer)
@@ -83,20 +92,20 @@ export class Supervisor {
   #record(source: string): SourceRecord {
     const known = this.#records.get(source)
     if (known) return known
-    const record = newRecord(source, this.#options.intervalMs, this.#options.backoffMs.first, this.#options.now())
+    const record = newRecord(source, this.#intervalMs, this.#options.backoffMs.first, this.#options.now())
     this.#records.set(source, record)
     return record
   }
 
   #startSampler(): SamplerProcess {
-    const { entry, root, env, intervalMs, deadlineMs, openDeadlineMs, slowStartMs, options } = this.#options
+    const { entry, root, env, deadlineMs, openDeadlineMs, slowStartMs, options } = this.#options
     const sampler = new SamplerProcess({
       entry,
       env,
       deadlineMs,
       openDeadlineMs,
       slowStartMs,
-      start: { type: 'start', root, intervalMs, beatMs: Math.max(20, Math.min(1000, deadlineMs / 4)), options },
+      start: { type: 'start', root, intervalMs: this.#intervalMs, beatMs: Math.max(20, Math.min(1000, deadlineMs / 4)), options },
       onMessage: (message, from) => this.#hear(message, from),
       onFailure: (failure, from) => this.#samplerFailed(failure, from),
       onSlowStart: (slow, from) => this.#startsSlowly(slow, from),
@@ -155,6 +164,10 @@ export class Supervisor {
         record.hasOpened = true
         this.#options.onDevices(record.source, message.devices)
         this.#answer(record, 'opened', null)
+        break
+      case 'paced':
+        record.intervalMs = message.intervalMs
+        this.#publishHealth()
         break
       case 'absent':
         this.#release(record)
