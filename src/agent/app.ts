@@ -9,7 +9,7 @@ import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
 import { createPush } from '../push/push.ts'
 import { replayRoutes } from '../server/replay-route.ts'
 import { createServer, type GpuwardenServer } from '../server/server.ts'
-import { hasMetricSet } from '../sources/vendors.ts'
+import { METRIC_NAMING } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
@@ -180,7 +180,7 @@ export class Agent {
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
-      hasSet: hasMetricSet,
+      naming: METRIC_NAMING,
       maxProcesses: values['metrics.max_processes'],
       training: counts.training,
       xids: counts.xids,
