@@ -12,6 +12,7 @@ from .gpu_metrics import GPUMetrics
 from .gpu_monitor import GPUMonitor, TrainingMonitorCallback
 from .latest_run import log_step, run, snapshot
 from .memory import MemoryDebugger, MemoryProfiler
+from .model_watch import watch
 from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
 from .recording import Recording
 from .training_run import Run
@@ -32,4 +33,5 @@ __all__ = [
     "log_step",
     "run",
     "snapshot",
+    "watch",
 ]

@@ -12,7 +12,7 @@ from .agent_process import started_pid
 from .gpu_metrics import GPUMetrics, read_gpus
 from .training_run import Run
 from .settings import Settings, settings_for
-from .watch import Monitoring, Watch
+from .agent_watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
 

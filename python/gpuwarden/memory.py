@@ -15,7 +15,7 @@ from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
 from .python_memory import PythonMemory
 from .snapshot_verdict import analyze_snapshot
 from .settings import settings_for
-from .watch import Monitoring, Watch
+from .agent_watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
 

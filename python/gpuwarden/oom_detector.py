@@ -11,7 +11,7 @@ from .agent_link import AgentLink
 from .formats import format_percent
 from .gpu_metrics import GPUMetrics, read_findings, read_gpus
 from .settings import settings_for
-from .watch import Monitoring, Watch
+from .agent_watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
 

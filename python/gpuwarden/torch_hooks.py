@@ -14,6 +14,7 @@ from . import step_meter as phases
 from .batch_size import size_of
 from .device_clock import DeviceClock
 from .gpu_monitor import learning_rate
+from .non_finite import search
 from .step_meter import StepMeter
 
 log = logging.getLogger("gpuwarden")
@@ -27,6 +28,9 @@ _COLLECTIVES = (
 _MOST_FAULTS = 10
 #: An optimizer that took this many steps while the one that counts took none counts from then on.
 _HANDOVER_STEPS = 16
+
+#: Told of optimizer steps: `before_step(optimizer, gradient norm)`, and `after_step(optimizer)` for a step of the training.
+watchers: List[Any] = [search]
 
 _is_off = False
 _faults = 0
@@ -197,6 +201,7 @@ def _backward(original: Any, torch: Any) -> Any:
                 given = tensors[0] if isinstance(tensors, (tuple, list)) and tensors else tensors
                 if isinstance(given, tensor_type) and given.numel() == 1:
                     loss = _unscaled(given)
+                    search.on_loss(loss, given)
         except Exception as error:
             fault(error)
         try:
@@ -268,6 +273,8 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         meter.before_optimizer(len(args) > 1 and args[1] is not None or kwargs.get("closure") is not None)
         if wants_grad_norm and meter.grad_norm is None:
             meter.grad_norm = _norm_of_gradients(optimizer)
+        for watcher in watchers[:]:
+            watcher.before_step(optimizer, meter.grad_norm)
     except Exception as error:
         fault(error)
 
@@ -279,6 +286,8 @@ def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         pacemaker.calls += 1
         meter.after_optimizer()
         if pacemaker.is_step(optimizer):
+            for watcher in watchers[:]:
+                watcher.after_step(optimizer)
             meter.end_step(learning_rate(optimizer))
     except Exception as error:
         fault(error)

@@ -174,6 +174,12 @@ export interface Finding {
   readonly riskLevel: RiskLevel | null
 }
 
+/** The layer of a model that was the first to hold a value that is not finite. */
+export interface NonFiniteLayer {
+  readonly layer: string
+  readonly part: 'weights' | 'activations' | 'gradients'
+}
+
 /** One step of a training run. NaN and ±Infinity are real values here. */
 export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
   readonly kind: 'step'
@@ -184,6 +190,8 @@ export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
   /** Data wait, forward, backward …, by name. */
   readonly phaseSeconds: Readonly<Record<string, number>> | null
   readonly custom: Readonly<Record<string, number>> | null
+  /** Where the SDK looked for it; absent in nearly all steps. */
+  readonly nonFinite?: NonFiniteLayer
 }
 
 /** `gpus` and `pid` connect a run to the readings of the machine. */

@@ -170,6 +170,7 @@ export function stepRecord(step: TrainingStep, provenance: Provenance = 'live'):
   record.rank = step.rank
   if (step.phaseSeconds) record.phase_seconds = mapNumbers(step.phaseSeconds)
   if (step.custom) record.custom = mapNumbers(step.custom)
+  if (step.nonFinite) record.non_finite = { ...step.nonFinite }
   return Object.assign(record, notLive(provenance))
 }
 

@@ -3,6 +3,7 @@ import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { type PhaseShare, PhaseSums, type SavedPhases } from '../core/step-phases.ts'
 import { MOST_CUSTOM } from './curve.ts'
+import { LayerHistory } from './layer-history.ts'
 import { RankCurves } from './rank-curves.ts'
 import { countOfRank, hasReceived, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
 import type { ReceivedStep } from './step-line.ts'
@@ -58,6 +59,8 @@ type Latest = Record<(typeof LATEST)[number], Reading>
 export class Progress {
   readonly ranks = new Map<number, RankProgress>()
   readonly curves = new RankCurves()
+  /** In a file of its own: it is large, and changes seldom. */
+  readonly layers = new LayerHistory()
   readonly #custom = new Map<string, number>()
   readonly #latest: Latest = Object.fromEntries(LATEST.map((field) => [field, null])) as Latest
   readonly #throughput: Mean = { sum: 0, count: 0 }
@@ -75,7 +78,7 @@ export class Progress {
   #nonFinite = 0
 
   /** The step without custom metrics above the run's limit (their names go to `ignored`), or why it does not count. */
-  accept({ seq, step, sender, pid, localRank }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
+  accept({ seq, step, sender, pid, localRank, layers }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
     let rank = this.ranks.get(step.rank)
     if (!rank) {
       if (this.ranks.size >= MOST_RANKS) return 'too_many_ranks'
@@ -84,6 +87,7 @@ export class Progress {
     }
     if (!receive(rank, sender, seq)) return 'duplicate'
     countOfRank(rank, step, pid, localRank)
+    if (layers !== null) this.layers.add(step.rank, step.step, step.at, layers)
     const counted = this.#withinBounds(step, ignored)
     this.#count(counted)
     return counted

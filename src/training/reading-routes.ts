@@ -113,5 +113,11 @@ function summary(run: RunRecord, progress: Progress): object {
   const { processes, ...rest } = run
   const ranks = rankRows(progress.ranks).map((row) => ({ ...row, lastSeq: progress.ranks.get(row.rank)?.lastSeq ?? 0 }))
   const figures = progress.figures()
-  return { ...rest, leakLines: leakLinesOf(run), ranks, training: { ...figures, etaSeconds: etaSeconds(run, figures) } }
+  return {
+    ...rest,
+    leakLines: leakLinesOf(run),
+    ranks,
+    layers: progress.layers.count,
+    training: { ...figures, etaSeconds: etaSeconds(run, figures) },
+  }
 }

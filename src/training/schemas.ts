@@ -16,7 +16,7 @@ const name = z.string().trim().min(1).max(LONGEST_NAME)
 const at = z.number().min(0).max(8.64e15).describe('Epoch milliseconds')
 const count = z.number().int().min(0).nullish()
 const shortText = z.string().max(LONGEST_NAME).nullish()
-const reading = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]).nullable()
+export const reading = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]).nullable()
 
 export const runPost = z.object({
   id: z.string().regex(RUN_ID, 'expected letters, digits and . _ : - (at most 128)').nullish(),
@@ -123,7 +123,11 @@ const phaseShares = z
   .array(z.object({ phase: z.string(), ratio: number }))
   .describe('What the time of the steps went to, the rest as "not attributed"; empty where no step had phases')
 
-export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject({ ...figures, phaseShares }) })
+export const runAnswer = z.looseObject({
+  ...runParts,
+  layers: number.describe('How many layers of its model were looked at; 0: none (gpuwarden.watch)'),
+  training: z.looseObject({ ...figures, phaseShares }),
+})
 
 export const runsAnswer = z.object({
   at: number,

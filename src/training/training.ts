@@ -9,6 +9,7 @@ import type { BatchOutcome } from './batch.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { PlayedRuns } from './played-runs.ts'
 import type { Progress } from './progress.ts'
+import { layerRoutes } from './layer-routes.ts'
 import { recordingRoutes } from './recording-routes.ts'
 import { Recordings } from './recordings.ts'
 import { type ListedRun, Registry } from './registry.ts'
@@ -89,7 +90,7 @@ class TrainingRoom implements Training {
     this.logDir = reported
     this.#reports = report && reported !== null ? new ReportMaker(report, reported) : null
     this.played = recording === undefined ? null : new PlayedRuns((run) => hub.receiveRun(run))
-    this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...reportRoutes(this)]
+    this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...layerRoutes(this), ...reportRoutes(this)]
     this.#timers = [
       setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
       setInterval(() => void this.closeSilentRuns().catch(this.#changes.couldNotKeep), LOOK_FOR_SILENT_MS).unref(),

@@ -56,6 +56,8 @@ export function parseStepLine(line: LineInput, run = 'recording'): Parsed<Traini
   step.step = fields.required('step')
   step.phaseSeconds = fields.numbers('phase_seconds')
   step.custom = fields.numbers('custom')
+  const { layer, part } = fields.texts('non_finite')
+  if (layer !== undefined && (part === 'weights' || part === 'activations' || part === 'gradients')) step.nonFinite = { layer, part }
   fields.fill(STEP_COLUMNS, step)
   return fields.bad ? 'wrong_type' : step
 }
