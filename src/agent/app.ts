@@ -13,6 +13,7 @@ import { hasMetricSet } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
+import { runProcesses } from '../training/silent-runs.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
@@ -144,6 +145,11 @@ export class Agent {
     })
     hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     if (this.#training.played) hub.addSink(this.#training.played)
+    const { supervisor } = this.sampling
+    hub.addSink({
+      name: 'processes of runs',
+      accept: ({ type }) => type === 'run' && supervisor.watchRuns(runProcesses(this.#training.runs().map(({ run }) => run))),
+    })
     const { recordings } = this.#training
     hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
     hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))

@@ -73,7 +73,7 @@ export function standouts(course: LayerCourse): readonly Standout[] {
   const middle = median(norms.flatMap((norm) => (norm && norm.value > 0 ? norm.value : [])))
   norms.forEach((norm, index) => {
     if (!norm || middle === null) return
-    const own = median((course.values.gradient_norm?.[index] ?? []).flatMap((value) => (isFinite(value) && value > 0 ? value : [])))
+    const own = median((course.values.gradient_norm?.[index] ?? []).flatMap((value) => (isKnown(value) && value > 0 ? value : [])))
     const times = Math.min(
       norm.value / middle,
       own === null ? Number.POSITIVE_INFINITY : Math.max(norm.value / own, norm.value / middle / 10),
@@ -88,7 +88,7 @@ export function standouts(course: LayerCourse): readonly Standout[] {
     .map(({ weight, ...one }) => one)
 }
 
-function isFinite(value: Reading): value is number {
+function isKnown(value: Reading): value is number {
   return value !== null && Number.isFinite(value)
 }
 
@@ -102,7 +102,7 @@ function lastOf(course: LayerCourse, figure: LayerFigureName, index: number): { 
   const row = course.values[figure]?.[index] ?? []
   for (let look = row.length - 1; look >= 0; look--) {
     const value = row[look] ?? null
-    if (isFinite(value)) return { step: course.steps[look] ?? 0, value }
+    if (isKnown(value)) return { step: course.steps[look] ?? 0, value }
   }
   return null
 }

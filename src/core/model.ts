@@ -52,6 +52,24 @@ export interface GpuProcess extends ColumnsOf<typeof PROCESS_SHARES> {
   readonly memoryUsedBytes: Reading
 }
 
+/** What a limit on memory (cgroup) allows, swap included, and what of it is used without files in the cache. */
+export interface MemoryLimit {
+  readonly usedBytes: number
+  readonly limitBytes: number
+}
+
+/** Host memory of a process and its descendants. */
+export interface TreeMemory {
+  /** At the top of it. */
+  readonly pid: number
+  readonly run: string | null
+  readonly processes: number
+  /** Anonymous memory: without files in the cache, shared memory, and what workers got from their parent. */
+  readonly bytes: number
+  /** null: none below the machine's own memory. */
+  readonly limit: MemoryLimit | null
+}
+
 export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly kind: 'host'
   readonly at: number
@@ -60,6 +78,8 @@ export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly processes: readonly ProcessInfo[]
   /** Why processes cannot be looked up at all (another PID namespace), or null. */
   readonly processesReason: string | null
+  /** Of runs and of GPU processes; absent: they were not read this time. */
+  readonly trees?: readonly TreeMemory[]
 }
 
 /** Who a process is and what it uses of the host. A field is null when it is not readable. */
@@ -211,7 +231,7 @@ export interface Run {
   readonly outcome: RunOutcome | null
   /** null while it runs. */
   readonly ending: RunEnding | null
-  /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
+  /** Lines that were recorded to leak, one for each rank and kind of memory, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
 }
 
@@ -230,6 +250,8 @@ export interface RecordedLine {
 export interface RunLeakLine extends RecordedLine {
   readonly rank: number
   readonly at: number
+  /** It keeps host memory; absent: GPU memory. */
+  readonly isHost?: boolean
 }
 
 export type RunOutcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'

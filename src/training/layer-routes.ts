@@ -1,6 +1,6 @@
 /** The layers of a run's model, as its SDK looked at them. */
 import { z } from 'zod'
-import { LAYER_FIGURE_NAMES, LAYER_FIGURES, standouts } from '../core/layer-figures.ts'
+import { LAYER_FIGURE_NAMES, type LAYER_FIGURES, standouts } from '../core/layer-figures.ts'
 import { type Route, type RouteContext, route } from '../core/route.ts'
 import { unknownRun, unlessStuck } from './reading-routes.ts'
 import { reading } from './schemas.ts'
