@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, NamedTuple, Set, Tuple
 
+from .model_search import unwrapped
+
 MOST_LAYERS = 256
 #: Of all layers together; a layer with more is judged by some of them.
 MOST_PARAMETERS = 8192
@@ -18,17 +20,6 @@ class Layer(NamedTuple):
     name: str
     module: Any
     parameters: List[Any]
-
-
-def unwrapped(model: Any) -> Any:
-    """Without what DistributedDataParallel, FullyShardedDataParallel and `torch.compile` put around it."""
-    for _ in range(8):
-        inside = model.__dict__.get("_modules", {})
-        inner = inside.get("_orig_mod") or (inside.get("module") if "Parallel" in type(model).__name__ else None)
-        if inner is None:
-            break
-        model = inner
-    return model
 
 
 def layers_of(model: Any) -> List[Layer]:

@@ -11,7 +11,8 @@ import sys
 from typing import Any, Dict, List, Optional
 
 from .layer_figures import LayerRecord, ParameterLook, add_activation
-from .layers import Layer, layers_of, unwrapped
+from .layers import Layer, layers_of
+from .model_search import find_model, unwrapped
 
 log = logging.getLogger("gpuwarden")
 
@@ -80,9 +81,9 @@ def watch(model: Any, every: int = EVERY) -> "ModelWatch":
         return known
     made = ModelWatch(model, int(every))
     try:
-        from . import torch_hooks
+        from . import optimizer_hooks
 
-        torch_hooks.watchers.append(made)
+        optimizer_hooks.watchers.append(made)
         _watches[id(made.model)] = made
     except ImportError:
         made.stop()
@@ -91,12 +92,12 @@ def watch(model: Any, every: int = EVERY) -> "ModelWatch":
 
 def look_once(model: Any) -> None:
     """At the next step of a model, watched or not."""
-    from . import torch_hooks
+    from . import optimizer_hooks
 
     known = _watches.get(id(unwrapped(model)))
     if known is None:
         known = ModelWatch(model, EVERY, is_once=True)
-        torch_hooks.watchers.append(known)
+        optimizer_hooks.watchers.append(known)
     known.look_soon()
 
 
@@ -123,7 +124,7 @@ class ModelWatch:
         self.is_on = False
         self._drop()
         _watches.pop(id(self.model), None)
-        hooks = sys.modules.get("gpuwarden.torch_hooks")
+        hooks = sys.modules.get("gpuwarden.optimizer_hooks")
         if hooks is not None and self in hooks.watchers:
             hooks.watchers.remove(self)
 
@@ -238,11 +239,10 @@ class WatchLater:
         pass
 
     def after_step(self, optimizer: Any) -> None:
-        from . import torch_hooks
-        from .model_search import model_of
+        from . import optimizer_hooks
 
-        torch_hooks.watchers.remove(self)
-        model = model_of(optimizer)
+        optimizer_hooks.watchers.remove(self)
+        model = find_model(sys.modules["torch"], optimizer)
         if model is None:
             log.info("gpuwarden: no layers are watched: no module has the parameters of the optimizer")
         elif watched_model() is None:

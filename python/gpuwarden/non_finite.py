@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Any, Dict, List, Optional
+import sys
+from types import SimpleNamespace
+from typing import Any, Dict, Iterable, List, Optional
 
 from . import model_watch, steps
 from .layers import layers_of
-from .model_search import model_of, model_with
+from .model_search import find_model
 
 log = logging.getLogger("gpuwarden")
 
@@ -76,7 +78,7 @@ steps.on_broken_loss = _want
 def _before_backward(loss: Any) -> Optional[Dict[str, str]]:
     nodes = _nodes(loss.grad_fn)
     used = [one for node in nodes for one in _parameters(node)]
-    model = model_watch.watched_model() or model_with(used)
+    model = model_watch.watched_model() or _model_with(used)
     if model is None:
         return None
     layers = layers_of(model)
@@ -96,7 +98,7 @@ def _before_backward(loss: Any) -> Optional[Dict[str, str]]:
 
 def _in_gradients(optimizer: Any) -> Optional[Dict[str, str]]:
     """They break from the last layer to the first: the last that is broken broke first, if those behind it are not."""
-    model = model_watch.watched_model() or model_of(optimizer)
+    model = model_watch.watched_model() or _model_with(one for group in optimizer.param_groups for one in group["params"])
     layers = [] if model is None else [one for one in layers_of(model) if any(parameter.grad is not None for parameter in one.parameters)]
     broken = [any(_is_broken(parameter.grad) for parameter in layer.parameters if parameter.grad is not None) for layer in layers]
     if True not in broken or (all(broken) and len(broken) > 1):
@@ -105,9 +107,13 @@ def _in_gradients(optimizer: Any) -> Optional[Dict[str, str]]:
 
 
 def _look_once(optimizer: Any) -> None:
-    model = model_watch.watched_model() or model_of(optimizer)
+    model = model_watch.watched_model() or _model_with(one for group in optimizer.param_groups for one in group["params"])
     if model is not None:
         model_watch.look_once(model)
+
+
+def _model_with(parameters: Iterable[Any]) -> Any:
+    return find_model(sys.modules["torch"], SimpleNamespace(param_groups=[{"params": list(parameters)}]))
 
 
 def _is_broken(tensor: Any) -> bool:

@@ -29,6 +29,7 @@ export const lossNan: DetectorKind<Thresholds<'lossNan'>> = {
   about: 'The loss or the gradient norm is NaN or infinite.',
   severities: ['warning', 'critical'],
   inputs: ['step', 'run', 'gpu'],
+  findsAgainSeconds: 60,
   charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossNan,
   create: (options, maxRuns) =>
@@ -36,6 +37,7 @@ export const lossNan: DetectorKind<Thresholds<'lossNan'>> = {
       'loss_nan',
       {
         leaderOnly: false,
+        judgesLate: true,
         initial: (open) => ({
           open,
           rank: 0,
