@@ -16,8 +16,8 @@ MOST_OBJECTS = 20_000_000
 Frames = Tuple[Tuple[str, int], ...]
 
 
-def cpu_tensors() -> Optional[List[Tuple[Frames, int]]]:
-    """Where each piece of memory came from (the program's start first, empty where that was not traced), and its size; None: too much to look at."""
+def cpu_tensors() -> Optional[List[Tuple[int, Frames]]]:
+    """The size of each piece of memory, and where it came from: innermost frame first, empty where that was not traced. None: too much to look at."""
     torch = sys.modules.get("torch")
     base = getattr(torch, "Tensor", None)
     if base is None:
@@ -26,7 +26,7 @@ def cpu_tensors() -> Optional[List[Tuple[Frames, int]]]:
     if len(objects) > MOST_OBJECTS:
         return None
     kinds = {kind for kind in set(map(type, objects)) if base in getattr(kind, "__mro__", ())}
-    found: Dict[int, Tuple[Frames, int]] = {}
+    found: Dict[int, Tuple[int, Frames]] = {}
     for one in objects:
         if type(one) not in kinds:
             continue
@@ -41,16 +41,16 @@ def cpu_tensors() -> Optional[List[Tuple[Frames, int]]]:
         except Exception:  # A tensor without memory of its own, in whatever state the program is.
             continue
         if size and address not in found:
-            found[address] = (_frames_of(one), size)
+            found[address] = (size, _frames_of(one))
     return list(found.values())
 
 
 def _frames_of(tensor: Any) -> Frames:
     if _by_address is not None:
         trace = _by_address(0, id(tensor) - _before_object(type(tensor)))
-        return tuple(reversed(trace)) if trace else ()
+        return tuple(trace) if trace else ()
     traced = tracemalloc.get_object_traceback(tensor)
-    return tuple((frame.filename, frame.lineno) for frame in traced) if traced else ()
+    return tuple((frame.filename, frame.lineno) for frame in reversed(traced)) if traced else ()
 
 
 def _before_object(kind: type) -> int:
