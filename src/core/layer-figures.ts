@@ -41,6 +41,26 @@ export interface Standout {
   readonly reason: string
 }
 
+/** What a report says of the layers. */
+export interface LayerSummary {
+  readonly layers: number
+  readonly looks: number
+  readonly lastStep: number
+  readonly standouts: readonly Standout[]
+}
+
+/** null: they were never looked at. */
+export function layerSummary(course: LayerCourse | null): LayerSummary | null {
+  const lastStep = course?.steps.at(-1)
+  if (!course || lastStep === undefined) return null
+  return { layers: course.layers.length, looks: course.steps.length, lastStep, standouts: standouts(course) }
+}
+
+/** `decoder.17.mlp.up has values that are not finite, step 151` */
+export function standoutText({ layer, reason, step }: Pick<Standout, 'layer' | 'reason' | 'step'>): string {
+  return `${layer} ${reason}, step ${step}`
+}
+
 export const MOST_STANDOUTS = 8
 /** Of the other layers, or of its own past: a gradient this many times as large stands out. */
 const EXPLODED = 30
