@@ -1,5 +1,5 @@
 /** The figures of a model's layers that an SDK sends, and the layers that stand out by them. */
-import type { Reading } from './model.ts'
+import type { NonFiniteLayer, Reading } from './model.ts'
 
 export interface LayerFigure {
   readonly label: string
@@ -30,6 +30,12 @@ export interface LayerCourse {
   readonly layers: readonly string[]
   readonly steps: readonly number[]
   readonly values: Readonly<Partial<Record<LayerFigureName, readonly (readonly Reading[])[]>>>
+  /** The layer that the SDK found to break first. */
+  readonly brokeFirst?: BrokenLayer | null
+}
+
+export interface BrokenLayer extends NonFiniteLayer {
+  readonly step: number
 }
 
 export interface Standout {
@@ -72,6 +78,7 @@ const COLLAPSED_ENTROPY = 0.01
 
 /** Worst first, one for each layer. */
 export function standouts(course: LayerCourse): readonly Standout[] {
+  const { brokeFirst = null } = course
   const found = new Map<string, Standout & { readonly weight: number }>()
   const add = (weight: number, index: number, figure: LayerFigureName, step: number, value: Reading, reason: string) => {
     const layer = course.layers[index]
@@ -79,7 +86,10 @@ export function standouts(course: LayerCourse): readonly Standout[] {
   }
   course.layers.forEach((_, index) => {
     const broken = firstLook(course, 'non_finite_share', index, (value) => !(value === 0))
-    if (broken) add(1e9 - broken.step, index, 'non_finite_share', broken.step, broken.value, 'has values that are not finite')
+    // Once one is broken, the others follow within a step.
+    const isFollower = brokeFirst !== null && broken !== null && broken.step >= brokeFirst.step
+    if (broken && !isFollower)
+      add(1e9 - broken.step, index, 'non_finite_share', broken.step, broken.value, 'has values that are not finite')
     const update = lastOf(course, 'update_ratio', index)
     if (update && update.value > FAST_UPDATE)
       add(10 + update.value, index, 'update_ratio', update.step, update.value, 'changes by more than a tenth of its weights in a step')
@@ -89,6 +99,10 @@ export function standouts(course: LayerCourse): readonly Standout[] {
     if (entropy && entropy.value < COLLAPSED_ENTROPY)
       add(5, index, 'attention_entropy', entropy.step, entropy.value, 'attends to one position only')
   })
+  if (brokeFirst) {
+    const reason = `was the first with ${brokeFirst.part} that are not finite`
+    add(1e9, course.layers.indexOf(brokeFirst.layer), 'non_finite_share', brokeFirst.step, null, reason)
+  }
   const norms = course.layers.map((_, index) => lastOf(course, 'gradient_norm', index))
   const middle = median(norms.flatMap((norm) => (norm && norm.value > 0 ? norm.value : [])))
   norms.forEach((norm, index) => {

@@ -29,6 +29,7 @@ describe('the figures of layers', () => {
         steps: [100, 200],
         at: [1000, 2000],
         stride: 1,
+        brokeFirst: null,
         values: {
           gradient_norm: [
             [1, 2],
@@ -110,6 +111,15 @@ describe('layers that stand out', () => {
         ],
       }),
     ).toEqual(['c non_finite_share 100', 'b non_finite_share 200'])
+  })
+
+  it('name the one that the SDK found, not those that it broke', () => {
+    const history = new LayerHistory()
+    history.add(0, 100, 1, look(names, { non_finite_share: [0, 0, 0, 0, 0] }))
+    history.add(0, 200, 2, look(names, { non_finite_share: [1, 1, 1, 1, 1] }))
+    history.noteBroken(0, 200, { layer: 'd', part: 'weights' })
+    const course = restoredFrom(history).course(0)
+    expect(course && standouts(course)).toMatchObject([{ layer: 'd', step: 200, reason: 'was the first with weights that are not finite' }])
   })
 
   it('are those with an exploded or a vanished gradient, a fast update, dead outputs, collapsed attention', () => {

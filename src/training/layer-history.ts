@@ -1,6 +1,7 @@
 /** What is kept of the layers of a run, in bounded memory: every look at first, then every second, fourth … of them. */
-import { LAYER_FIGURE_NAMES, type LayerCourse, type LayerFigureName } from '../core/layer-figures.ts'
-import { type LayerLook, MOST_LAYERS } from './layer-line.ts'
+import { type BrokenLayer, LAYER_FIGURE_NAMES, type LayerCourse, type LayerFigureName } from '../core/layer-figures.ts'
+import type { NonFiniteLayer } from '../core/model.ts'
+import { type LayerLook, MOST_LAYERS, readNonFinite } from './layer-line.ts'
 
 const MOST_LOOKS = 128
 /** The lowest; stages of a pipeline have different layers. */
@@ -10,6 +11,8 @@ interface RankLayers {
   names: readonly string[]
   stride: number
   seen: number
+  /** null: none yet. */
+  brokeFirst: BrokenLayer | null
   looks: { readonly step: number; readonly at: number; readonly figures: ReadonlyMap<LayerFigureName, Float32Array> }[]
 }
 
@@ -35,7 +38,7 @@ export class LayerHistory {
         if (rank > highest) return
         this.#ranks.delete(highest)
       }
-      kept = { names, stride: 1, seen: 0, looks: [] }
+      kept = { names, stride: 1, seen: 0, brokeFirst: null, looks: [] }
       this.#ranks.set(rank, kept)
     }
     const { looks } = kept
@@ -43,6 +46,17 @@ export class LayerHistory {
     while ((looks.at(-1)?.step ?? -1) >= step) looks.pop()
     if (kept.seen++ % kept.stride === 0 || isBroken(figures)) looks.push({ step, at, figures })
     if (looks.length >= MOST_LOOKS) thin(kept)
+    // A gradient that overflowed once broke nothing.
+    const isOver = kept.brokeFirst?.part === 'gradients' && !isBroken(figures)
+    if (isOver || (kept.brokeFirst?.step ?? step) > step) kept.brokeFirst = null
+    this.#hasChanged = true
+  }
+
+  /** The SDK found this layer to be the first that is not finite. */
+  noteBroken(rank: number, step: number, found: NonFiniteLayer): void {
+    const kept = this.#ranks.get(rank)
+    if (!kept || kept.brokeFirst) return
+    kept.brokeFirst = { ...found, step }
     this.#hasChanged = true
   }
 
@@ -50,12 +64,12 @@ export class LayerHistory {
   course(rank: number): (LayerCourse & { readonly at: readonly number[]; readonly stride: number }) | null {
     const kept = this.#ranks.get(rank)
     if (!kept) return null
-    const { names, looks, stride } = kept
+    const { names, looks, stride, brokeFirst } = kept
     const values: Partial<Record<LayerFigureName, (number | null)[][]>> = {}
     for (const figure of LAYER_FIGURE_NAMES)
       if (looks.some(({ figures }) => figures.has(figure)))
         values[figure] = names.map((_, layer) => looks.map(({ figures }) => shown(figures.get(figure)?.[layer])))
-    return { layers: names, steps: looks.map(({ step }) => step), at: looks.map(({ at }) => at), stride, values }
+    return { layers: names, steps: looks.map(({ step }) => step), at: looks.map(({ at }) => at), stride, values, brokeFirst }
   }
 
   /** As text for its file; null: nothing has changed since the last call. */
@@ -98,7 +112,7 @@ function shown(value: number | undefined): number | null {
   return Number.isFinite(value) ? Number(value.toPrecision(5)) : Number.NaN
 }
 
-function saved({ names, stride, seen, looks }: RankLayers): unknown {
+function saved({ names, stride, seen, brokeFirst, looks }: RankLayers): unknown {
   const present = LAYER_FIGURE_NAMES.filter((figure) => looks.some(({ figures }) => figures.has(figure)))
   const columns = present.map((figure) => {
     const all = new Float32Array(looks.length * names.length).fill(Number.NaN)
@@ -108,11 +122,19 @@ function saved({ names, stride, seen, looks }: RankLayers): unknown {
     })
     return [figure, Buffer.from(all.buffer).toString('base64')]
   })
-  return { names, stride, seen, steps: looks.map(({ step }) => step), at: looks.map(({ at }) => at), columns: Object.fromEntries(columns) }
+  return {
+    names,
+    stride,
+    seen,
+    brokeFirst,
+    steps: looks.map(({ step }) => step),
+    at: looks.map(({ at }) => at),
+    columns: Object.fromEntries(columns),
+  }
 }
 
 function restored(file: unknown): RankLayers | null {
-  const { names, stride, seen, steps, at, columns } = (file ?? {}) as Record<string, unknown>
+  const { names, stride, seen, brokeFirst, steps, at, columns } = (file ?? {}) as Record<string, unknown>
   const isList = (value: unknown, of: string): value is unknown[] => Array.isArray(value) && value.every((one) => typeof one === of)
   if (!isList(names, 'string') || names.length > MOST_LAYERS || !isList(steps, 'number') || !isList(at, 'number')) return null
   if (typeof stride !== 'number' || typeof seen !== 'number' || steps.length !== at.length || steps.length > MOST_LOOKS) return null
@@ -127,5 +149,7 @@ function restored(file: unknown): RankLayers | null {
     at: at[look] as number,
     figures: new Map(all.map(([figure, values]) => [figure, values.subarray(look * names.length, (look + 1) * names.length)])),
   }))
-  return { names: names as string[], stride, seen, looks }
+  const { step, ...broken } = (brokeFirst ?? {}) as Record<string, unknown>
+  const found = typeof step === 'number' ? readNonFinite(broken) : null
+  return { names: names as string[], stride, seen, brokeFirst: found && { ...found, step: step as number }, looks }
 }

@@ -107,6 +107,7 @@ export class Progress {
     const isNewProcess = rank.sender !== null && rank.sender !== sender && step.at >= rank.lastAt
     countOfRank(rank, step, sender, pid, localRank)
     if (layers !== null) this.layers.add(step.rank, step.step, step.at, layers)
+    if (step.nonFinite) this.layers.noteBroken(step.rank, step.step, step.nonFinite)
     const counted = this.#withinBounds(step, ignored)
     this.#count(counted, isNewProcess)
     return counted

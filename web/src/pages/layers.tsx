@@ -97,7 +97,8 @@ function Layers({ answer }: { readonly answer: LayersAnswer }) {
                 <button type="button" class="link" onClick={() => setQuery({ figure: by })}>
                   <b>{layer}</b>
                 </button>{' '}
-                {reason}: {LAYER_FIGURES[by].label.toLowerCase()} {valueText(by, numberOf(value))} at step {step}
+                {reason}
+                {value !== null && `: ${LAYER_FIGURES[by].label.toLowerCase()} ${valueText(by, numberOf(value))}`}, step {step}
               </li>
             ))}
           </ul>
