@@ -13,7 +13,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance, trackers
+from . import allocator, automatic, hyperparameters, lifecycle, model_watch, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
 from .model_report import ModelReport
 from .ranks import read_ranks, shared_run_id
@@ -179,6 +179,7 @@ class Run:
                     scalars(phases) if phases else None,
                     alloc,
                     scalars(custom) if custom else None,
+                    model_watch.take(),
                 )
             )
             if len(self._queue) > QUEUE_STEPS // 2 and self._sender is not None:

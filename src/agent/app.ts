@@ -14,6 +14,7 @@ import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
 import { publicRun } from '../training/run-record.ts'
+import { runProcesses } from '../training/silent-runs.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { usageRoute } from '../usage/routes.ts'
 import { createUsage } from '../usage/usage.ts'
@@ -163,7 +164,12 @@ export class Agent {
     })
     hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     if (this.#training.played) hub.addSink(this.#training.played)
-    const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => this.sampling.supervisor.pace(intervalMs) })
+    const { supervisor } = this.sampling
+    hub.addSink({
+      name: 'processes of runs',
+      accept: ({ type }) => type === 'run' && supervisor.watchRuns(runProcesses(this.#training.runs().map(({ run }) => run))),
+    })
+    const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => supervisor.pace(intervalMs) })
     const memory = new MemorySessions({ state, pace, runs: () => this.#training.runs().map(({ run }) => publicRun(run)) })
     hub.addSink(memory)
     hub.addSink({ name: 'requests', accept: (event) => event.type === 'finding' && this.#training.noteFinding(event.finding) })

@@ -118,6 +118,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       { flag: '--name <name>', help: 'name of the run (default: the name of the script or program)' },
       { flag: '--no-hooks', help: 'do not follow PyTorch, transformers, Lightning and Accelerate inside the command by themselves' },
+      { flag: '--watch-model [steps]', help: 'look at the layers of a PyTorch model every so many steps (default: 100)' },
       { flag: '--parse-output', help: 'look for loss and learning rate in what the command prints' },
       { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price for the model)' },
       { flag: '--report <file>', help: 'write an HTML report at the end' },

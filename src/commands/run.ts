@@ -40,7 +40,8 @@ export async function run(config: Config, options: Record<string, unknown>, args
   })
   const id = newRunId()
   const correlationId = process.env.GPUWARDEN_CORRELATION_ID || randomBytes(16).toString('hex')
-  const hooks = options.hooks !== false && watcher ? hookEnvironment(process.env) : {}
+  const layers = layerEnvironment(options.watchModel)
+  const hooks = options.hooks !== false && watcher ? { ...hookEnvironment(process.env), ...layers } : {}
   const env = watcher ? { ...environment(watcher, id, name, correlationId), ...hooks } : {}
   const startedAt = Date.now()
   const printed = watcher && options.parseOutput === true ? new PrintedSteps(watcher.link, { id, name, started_at: startedAt }) : null
@@ -78,6 +79,14 @@ export async function run(config: Config, options: Record<string, unknown>, args
   if (!isQuiet) process.stderr.write(`\n${summaryText(summary)}\n`)
   if (typeof options.report === 'string') await writeReport(options.report, record, watcher, config, price)
   return leave(ending)
+}
+
+/** How often the hooks look at the layers of the model. */
+function layerEnvironment(wanted: unknown): Readonly<Record<string, string>> {
+  if (wanted === undefined) return {}
+  const steps = wanted === true ? 100 : Number(wanted)
+  if (Number.isInteger(steps) && steps >= 1) return { GPUWARDEN_WATCH_MODEL: String(steps) }
+  throw new Failure(`--watch-model: expected steps, 1 or more, got ${String(wanted)}`, { exitCode: EXIT.usage })
 }
 
 async function writeReport(

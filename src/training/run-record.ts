@@ -203,10 +203,12 @@ export function publicRun(run: RunRecord): Run {
 
 /** The line that keeps most, of each rank that was recorded. */
 export function leakLinesOf({ recordings }: RunRecord): readonly RunLeakLine[] {
-  const named = recordings.filter(({ kind, lines }) => kind === 'gpu' && lines.length > 0)
+  const named = recordings.filter(({ lines }) => lines.length > 0)
   return named
-    .filter(({ rank }, index) => named.findIndex((one) => one.rank === rank) === index)
-    .flatMap(({ rank, at, lines }) => lines.slice(0, 1).map((line) => ({ ...line, rank, at })))
+    .filter(({ rank, kind }, index) => named.findIndex((one) => one.rank === rank && one.kind === kind) === index)
+    .flatMap(({ rank, at, lines, kind }) =>
+      lines.slice(0, 1).map((line) => ({ ...line, rank, at, ...(kind === 'host' ? { isHost: true } : {}) })),
+    )
     .slice(0, MOST_LEAK_LINES)
 }
 
@@ -216,7 +218,7 @@ const ASKED = /\bSIG(INT|TERM|HUP|QUIT)\b|KeyboardInterrupt/
 function endingOf(run: RunRecord): RunEnding {
   const { outcome, message, report, endIsPresumed } = run
   const memory = outcome === 'oom' ? readOomReport(report) : null
-  const [leak] = leakLinesOf(run)
+  const leak = leakLinesOf(run).find(({ isHost }) => !isHost)
   const place = memory === null ? null : memory.cause?.kind === 'leak' ? (leak ?? memory.holders[0] ?? ownPlace(memory)) : ownPlace(memory)
   return {
     message,

@@ -18,7 +18,7 @@ const at = z.number().min(0).max(8.64e15).describe('Epoch milliseconds')
 const count = z.number().int().min(0).nullish()
 const amount = z.number().min(0).nullish()
 const shortText = z.string().max(LONGEST_NAME).nullish()
-const reading = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]).nullable()
+export const reading = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]).nullable()
 
 export const runPost = z.object({
   id: z.string().regex(RUN_ID, 'expected letters, digits and . _ : - (at most 128)').nullish(),
@@ -160,7 +160,11 @@ const totals = {
   tokens: reading,
 }
 
-export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject({ ...figures, ...totals, phaseShares, time }) })
+export const runAnswer = z.looseObject({
+  ...runParts,
+  layers: number.describe('How many layers of its model were looked at; 0: none (gpuwarden.watch)'),
+  training: z.looseObject({ ...figures, ...totals, phaseShares, time }),
+})
 
 export const runsAnswer = z.object({
   at: number,

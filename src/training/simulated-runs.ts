@@ -71,7 +71,7 @@ export class SimulatedRuns {
     for (const step of steps) {
       const progress = this.#running.has(step.run) ? await this.#registry.progressOf(step.run) : null
       if (!progress) continue
-      progress.accept({ seq: step.step, sender: 0, step, pid: null, localRank: step.rank, worldSize: null }, ignored)
+      progress.accept({ seq: step.step, sender: 0, step, pid: null, localRank: step.rank, worldSize: null, layers: null }, ignored)
       this.#registry.touch(step.run, progress, this.#now())
     }
   }
