@@ -10,6 +10,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from . import loader_facts
 from . import step_meter as phases
 from .batch_size import size_of
 from .device_clock import DeviceClock
@@ -39,6 +40,7 @@ def attach(name: str, module: Any) -> None:
     elif name == "torch.utils.data.dataloader":
         base = module._BaseDataLoaderIter
         base.__next__ = _fetching(base.__next__)
+        base.__init__ = _then(base.__init__, loader_facts.note)
     elif name == "torch.nn.parallel.distributed":
         cls = module.DistributedDataParallel
         cls.__init__ = _then(cls.__init__, _follow_gradients)

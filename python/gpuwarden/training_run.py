@@ -13,7 +13,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance, trackers
+from . import allocator, automatic, hyperparameters, lifecycle, loader_facts, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
@@ -87,6 +87,7 @@ class Run:
             "git_commit": provenance.git_commit(),
             "framework": framework,
             "hyperparameters": self.hyperparameters or None,
+            "data_loader": loader_facts.known(),
             "world_size": self.world_size,
             "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),
@@ -151,6 +152,7 @@ class Run:
             alloc = None
             if now - self._allocator_at >= ALLOCATOR_SECONDS or now < self._allocator_at:
                 self._allocator_at = now
+                self._tell_loader()
                 alloc = allocator.figures()
                 if alloc:
                     self._on_allocator(now, step, alloc)
@@ -315,6 +317,11 @@ class Run:
         gpus = allocator.device_ids()
         if gpus and self._sender is not None:
             self._sender.describe({"gpus": gpus})
+
+    def _tell_loader(self) -> None:
+        facts = loader_facts.known()
+        if facts is not None and self._sender is not None and self._sender.run.get("data_loader") is None:
+            self._sender.describe({"data_loader": facts})
 
     def _send_recording(self, result: Dict[str, Any]) -> None:
         if self._sender is not None:

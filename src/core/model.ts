@@ -205,6 +205,15 @@ export interface Run {
   readonly ending: RunEnding | null
   /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
+  /** How it loads its data; absent or null: not known. */
+  readonly loader?: RunLoader | null
+}
+
+export interface RunLoader {
+  readonly workers: number
+  readonly isPinned: boolean
+  /** That the process may use. */
+  readonly cpus: Reading
 }
 
 /** Memory that a line of a program made and kept. */
