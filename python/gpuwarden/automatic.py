@@ -40,6 +40,20 @@ def measured() -> Optional[Measured]:
     return None if _meter is None else _meter.take()
 
 
+def is_hooked() -> bool:
+    return _meter is not None
+
+
+def meter_in_use() -> Optional[StepMeter]:
+    """What measures the steps; None without hooks."""
+    return _meter
+
+
+def phase() -> Optional[str]:
+    """What the hooks see the program do now; None: not known."""
+    return None if _meter is None else _meter.phase
+
+
 def use_framework(name: str) -> None:
     """What the run is called to be made with."""
     global _framework
@@ -81,16 +95,18 @@ def attach(model: Any = None, optimizer: Any = None, loader: Any = None, *, grad
     watch.install()
     if "torch" not in sys.modules:
         return Attached(loader)
-    from . import torch_hooks
+    from . import optimizer_hooks
+    from .backward_hooks import follow_forward
+    from .batch_hooks import TimedLoader
 
     if optimizer is not None:
-        torch_hooks.choose(optimizer)
+        optimizer_hooks.choose(optimizer)
     if grad_norm:
-        torch_hooks.wants_grad_norm = True
+        optimizer_hooks.wants_grad_norm = True
     if model is not None:
-        torch_hooks.follow_forward(model)
+        follow_forward(model)
     is_known = loader is None or isinstance(loader, sys.modules["torch"].utils.data.DataLoader)
-    return Attached(loader if is_known else torch_hooks.TimedLoader(loader))
+    return Attached(loader if is_known else TimedLoader(loader))
 
 
 class Attached:

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Tuple
 
 from . import automatic
 from . import step_meter as phases
-from .torch_hooks import fault, scope
+from .hook_guard import fault, scope
 
 #: Functions and methods whose time is a phase, by module.
 _SCOPES: Dict[str, Tuple[Tuple[str, str], ...]] = {

@@ -15,10 +15,12 @@ from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
 from . import allocator, automatic, hyperparameters, lifecycle, loader_facts, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
+from .model_report import ModelReport
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
+from .standstill import Standstill
 from .steps import Step, scalar, scalars, whole_steps
 
 log = logging.getLogger("gpuwarden")
@@ -71,6 +73,9 @@ class Run:
         self._gpu_known = gpus is not None
         self._sender: Optional[Sender] = None
         self._recorder = Recorder(self._send_recording, self.rank, settings.may_record)
+        self._model = ModelReport(self._tell_model, self._tell_groups, self.rank, self.world_size)
+        self._model_waits = settings.may_count_model
+        self._groups: Dict[str, int] = {}
         self._finish_lock = threading.Lock()
         self.hyperparameters = hyperparameters.flat(config)
         self.faults = 0
@@ -94,12 +99,13 @@ class Run:
             "started_at": int(time.time() * 1000),
             "correlation_id": self.correlation_id,
             "can_record": settings.may_record,
+            "can_tell_stacks": settings.may_tell_stacks,
         }
         fixed = {"rank": self.rank, "local_rank": self.local_rank, "world_size": self.world_size, "pid": os.getpid()}
         body = {key: value for key, value in described.items() if value is not None}
         spool_name = "%s.rank%d.%d" % (self.id, self.rank, os.getpid())
         self._sender = Sender(settings, body, fixed, self._queue, first_seq, spool_name)
-        self._sender.on_request(self._recorder.ask)
+        self._sender.on_requests(self._recorder.ask, Standstill(self._sender.result, self.rank, settings.may_tell_stacks))
         try:
             self._sender.start()
         except RuntimeError as error:
@@ -141,6 +147,11 @@ class Run:
                 throughput = seen.samples_per_second if throughput is None else throughput
                 if seen.tokens_per_second is not None:
                     custom.setdefault("tokens_per_second", seen.tokens_per_second)
+            if self._model_waits:
+                self._model_waits = self._model.on_step(automatic.meter_in_use())
+            if self._groups:
+                custom.update(self._groups)
+                self._groups = {}
             if step is None:
                 step = self._last_step + 1
             elif type(step) is not int:
@@ -189,6 +200,10 @@ class Run:
         """
         return self._recorder.start(Recording("host" if host else "gpu", steps))
 
+    def follow_model(self, model: Any, precision: Any = None, batch: Any = None) -> None:
+        """The model that is trained, its precision (`bf16-mixed`) and the shapes of a batch, where a trainer knows them."""
+        self._model.follow(model, precision, batch)
+
     def plan(self, total_steps: Optional[int]) -> None:
         """Sets how many steps there will be, once it is known."""
         total = whole_steps(total_steps)
@@ -236,6 +251,7 @@ class Run:
         try:
             self._recorder.close()
             self.tell_trackers()
+            self._model.stop()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
@@ -323,9 +339,16 @@ class Run:
         if facts is not None and self._sender is not None and self._sender.run.get("data_loader") is None:
             self._sender.describe({"data_loader": facts})
 
+    def _tell_model(self, figures: Dict[str, Any]) -> None:
+        if self._sender is not None:
+            self._sender.describe({"model": figures})
+
+    def _tell_groups(self, groups: Dict[str, int]) -> None:
+        self._groups = groups
+
     def _send_recording(self, result: Dict[str, Any]) -> None:
         if self._sender is not None:
-            self._sender.recording(result)
+            self._sender.result("recordings/%s" % result["id"], result)
 
     def _fault(self, what: str, error: BaseException) -> None:
         self.faults += 1

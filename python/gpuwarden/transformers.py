@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 
 from transformers import TrainerCallback  # type: ignore[import-not-found,unused-ignore]
 
-from . import automatic, hyperparameters
+from . import automatic, callback_hooks, hyperparameters
 from .formats import NOT_AVAILABLE, format_bytes, format_percent
 from .gpu_metrics import MIB
 from .gpu_monitor import GPUMonitor, learning_rate, run_beside
@@ -41,6 +41,7 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
         self._run_name = run_name
         self._held: Optional[Dict[str, Any]] = None
         self._custom: Dict[str, float] = {}
+        self._knows_model = False
         self._began = self._optimizer_at = self._optimized_at = self._ended = self._aside = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -53,10 +54,17 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
         else:
             name = self._run_name or (monitor.run_name if monitor else None) or getattr(args, "run_name", None)
             self.run = run_beside(monitor, name, "transformers", total_steps, "the Trainer came to its end", _settings(args, kwargs.get("model")))
+        callback_hooks.watch_clipping()
+        callback_hooks.watch_batches(kwargs.get("train_dataloader"))
         self._ended = 0.0
+        self._knows_model = False
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_step_begin(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         self._release()
+        if not self._knows_model and model is not None and self.run is not None:
+            self._knows_model = True
+            precision = "bf16" if getattr(args, "bf16", False) else "fp16" if getattr(args, "fp16", False) else None
+            self.run.follow_model(model, precision, callback_hooks.first_batch())
         self._began = time.perf_counter()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -86,9 +94,11 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
             "step": state.global_step,
             "epoch": state.epoch,
             "lr": learning_rate(optimizer),
+            "grad_norm": callback_hooks.take_norm(),
             "step_seconds": now - began + phases.get("data", 0.0),
             "phases": phases,
         }
+        self._held.update(_pace(self._held["step_seconds"]))
         self._ended, self._aside = now, 0.0
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Dict[str, Any]] = None, **kwargs: Any) -> None:
@@ -159,6 +169,13 @@ def _settings(args: Any, model: Any) -> Dict[str, Any]:
     except Exception as error:  # Arguments and models of others.
         log.debug("gpuwarden: not all hyperparameters could be read: %s: %s", type(error).__name__, error)
     return settings
+
+
+def _pace(seconds: float) -> Dict[str, float]:
+    """Samples and tokens a second, as far as the batches since the last step show them."""
+    samples, tokens = callback_hooks.take_size()
+    counted = {"throughput": samples, "tokens_per_second": tokens}
+    return {name: count / seconds for name, count in counted.items() if count is not None and seconds > 0}
 
 
 def _free(name: str) -> str:

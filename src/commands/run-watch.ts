@@ -4,9 +4,11 @@ import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, GpuSample } from '../core/model.ts'
 import { startTicksOf } from '../core/process-identity.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
+import type { SummaryRank } from '../report/training-ranks.ts'
 import type { ReportRun } from '../report/training-report.ts'
 import { type Summary, type SummaryFinding, type SummaryGpu, type SummaryTraining, summarize } from '../report/training-summary.ts'
 import { isAcknowledged } from '../training/acknowledgement.ts'
+import type { RankRow } from '../training/rank-progress.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
 import { endsInNan, type Outcome } from '../training/run-record.ts'
 import { StepSpool, spoolFolder } from '../training/step-spool.ts'
@@ -21,11 +23,13 @@ export interface AnnouncedRun {
   readonly [more: string]: unknown
 }
 
+type AnsweredRank = Pick<RankRow, 'rank' | 'steps' | 'lastStep' | 'meanStepSeconds' | 'phaseShares'>
+
 /** The agent's answer for a run, as far as it is used here. */
 interface RunAnswer extends ReportRun {
   readonly logDir: string | null
   readonly training: Readonly<Record<string, unknown>>
-  readonly ranks: readonly { readonly rank: number; readonly steps: number }[]
+  readonly ranks: readonly AnsweredRank[]
 }
 
 export interface Finished {
@@ -147,6 +151,7 @@ export class RunWatch {
         from: this.#run.started_at,
         to: ending.at,
         gpus: shown.map((gpu) => this.#summaryGpu(gpu)),
+        isOfAllGpus: !shown.some(({ isOwn }) => isOwn),
         training:
           steps === 0
             ? null
@@ -158,8 +163,17 @@ export class RunWatch {
                 stepsPerSecond: seconds > 0 ? steps / seconds : null,
                 throughputPerSecond: numberOf(figures.meanThroughputPerSecond),
                 meanStepSeconds: numberOf(figures.meanStepSeconds),
+                tokensPerSecond: numberOf(figures.meanTokensPerSecond),
+                samples: numberOf(figures.samples),
+                tokens: numberOf(figures.tokens),
+                memoryPeakBytes: numberOf(figures.memoryPeakAllocatedBytes),
                 // An older agent does not say.
                 phaseShares: (figures.phaseShares ?? []) as SummaryTraining['phaseShares'],
+                time: (figures.time ?? null) as SummaryTraining['time'],
+                model: record?.model ?? null,
+                ranks: record?.ranks.map(summaryRank) ?? [],
+                losses: [],
+                hyperparameters: record?.hyperparameters ?? null,
               },
         findings: [...this.#follower.findings.values()].filter((finding) => this.#concerns(finding, gpuIndices)).map(summaryFinding),
         notes,
@@ -193,6 +207,11 @@ export class RunWatch {
     if (subject.gpuIndex !== null) return gpuIndices.has(subject.gpuIndex) && at >= this.#run.started_at
     return at >= this.#run.started_at
   }
+}
+
+function summaryRank({ rank, steps, lastStep, meanStepSeconds, phaseShares = [] }: AnsweredRank): SummaryRank {
+  const unknown = { memoryPeakBytes: null, gpu: null, peakTemperatureCelsius: null, throttledRatio: null, peakResidentBytes: null }
+  return { rank, steps, lastStep, meanStepSeconds, phaseShares, ...unknown }
 }
 
 function outcomeOf({ code, signal }: Ending, sawOutOfMemory: boolean, isNan: boolean): Outcome {

@@ -37,6 +37,7 @@ function summaryOf(outOfMemory: OomReport | null, more: Partial<SummaryInput> = 
     leaks: [],
     hyperparameters: {},
     runs: [],
+    isOfAllGpus: false,
     from: 0,
     to: 56_200,
     gpus: [gpu],

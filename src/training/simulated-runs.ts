@@ -42,8 +42,15 @@ export class SimulatedRuns {
   #keepRun({ ending, ...run }: Run, about: RunAbout): Promise<void> {
     if (run.endedAt === null) this.#running.add(run.id)
     else this.#running.delete(run.id)
-    const unknown = { ...UNKNOWN_PARTS, gitCommit: null, correlationId: null, canRecord: false }
-    return this.#registry.keep({ ...unknown, ...run, ...about, message: ending?.message ?? null, updatedAt: this.#now() })
+    const unknown = { ...UNKNOWN_PARTS, gitCommit: null, correlationId: null, canRecord: false, canTellStacks: false }
+    return this.#registry.keep({
+      ...unknown,
+      ...run,
+      ...about,
+      model: run.model ?? null,
+      message: ending?.message ?? null,
+      updatedAt: this.#now(),
+    })
   }
 
   async #keepSteps(steps: readonly TrainingStep[]): Promise<void> {
