@@ -49,7 +49,7 @@ class Frameworks(WorldWithAgent):
         self.assertTrue(all(line["gradient_norm"] > 0 for line in lines))
 
     def test_transformers_fine_tune(self) -> None:
-        self.example("qlora_finetune_monitored.py", "--max-steps", "40", "--output-dir", "results", "--monitoring-log-dir", "logs", "--gpu-index", "0")
+        self.example("qlora_finetune_monitored.py", "--max-steps", "40", "--output-dir", "results", "--monitoring-log-dir", "logs", "--gpu-index", "0", "--enable-prometheus", "--prometheus-port", "9090")
         self.assertEqual(self.run_of("transformers")["totalSteps"], 40)
         lines = self.logged()
         self.assertEqual([line["step"] for line in lines], list(range(1, 41)))
@@ -274,6 +274,18 @@ class Unchanged(WorldWithAgent):
     def test_transformers_where_the_user_has_the_callback(self) -> None:
         own = '[__import__("gpuwarden.transformers").transformers.GPUMonitoringCallback()]'
         self.assert_whole(self.train(TRANSFORMERS % own), 12, "transformers", "evaluation")
+
+    def test_transformers_by_the_older_names(self) -> None:
+        older = """
+import gpuwarden.compat
+from monitoring.gpu_monitor import GPUMonitor
+from training.qlora_finetune_monitored import GPUMonitoringCallback
+gpu_monitor = GPUMonitor(gpu_index=0)
+monitoring_callback = GPUMonitoringCallback(gpu_monitor, log_interval=10)
+"""
+        self.assert_whole(self.train(older + TRANSFORMERS % "[monitoring_callback]"), 12, "transformers", "evaluation")
+        kept = self.run_record["hyperparameters"]
+        self.assertEqual((kept["max_steps"], kept["per_device_train_batch_size"], kept["model.hidden_size"]), (12, 4, 32))
 
     def test_lightning(self) -> None:
         lines = self.train(LIGHTNING)
