@@ -244,7 +244,13 @@ describe('TrainingMonitorCallback', () => {
   it('reports every step to the agent, with NaN, rank and custom figures', async () => {
     const agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'idle', '--interval', '1'])
     stops.push(() => agent.stop('SIGKILL'))
-    const callback = new TrainingMonitorCallback({ name: 'node', url: agent.url, rank: 2, worldSize: 4, hyperparameters: { lr: 0.1, token: 'abc' } })
+    const callback = new TrainingMonitorCallback({
+      name: 'node',
+      url: agent.url,
+      rank: 2,
+      worldSize: 4,
+      hyperparameters: { lr: 0.1, token: 'abc' },
+    })
     callback.onTrainBegin()
     for (let step = 1; step <= 50; step++) {
       callback.onStepBegin()

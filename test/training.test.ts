@@ -92,7 +92,12 @@ describe('runs', () => {
   it('keep their hyperparameters, without secrets, and how they load their data', async () => {
     const first = await start()
     const loader = { workers: 4, pinned_memory: true, cpus: 16 }
-    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo', hyperparameters: { lr: 0.1, model: { layers: 2 } }, data_loader: loader })
+    await post(`${first.url}/api/v1/runs`, {
+      id: 'r1',
+      name: 'demo',
+      hyperparameters: { lr: 0.1, model: { layers: 2 } },
+      data_loader: loader,
+    })
     await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo', hyperparameters: { lr: 0.2, api_key: 'abc' } })
     const kept = { hyperparameters: { lr: 0.2, 'model.layers': 2, api_key: '***' }, loader: { workers: 4, isPinned: true, cpus: 16 } }
     expect(await (await fetch(`${first.url}/api/v1/runs/r1`)).json()).toMatchObject(kept)
@@ -124,7 +129,7 @@ describe('runs', () => {
     const { url } = await start()
     const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, unknown>> }
     expect(Object.keys(paths['/api/v1/runs/{id}/steps'] ?? {})).toEqual(['post', 'get'])
-    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(10)
+    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(12)
   })
 
   it('are refused with what is wrong, and a forgotten one is unknown', async () => {
