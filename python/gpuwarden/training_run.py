@@ -114,6 +114,7 @@ class Run:
             self._sender = None
             self._fault("nothing is sent: no thread could be started", error)
             return
+        log.debug("gpuwarden: run %s (%s) of rank %d goes to %s", self.name, self.id, self.rank, settings.url)
         lifecycle.opened(self)
 
     @property
@@ -254,6 +255,7 @@ class Run:
             self._model.stop()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
+            log.debug("gpuwarden: run %s ends: %s", self.id, self.outcome)
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
             if message:
                 end["message"] = message

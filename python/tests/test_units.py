@@ -275,6 +275,15 @@ class OomDetectorTest(unittest.TestCase):
             ],
         )
 
+    def test_a_forecast_of_a_recording_is_ahead_of_its_own_time(self) -> None:
+        today = 1_900_000_000_000.0
+        (prediction,) = OOMDetector().assess([self.gpu(87.3)], [self.finding(at=900)], today)
+        self.assertAlmostEqual(prediction.predicted_time or 0, 45.2)
+        (prediction,) = OOMDetector().assess([], [self.finding(at=1_200)], today)
+        self.assertAlmostEqual(prediction.predicted_time or 0, 45.0)
+        (prediction,) = OOMDetector().assess([self.gpu(87.3)], [self.finding(predictedAt=500)], today)
+        self.assertEqual(prediction.predicted_time, 0.0)
+
     def test_a_level_alone_is_no_forecast(self) -> None:
         detector = OOMDetector(threshold=85.0)
         self.assertEqual(detector.assess([self.gpu(84.9)], [], 0), [])
