@@ -4,7 +4,7 @@ import { absent, readdir, readFile, rename, stat } from '../../core/disk.ts'
 import { Commit } from './commit.ts'
 import { headOfLine, readLine } from './journal-line.ts'
 import { lineBlocks } from './line-blocks.ts'
-import { parquetOf, readParquet } from './parquet-file.ts'
+import { eachRecord, parquetOf, readParquet } from './parquet-file.ts'
 import { Rows } from './rows.ts'
 import { seriesOf } from './series.ts'
 import { FINEST, JOURNAL_FOLDER, parseJournalName, TIERS, tierFile } from './tier-table.ts'
@@ -92,7 +92,7 @@ async function addFile(path: string, device: string, rows: Rows, faults: string[
   if (bytes === null) return
   try {
     const all = seriesOf(device).all.map((_, series) => series)
-    await readParquet(bytes, device, all, (at, series, summary) => rows.add(at, series, summary))
+    await readParquet(bytes, device, all, (series, records) => eachRecord(records, (at, summary) => rows.add(at, series, summary)))
   } catch (error) {
     // Somebody may still be able to read it; it is out of our way.
     await rename(path, `${path}.damaged`)

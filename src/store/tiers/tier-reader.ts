@@ -4,8 +4,8 @@ import { absent, readdir, readFile } from '../../core/disk.ts'
 import type { Summary } from '../minute-ring.ts'
 import { headOfLine, lineStart, readLine } from './journal-line.ts'
 import { lineBlocks } from './line-blocks.ts'
-import { readParquet } from './parquet-file.ts'
-import { boundsOfPeriod, deviceOfFolder, FOLDER, folderOfDevice, JOURNAL_FOLDER, parseJournalName, TIERS, type Tier } from './tier-table.ts'
+import { eachRecord, readParquet } from './parquet-file.ts'
+import { boundsOfPeriod, deviceOfFolder, folderOfDevice, JOURNAL_FOLDER, parseJournalName, TIERS, type Tier } from './tier-table.ts'
 
 export interface Period {
   readonly path: string
@@ -13,6 +13,7 @@ export interface Period {
   readonly end: number
 }
 
+/** The summary is valid during the call only. */
 export type TakeRecord = (at: number, series: number, summary: Summary) => void
 
 export interface ReadRange {
@@ -30,8 +31,8 @@ export class TierReader {
   readonly #onDamage: (path: string, error: Error) => void
 
   /** A damaged file is named, and the others are read. */
-  constructor(logDir: string, onDamage: (path: string, error: Error) => void) {
-    this.#root = join(logDir, FOLDER)
+  constructor(root: string, onDamage: (path: string, error: Error) => void) {
+    this.#root = root
     this.#onDamage = onDamage
   }
 
@@ -92,9 +93,11 @@ export class TierReader {
       // Deleted since the folder was listed: it was too old.
       const bytes = await readFile(path).catch(absent)
       if (bytes === null) return
-      await readParquet(bytes, device, series, (at, one, summary) => {
-        if (at >= from && at < end) take(at, one, summary)
-      })
+      await readParquet(bytes, device, series, (one, records) =>
+        eachRecord(records, (at, summary) => {
+          if (at >= from && at < end) take(at, one, summary)
+        }),
+      )
     } catch (error) {
       this.#onDamage(path, error as Error)
     }
