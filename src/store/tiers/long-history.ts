@@ -37,6 +37,7 @@ export function createLongHistory(options: LongHistoryOptions): LongHistory {
 class DiskHistory implements LongHistory {
   readonly #options: LongHistoryOptions
   readonly #reader: TierReader
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(options: LongHistoryOptions) {
     this.#options = options
@@ -47,7 +48,14 @@ class DiskHistory implements LongHistory {
     return (await this.#reader.devices()).filter((device) => !isHost(device))
   }
 
-  async query(query: HistoryQuery): Promise<HistoryAnswer> {
+  /** One at a time: a page asks for eight GPUs at once, and files take memory. */
+  query(query: HistoryQuery): Promise<HistoryAnswer> {
+    const answer = this.#last.then(() => this.#answer(query))
+    this.#last = answer.catch(() => undefined)
+    return answer
+  }
+
+  async #answer(query: HistoryQuery): Promise<HistoryAnswer> {
     const { from, to } = query
     if (!(from <= to)) return emptyAnswer(query)
     if (to - from <= RAW_SPAN_MS && (query.stepMs ?? 0) < FINEST.stepMs) {
