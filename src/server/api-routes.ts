@@ -64,7 +64,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
     route({
       method: 'GET',
       path: '/readyz',
-      summary: 'Whether current readings are available; status 503 with the reasons when not',
+      summary: 'Whether current readings are available, status 503 when not; and which sources give none, with the reasons',
       answer: SCHEMAS.Readiness,
       open: true,
       handler({ reply }) {
