@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { type ConfigKey, type FlagValues, loadConfig } from './agent/config.ts'
-import { type CommandEntry, GROUPS } from './commands/command-entry.ts'
+import { type CommandEntry, GROUPS, ONE_GPU } from './commands/command-entry.ts'
 import { completionCommand } from './commands/completion.ts'
 import { COMMANDS } from './commands/index.ts'
 import { EXIT_CODES, manualCommand } from './commands/manual.ts'
@@ -82,7 +82,8 @@ function declare(program: Command, entry: CommandEntry, run: RunCommand): void {
       if (key) flags[key] = value
       else extras[name] = value
     }
-    if (extras.gpu !== undefined) flags.devices = [oneGpu(extras.gpu, flags.devices)]
+    const takesIndex = entry.options.some(({ flag }) => flag === ONE_GPU.flag)
+    if (takesIndex && extras.gpu !== undefined) flags.devices = [oneGpu(extras.gpu, flags.devices)]
     await run(flags, extras, command.args)
   })
 }

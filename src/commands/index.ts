@@ -177,6 +177,28 @@ export const COMMANDS: readonly CommandEntry[] = [
     run: async (config, options, args) => (await import('./report.ts')).report(config, options, args),
   },
   {
+    name: 'history',
+    summary: 'readings of the last hours, weeks or months: least, mean and most of each step',
+    settings: ['log.dir', 'server.host', 'server.port', ...TOKEN_FLAGS],
+    options: [
+      { flag: '--from <time>', help: 'relative like -7d, ISO 8601, or epoch milliseconds (default: -1d)' },
+      { flag: '--to <time>', help: 'like --from (default: now)' },
+      { flag: '--gpu <gpu>', help: 'label, index or id of a GPU, or "host"; may be left out when there is only one' },
+      { flag: '--series <names>', help: 'names of readings, separated by commas, or "all"' },
+      { flag: '--step <seconds>', help: 'length of a step (default: 10, 60, 900 or 3600, by the span)' },
+      { flag: '--csv [file]', help: 'as CSV, to a file or to standard output' },
+      { flag: '--json [file]', help: 'as JSON, to a file or to standard output' },
+      { flag: '--parquet <file>', help: 'as Parquet, to a file' },
+    ],
+    examples: [
+      'gpuwarden history --from -7d --gpu 0 --csv week.csv',
+      'gpuwarden history --from -30d --gpu 0 --series utilizationRatio,memoryUsedBytes --json',
+      'gpuwarden history --from 2026-11-01 --to 2026-11-08 --gpu 0 --series all --parquet gpu0.parquet',
+      'gpuwarden history --from -1d --gpu host --log-dir /var/log/gpuwarden',
+    ],
+    run: async (config, options) => (await import('./history.ts')).history(config, options),
+  },
+  {
     name: 'usage',
     group: 'look',
     summary: 'who held the GPUs for how long, how busy they were, and what was lost',
