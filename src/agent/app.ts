@@ -26,6 +26,7 @@ import { Replay } from './replay.ts'
 import { type Opened, Sampling } from './sampling.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import { isShuttingDown, noteShutdown } from './system-state.ts'
+import { checkUsageMail, UsageMail } from './usage-mail.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
@@ -61,6 +62,7 @@ export class Agent {
   readonly #watching: Watching
   readonly #alerting: Alerting
   readonly #training: Training
+  readonly #usageMail: UsageMail | null
   readonly #replay: Replay | null
   readonly #snapshots: Snapshots | null
   readonly #abort = new AbortController()
@@ -99,6 +101,7 @@ export class Agent {
     const counts = new EventCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would need to be ended again.
+    checkUsageMail(values)
     this.#watching = new Watching({ values, logDir: answers ? logDir : null, state, hub, log })
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
@@ -158,6 +161,10 @@ export class Agent {
           })
         : null
     if (usage) hub.addSink(usage)
+    this.#usageMail =
+      usage && alerts && values['usage.mail'] !== 'off'
+        ? new UsageMail({ values, usage, alerts, host: state.hostname, log, now: Date.now })
+        : null
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
@@ -287,6 +294,7 @@ export class Agent {
       this.log.log.info({ err: error }, 'cannot remove the file that says where the agent is'),
     )
     if (reason === 'SIGTERM' && (await isShuttingDown())) noteShutdown(this.sampling.hub, this.log.log)
+    this.#usageMail?.close()
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()

@@ -4,9 +4,9 @@ import type { AgentState, History } from '../core/kinds.ts'
 import type { GpuField } from '../core/model.ts'
 import { GPU_FIELDS } from '../core/record.ts'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
+import { chooseRange, type TimeRange } from '../core/time-range.ts'
 import { chooseGpu, GPU_PARAMETER } from './gpu-name.ts'
 import { SCHEMAS } from './schemas.ts'
-import { chooseRange, type TimeRange } from '../core/time-range.ts'
 
 const DEFAULT_RANGE_MS = 5 * 60_000
 const MOST_POINTS = 50_000
