@@ -7,6 +7,7 @@ import type { GPU_EVENTS, GPU_INFO, GPU_LINK, GPU_READINGS, GPU_STATES, MIG_INST
 import type { HOST_READINGS } from './fields/host.ts'
 import type { GPU_PROCESS_TYPES, PROCESS_INFO, PROCESS_SHARES } from './fields/process.ts'
 import type { STEP_FIGURES } from './fields/step.ts'
+import type { RunModel } from './run-model.ts'
 
 /** null: unknown. 0 is always a real reading. */
 export type Reading = number | null
@@ -61,6 +62,8 @@ export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   /** Why processes cannot be looked up at all (another PID namespace), or null. */
   readonly processesReason: string | null
 }
+
+export type HostField = keyof ColumnsOf<typeof HOST_READINGS>
 
 /** Who a process is and what it uses of the host. A field is null when it is not readable. */
 export interface ProcessInfo extends ColumnsOf<typeof PROCESS_INFO> {
@@ -205,6 +208,10 @@ export interface Run {
   readonly ending: RunEnding | null
   /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
+  /** What the model needs to compute; absent or null: not known. */
+  readonly model?: RunModel | null
+  /** Who held it up when it last stood still; null or absent: nothing is known. */
+  readonly hang?: RunHang | null
 }
 
 /** Memory that a line of a program made and kept. */
@@ -217,6 +224,31 @@ export interface RecordedLine {
   readonly bytesPerStep: Reading
   /** Of the growth in the same steps, 0 to 1. */
   readonly share: Reading
+}
+
+/**
+ * gone: a process ended. behind: ranks are where the others are not. mismatch: they called different collectives. silent: ranks do not
+ * answer. all_wait: all are in one collective. same_place, places: nobody waits for another rank.
+ */
+export type HangKind = 'gone' | 'behind' | 'mismatch' | 'silent' | 'all_wait' | 'same_place' | 'places' | 'unknown'
+
+/** Who holds up a run that stands still. */
+export interface HangVerdict {
+  readonly kind: HangKind
+  /** Without a capital and a full stop. */
+  readonly sentence: string
+  /** Ranks that hold the others up, in order. */
+  readonly culprits: readonly number[]
+  readonly waiting: readonly number[]
+  /** Where the first culprit is, or what all wait in. */
+  readonly place: string | null
+  /** Nobody moves, and nobody writes, saves or compiles: waiting longer does not help. */
+  readonly isStuck: boolean
+}
+
+/** A verdict, and when it was reached. */
+export interface RunHang extends HangVerdict {
+  readonly at: number
 }
 
 export interface RunLeakLine extends RecordedLine {

@@ -1,5 +1,5 @@
 /** What GPU time costs: the user's price, or a rough price by the name of the card. */
-import { listPrice } from '../core/gpu-price.ts'
+import { listPrice } from './gpu-price.ts'
 
 export interface Cost {
   readonly amount: number
