@@ -15,7 +15,8 @@ const asked = process.argv.indexOf('--ticks')
 const TICKS = asked < 0 ? 20_000 : Number(process.argv[asked + 1])
 const WARM_UP = 2000
 const TURN = 200
-const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => log }
+const silent = () => undefined
+const log = { debug: silent, info: silent, warn: silent, error: silent, child: () => log }
 const { values } = loadConfig({ env: {} })
 let at = Date.UTC(2026, 0, 1)
 
