@@ -3,13 +3,12 @@
  * The limits were chosen on seeds 1 to 3 of a prototype of `bench/accuracy/cluster.mjs` and on its seeds 201 to 203; docs/accuracy.md says how.
  */
 import { dipsOften, endedFit, fitClimb, gained, held } from './climb.ts'
+import { neededGain } from './creep.ts'
 import type { BlockWindow } from './ladder.ts'
 import type { Leak } from './leak-verdict.ts'
 import { mannKendall, median, theilSen } from './statistics.ts'
 
 export const LEAST_MIDDLES = 14
-/** What was gained over the usual level must be this share of what is free. */
-const GAIN_OVER_ROOM = 0.4
 const TREND_SCORE = 2
 /** The rise must be this many standard deviations of what is left beside the climb. */
 const RISE_OVER_NOISE = 4
@@ -36,7 +35,11 @@ export function judgeMiddles(window: BlockWindow, caution = 1): Leak | null {
   const rise = climb.slope * (count - 1)
   const { now, gain } = gained(values, climb)
   const room = Math.max(0, 1 - now)
-  if (gain < caution * GAIN_OVER_ROOM * room || rise < RISE_OVER_NOISE * Math.sqrt(climb.squares / (n - 2))) return null
+  if (
+    gain < caution * neededGain((position[n - 1] ?? 0) - (position[climb.start] ?? 0)) * room ||
+    rise < RISE_OVER_NOISE * Math.sqrt(climb.squares / (n - 2))
+  )
+    return null
   const size = Math.ceil(count / GROUPS)
   const levels: number[] = []
   const peaks: number[] = []
