@@ -122,9 +122,9 @@ export class Growth {
     return judged
   }
 
-  /** Whether memory that is held has stopped growing at this pace. */
-  restsLevel(rate: number): boolean {
-    return this.creep.restsLevel(rate)
+  /** Whether memory that is held has not grown at this pace since then. */
+  restsLevel(rate: number, since: number): boolean {
+    return this.creep.restsLevel(rate, since)
   }
 
   snapshot(): GrowthState {

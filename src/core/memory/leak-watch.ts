@@ -151,7 +151,7 @@ export class LeakWatch {
     this.top = Math.max(this.top, value)
     const patience = Math.max(LEAST_PATIENCE_MS, PATIENCE[leak.kind] * (leak.to - leak.from) * this.unitMs)
     // A sawtooth falls and rises again: freed memory counts only once nothing has confirmed the leak for a while.
-    const isLevel = (leak.kind === 'middles' || leak.kind === 'creep') && this.growth.restsLevel(leak.slope)
+    const isLevel = (leak.kind === 'middles' || leak.kind === 'creep') && this.growth.restsLevel(leak.slope, leak.to)
     const gaveBack = this.top - value > GIVEN_BACK * leak.rise && at - this.confirmedAt > LEAST_PATIENCE_MS
     if (gaveBack || isLevel || at - this.confirmedAt > patience) {
       this.leak = null
