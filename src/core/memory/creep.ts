@@ -57,13 +57,13 @@ const NOTHING: Held = { from: 0, span: 0, growth: 0, readings: 0 }
 const NEWEST = { readings: 8, seconds: 420 } as const
 /** Paces of the pieces: a leak goes on at one pace. Below the first it is none, above the second it is one. */
 const UNEVEN = 0.8
-const EVEN = 0.9
+const EVEN = 0.93
 const LEAST_PIECES = 4
 const MOST_PACES = 32
 /** Fewer moves than this are none of requests: then floors say more. */
 const LEAST_MOVES = 3
 /** Growth that ends by itself rarely takes so much of what is free, or lasts so long: then less is enough. */
-export const GROWTH = { overRoom: 0.8, overRoomLater: 0.4, longSeconds: 4 * 3600, requests: 3 } as const
+export const GROWTH = { overRoom: 0.9, overRoomLater: 0.4, longSeconds: 4 * 3600, requests: 3 } as const
 /** The usual level must have risen by this share of the creep: what is freed at each move does not leak. */
 const NET = 0.5
 const USUAL_BLOCKS = 20

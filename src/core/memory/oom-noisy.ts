@@ -7,7 +7,7 @@ import { median, quantile } from './statistics.ts'
 
 /** Slope ÷ its error; gain over what was usual and largest increment as shares of the rise; the rest as in `leak-middles.ts` and `oom-forecast.ts`. */
 const NOISY = {
-  trend: 2.8,
+  trend: 2.5,
   gain: 0.3,
   largestIncrement: 0.8,
   endedAgo: 0.33,
@@ -19,7 +19,7 @@ const NOISY = {
   leastLevels: 4,
 } as const
 /** How often the limit would have been met by then (1 − e^−h of such futures have ended): for the forecast early, as a late one helps nobody. */
-const HAZARD = { earliest: 0.01, expected: 0.2, latest: 3 } as const
+const HAZARD = { earliest: 0.01, expected: 0.15, latest: 2.7 } as const
 
 /** How far memory rose above its usual level, largest first, once in each stretch of time. */
 export interface Excursions {
