@@ -276,6 +276,7 @@ describe('status and doctor', { timeout: 60_000 }, () => {
     const doctorMs = Date.now() - begun - statusMs
     expect([doctor.code, doctor.stderr]).toEqual([1, expect.stringMatching(said)])
     expect(JSON.parse(doctor.stdout).checks).toContainEqual(expect.objectContaining({ name: 'nvidia', state: 'missing', kind }))
+    expect(doctor.stdout).toContain('If nvidia-smi ')
     expect([statusMs < 10_000, doctorMs < 10_000]).toEqual([true, true])
   })
 

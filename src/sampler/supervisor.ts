@@ -294,7 +294,7 @@ export class Supervisor {
       this.#publishHealth()
       return
     }
-    this.#setState(record, 'not_responding', message, this.#options.now() - silenceMs)
+    this.#setState(record, 'not_responding', message, this.#options.now() - Math.round(silenceMs))
     this.#answer(record, 'not_responding', message)
     if (sampler === this.#main) this.#main = null
     const others = sampler.sources.filter((one) => one !== source)

@@ -159,6 +159,7 @@ export class LiveState {
   #ledger(info: GpuInfo, sample: GpuSample, isOnlyGpu: boolean): GpuData['ledger'] {
     return this.#options.ledger({
       isOfHost: info.unifiedMemory,
+      freeBytes: sample.memoryFreeBytes,
       totalBytes: sample.memoryTotalBytes,
       usedBytes: sample.memoryUsedBytes,
       driverReservedBytes: sample.memoryReservedBytes,

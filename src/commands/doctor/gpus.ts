@@ -9,12 +9,12 @@ import { type BusCard, type CardUse, PciBus } from '../../sources/pci-bus.ts'
 import { VENDOR_NAMES, VENDORS } from '../../sources/vendors.ts'
 import { advice, type Check, type CheckResult, missing, ok } from './check.ts'
 
-const TOOLS = VENDORS.map(({ help }) => help.tool).join(' or ')
-const HUNG = `Look for XIDs and hung tasks in the kernel log (dmesg). If ${TOOLS} hangs as well, the machine needs a reboot.`
-const CRASHED = `Look for errors of the driver in the kernel log (dmesg). If ${TOOLS} crashes as well, install the driver again.`
-
-/** What to do about a fault whose message does not say it. */
-const FIXES: Readonly<Partial<Record<DriverFaultKind, string>>> = { not_responding: HUNG, crashed: CRASHED }
+/** What to do about a fault whose message does not say it; `tool`: the driver's own command. */
+const FIXES: Readonly<Partial<Record<DriverFaultKind, (tool: string) => string>>> = {
+  not_responding: (tool) =>
+    `Look for errors of the driver and hung tasks in the kernel log (dmesg). If ${tool} hangs as well, the machine needs a reboot.`,
+  crashed: (tool) => `Look for errors of the driver in the kernel log (dmesg). If ${tool} crashes as well, install the driver again.`,
+}
 
 export const checkGpus: Check = async ({ values, sampling }) => {
   const bus = new PciBus(values.root).cards()
@@ -22,8 +22,10 @@ export const checkGpus: Check = async ({ values, sampling }) => {
   const results: CheckResult[] = []
   for (const { source, result, fault, message } of openings) {
     if (result === 'opened') results.push({ ...ok(source, describeDevices(sampling, source)), kind: 'gpus' })
-    else if (fault !== null)
-      results.push({ ...missing(source, message ?? 'the driver does not answer', FIXES[fault] ?? null), kind: `driver_${fault}` })
+    else if (fault !== null) {
+      const tool = VENDORS.find(({ name }) => name === source)?.help.tool ?? 'the command of the driver'
+      results.push({ ...missing(source, message ?? 'the driver does not answer', FIXES[fault]?.(tool) ?? null), kind: `driver_${fault}` })
+    }
   }
   for (const vendor of VENDORS) results.push(...unread(vendor, bus, openings.find(({ source }) => source === vendor.name)?.result))
   if (results.length === 0) results.push({ ...missing('gpu', NOTHING_FOUND, NOTHING_FOUND_FIX), kind: 'no_gpu_found' })

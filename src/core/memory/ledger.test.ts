@@ -23,6 +23,8 @@ describe('ledger', () => {
           driverReservedBytes: reading,
           processes: fc.option(fc.array(fc.record({ pid: fc.nat(5), memoryUsedBytes: reading }), { maxLength: 5 }), { nil: null }),
           allocators: fc.array(allocator, { maxLength: 4 }),
+          isOfHost: fc.boolean(),
+          freeBytes: reading,
         }),
         (input) => {
           const ledger = ledgerOf(input)
@@ -35,6 +37,19 @@ describe('ledger', () => {
         },
       ),
     )
+  })
+
+  it('calls memory of the host free only as far as the rest of the machine leaves it', () => {
+    const shared = { totalBytes: 32 * GIB, usedBytes: GIB, driverReservedBytes: null, processes: null, allocators: [], freeBytes: 20 * GIB }
+    const bytesOf = (isOfHost: boolean) => ledgerOf({ ...shared, isOfHost })?.entries.map(({ name, bytes }) => [name, bytes / GIB])
+    expect(bytesOf(true)).toEqual([
+      ['other', 12],
+      ['free', 20],
+    ])
+    expect(bytesOf(false)).toEqual([
+      ['other', 1],
+      ['free', 31],
+    ])
   })
 
   it('says where the memory of a recorded card was', () => {

@@ -36,6 +36,8 @@ export interface LedgerInput {
   readonly allocators: readonly AllocatorFigures[]
   /** The GPU has the memory of the host: what no process on it holds, the rest of the machine does. */
   readonly isOfHost?: boolean
+  /** What can be allocated, where that is less than what this GPU does not use: memory of the host that others use. */
+  readonly freeBytes?: Reading
 }
 
 export interface Ledger {
@@ -69,7 +71,8 @@ export function ledgerOf(input: LedgerInput): Ledger | null {
   const pot = new Pot(total)
   const reserve = pot.take(amount(input.driverReservedBytes))
   const used = input.usedBytes === null ? 0 : pot.take(amount(input.usedBytes))
-  const free = pot.left
+  const free = input.isOfHost && input.freeBytes != null ? Math.min(pot.left, amount(input.freeBytes)) : pot.left
+  const ofOthers = pot.left - free
   const inUse = new Pot(used)
   const entries: [LedgerName, number][] = []
   let torch = { allocated: 0, rounding: 0, pending: 0, split: 0, cache: 0 }
@@ -82,7 +85,13 @@ export function ledgerOf(input: LedgerInput): Ledger | null {
     ['torch_releasable_cache', torch.cache],
   )
   const { own, others } = outside(input, inUse)
-  entries.push(['non_torch', own], ['other_processes', others], ['other', inUse.left], ['driver_reserve', reserve], ['free', free])
+  entries.push(
+    ['non_torch', own],
+    ['other_processes', others],
+    ['other', inUse.left + ofOthers],
+    ['driver_reserve', reserve],
+    ['free', free],
+  )
   return {
     totalBytes: total,
     entries: entries

@@ -32,6 +32,7 @@ export function holdingOf(sample: GpuSample, processes: readonly ProcessView[], 
     processes: sample.processes,
     allocators: [],
     isOfHost,
+    freeBytes: sample.memoryFreeBytes,
   })
   if (!ledger || sample.memoryUsedBytes === null) return null
   const { totalBytes: total, entries } = ledger
