@@ -91,6 +91,14 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
     onReset: zoomOut,
     empty: track.state === 'loading' ? 'Loading…' : 'The agent has no readings for this time range.',
   } satisfies Partial<TimeChartProps>
+  const links = known(track, [
+    ['pcieTxBytesPerSecond', 'PCIe sent'],
+    ['pcieRxBytesPerSecond', 'PCIe received'],
+    ['nvlinkTxBytesPerSecond', 'NVLink sent'],
+    ['nvlinkRxBytesPerSecond', 'NVLink received'],
+    ['xgmiTxBytesPerSecond', 'XGMI sent'],
+    ['xgmiRxBytesPerSecond', 'XGMI received'],
+  ])
   const total = info.memoryTotalBytes
   const shown = marks.filter(({ at: moment }) => moment >= track.from && moment <= track.to)
   return (
@@ -164,7 +172,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
             {...shared}
             title="Clocks"
             series={known(track, [
-              ['smClockHertz', 'SM'],
+              ['smClockHertz', 'GPU'],
               ['memoryClockHertz', 'memory'],
             ])}
             format={formatMegahertz}
@@ -180,22 +188,11 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
             {bands.length === 0 && at.length > 0 && <span class="faint">Clocks were not limited.</span>}
           </div>
         </Panel>
-        <Panel>
-          <TimeChart
-            {...shared}
-            title="PCIe and NVLink"
-            series={known(track, [
-              ['pcieTxBytesPerSecond', 'PCIe sent'],
-              ['pcieRxBytesPerSecond', 'PCIe received'],
-              ['nvlinkTxBytesPerSecond', 'NVLink sent'],
-              ['nvlinkRxBytesPerSecond', 'NVLink received'],
-              ['xgmiTxBytesPerSecond', 'XGMI sent'],
-              ['xgmiRxBytesPerSecond', 'XGMI received'],
-            ])}
-            format={formatRate}
-            least={0}
-          />
-        </Panel>
+        {links.length > 0 && (
+          <Panel>
+            <TimeChart {...shared} title="Links" series={links} format={formatRate} least={0} />
+          </Panel>
+        )}
       </div>
       {/* Below the charts: what is added to it must not push them away. */}
       {shown.length > 0 && (
