@@ -178,6 +178,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'history',
+    group: 'look',
     summary: 'readings of the last hours, weeks or months: least, mean and most of each step',
     settings: ['log.dir', 'server.host', 'server.port', ...TOKEN_FLAGS],
     options: [
