@@ -3,7 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../agent/config.ts'
+import type { AgentClient } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
+import { formatPercent } from '../core/format.ts'
 import { type HistoryAnswer, type HistoryQuery, HOST_SERIES } from '../core/kinds.ts'
 import { findRecordingFiles, readLines } from '../core/recording/file.ts'
 import { parseDeviceLine } from '../core/recording/recording.ts'
@@ -37,6 +39,7 @@ export async function openHistory(config: Config, request: SourceRequest): Promi
   const isFolderNamed = config.origins['log.dir'].from === 'flag'
   const link = isFolderNamed ? null : await findAgent(config)
   if (!link) return openFolder(config.values['log.dir'], request)
+  await sayImport(link)
   const isHost = request.gpu === HOST_SERIES
   return {
     place: `the agent at ${link.url}`,
@@ -49,6 +52,14 @@ export async function openHistory(config: Config, request: SourceRequest): Promi
     },
     close: async () => undefined,
   }
+}
+
+/** Logs from before records were kept may still be missing. */
+async function sayImport(link: AgentClient): Promise<void> {
+  type Health = { readonly rooms?: { readonly history?: { readonly import?: { readonly state: string; readonly share: number } } | null } }
+  const { import: found } = (await link.get<Health>('/api/v1/health')).rooms?.history ?? {}
+  if (found?.state === 'running' || found?.state === 'waiting')
+    process.stderr.write(`gpuwarden: earlier logs are being taken into the history: ${formatPercent(found.share)} done\n`)
 }
 
 async function openFolder(logDir: string, request: SourceRequest): Promise<HistorySource & { readonly gpu: string }> {

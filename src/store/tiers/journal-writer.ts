@@ -1,10 +1,11 @@
 /** Appends records to the journal: one file an hour, named by the time of its records, so that a clock that is set changes nothing else. */
 import { join } from 'node:path'
+import { absent, readdir } from '../../core/disk.ts'
 import { KeptFile } from '../../core/kept-file.ts'
 import { type Line, LineQueue } from '../line-queue.ts'
 import { LogFile } from '../log-file.ts'
 import { newState, readState, STATE_FILE } from './state.ts'
-import { JOURNAL_FOLDER, journalName } from './tier-table.ts'
+import { JOURNAL_FOLDER, journalName, TIERS } from './tier-table.ts'
 
 /** What waits for the disk: an hour of records of eight GPUs. */
 const MOST_WAITING_BYTES = 4 * 1024 * 1024
@@ -85,7 +86,11 @@ export class JournalWriter {
     if (this.#hasState) return
     if ((await readState(this.#root)) === null) {
       const file = new KeptFile(join(this.#root, STATE_FILE), { mode: 0o640, folderMode: 0o750, flush: true })
-      await file.save(() => `${JSON.stringify(newState(startedAt))}\n`)
+      // Lost while there are records: logs may be in already, and a gap is better than a second time.
+      const names = (await readdir(this.#root).catch(absent)) ?? []
+      const hasRecords = [JOURNAL_FOLDER, ...TIERS.map(({ name }) => name)].some((name) => names.includes(name))
+      const state = newState(startedAt)
+      await file.save(() => `${JSON.stringify(hasRecords ? { ...state, imported: null } : state)}\n`)
     }
     this.#hasState = true
   }

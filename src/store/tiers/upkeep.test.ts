@@ -170,6 +170,19 @@ describe('logs from before', () => {
     expect(table(await ask(dir, { to: FIRST_DAY + 2 * 3_600_000 }))).toHaveLength(180)
   })
 
+  it('are not taken in a second time when it is lost which ones were', async () => {
+    const dir = await temporaryDir()
+    await logs(dir)
+    await run(dir, seconds(FIRST_DAY + DAY, 30))
+    await importLogs({ logDir: dir })
+    const before = await everything(dir)
+    await writeFile(join(rootOf(dir), 'state.json'), '{"version":')
+    await run(dir, seconds(FIRST_DAY + 2 * DAY, 30))
+    await importLogs({ logDir: dir })
+    expect((await everything(dir))[0]).toEqual(before[0])
+    expect((await readState(rootOf(dir)))?.imported).toBeNull()
+  })
+
   it('that are damaged are named', async () => {
     const dir = await temporaryDir()
     await writeFile(join(dir, 'gpu_metrics_20260309_000000.jsonl.gz'), 'not gzip')
