@@ -9,7 +9,7 @@ import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
 import { createPush } from '../push/push.ts'
 import { replayRoutes } from '../server/replay-route.ts'
 import { createServer, type GpuwardenServer } from '../server/server.ts'
-import { hasMetricSet } from '../sources/vendors.ts'
+import { METRIC_NAMING } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
@@ -32,12 +32,13 @@ import { SamplingPace } from './sampling-pace.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import { isShuttingDown, noteShutdown } from './system-state.ts'
 import { createTiers, type Tiers } from './tiers.ts'
+import { checkUsageMail, UsageMail } from './usage-mail.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
-/** Runs work that the agent must not do itself. */
 /** Cold cards take seconds to start; after this, people are told. */
 const SLOW_START_MS = 8000
+/** Runs work that the agent must not do itself. */
 const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
 
 export interface AgentOptions {
@@ -69,6 +70,7 @@ export class Agent {
   readonly #watching: Watching
   readonly #alerting: Alerting
   readonly #training: Training
+  readonly #usageMail: UsageMail | null
   readonly #replay: Replay | null
   readonly #snapshots: Snapshots | null
   readonly #tiers: Tiers | null
@@ -109,6 +111,7 @@ export class Agent {
     const counts = new EventCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would need to be ended again.
+    checkUsageMail(values)
     this.#watching = new Watching({ values, logDir: answers ? logDir : null, state, hub, log })
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
@@ -183,10 +186,14 @@ export class Agent {
           })
         : null
     if (usage) hub.addSink(usage)
+    this.#usageMail =
+      usage && alerts && values['usage.mail'] !== 'off'
+        ? new UsageMail({ values, usage, alerts, host: state.hostname, log, now: Date.now })
+        : null
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
-      hasSet: hasMetricSet,
+      naming: METRIC_NAMING,
       maxProcesses: values['metrics.max_processes'],
       training: counts.training,
       xids: counts.xids,
@@ -316,6 +323,7 @@ export class Agent {
       this.log.log.info({ err: error }, 'cannot remove the file that says where the agent is'),
     )
     if (reason === 'SIGTERM' && (await isShuttingDown())) noteShutdown(this.sampling.hub, this.log.log)
+    this.#usageMail?.close()
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { printable } from '../core/format.ts'
+import { launchCommand } from '../core/launcher.ts'
 import { userName } from '../core/user-name.ts'
 import { summaryText } from '../report/training-text.ts'
 import { PrintedSteps } from '../training/printed-steps.ts'
@@ -114,7 +115,7 @@ function environment({ link, tokenFile }: Watcher, id: string, name: string, cor
     GPUWARDEN_CORRELATION_ID: correlationId,
     ...recorderEnvironment(process.env),
     // Analyzes the snapshot of an SDK that runs out of memory.
-    ...(process.argv[1] === undefined ? {} : { GPUWARDEN_PROGRAM: process.argv[1] }),
+    GPUWARDEN_PROGRAM: launchCommand().at(-1) as string,
     ...(tokenFile === null ? {} : { GPUWARDEN_TOKEN_FILE: tokenFile }),
   }
 }

@@ -236,10 +236,19 @@ export interface Run {
   readonly ending: RunEnding | null
   /** Lines that were recorded to leak, one for each rank and kind of memory, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
+  /** How it loads its data; absent or null: not known. */
+  readonly loader?: RunLoader | null
   /** What the model needs to compute; absent or null: not known. */
   readonly model?: RunModel | null
   /** Who held it up when it last stood still; null or absent: nothing is known. */
   readonly hang?: RunHang | null
+}
+
+export interface RunLoader {
+  readonly workers: number
+  readonly isPinned: boolean
+  /** That the process may use. */
+  readonly cpus: Reading
 }
 
 /** Memory that a line of a program made and kept. */

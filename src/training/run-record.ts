@@ -4,7 +4,7 @@ import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparameters.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunHang, RunLeakLine } from '../core/model.ts'
+import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunHang, RunLeakLine, RunLoader } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
@@ -56,6 +56,7 @@ export interface RunPost {
   readonly gitCommit: string | null
   readonly framework: string | null
   readonly hyperparameters: Hyperparameters
+  readonly loader: RunLoader | null
   readonly worldSize: Reading
   readonly totalSteps: Reading
   readonly gpus: readonly string[]
@@ -140,6 +141,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     framework: known.framework ?? post.framework,
     hyperparameters: mergedHyperparameters(known.hyperparameters, post.hyperparameters),
     correlationId: known.correlationId ?? post.correlationId,
+    loader: post.loader ?? known.loader ?? null,
     worldSize: greater(known.worldSize, post.worldSize),
     // The latest report counts: a plan may become shorter as well as longer.
     totalSteps: post.totalSteps ?? known.totalSteps,
@@ -180,7 +182,7 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model, loader = null } = run
   return {
     id,
     name,
@@ -196,6 +198,7 @@ export function publicRun(run: RunRecord): Run {
     outcome,
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
+    loader,
     model,
     hang: run.hang,
   }

@@ -36,6 +36,10 @@ export const runPost = z.object({
     .record(z.string(), z.unknown())
     .nullish()
     .describe('The first 200 are kept; nested ones as `outer.inner`, values of secrets masked'),
+  data_loader: z
+    .object({ workers: z.number().int().min(0), pinned_memory: z.boolean(), cpus: count })
+    .nullish()
+    .describe('How the training loads its data; `cpus` that it may use'),
   world_size: count,
   total_steps: z.number().int().min(1).nullish().describe('How many steps the run is planned to have'),
   gpus: z

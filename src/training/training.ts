@@ -72,7 +72,7 @@ class TrainingRoom implements Training {
     this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
     this.#log = options.log.child({ room: 'training' })
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
-    this.#simulated = new SimulatedRuns(this.#registry, this.#now)
+    this.#simulated = new SimulatedRuns(this.#registry, this.#now, (run) => options.hub.receiveRun(publicRun(run)))
     const shared = { log: this.#log, registry: this.#registry, patiently: this.#patiently }
     this.#changes = new RunChanges({ ...shared, hub: options.hub })
     this.recordings = new Recordings({

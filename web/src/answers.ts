@@ -179,3 +179,45 @@ export interface SignalAnswer {
   readonly signal: string
   readonly sentAt: number
 }
+
+/** In hours; null: not known. */
+export interface UsageFigures {
+  readonly gpuHours: number
+  readonly busyRatio: Reading
+  readonly smRatio: Reading
+  readonly memoryGibHours: number
+  readonly energyKwh: Reading
+  readonly cost: Reading
+  readonly idleHours: number
+  readonly throttledHours: number
+  readonly lostOomHours: number
+  readonly lostDeadHours: number
+}
+
+export interface UsageGroup extends UsageFigures {
+  readonly key: string
+  readonly label: string
+  readonly users: readonly string[]
+  readonly freeHours: Reading
+}
+
+export interface UsageDays {
+  readonly at: readonly string[]
+  readonly series: readonly { readonly key: string; readonly label: string; readonly gpuHours: readonly number[] }[]
+  readonly freeHours: readonly number[]
+}
+
+export interface UsageAnswer {
+  readonly at: number
+  /** Why usage is not kept on disk now. */
+  readonly fault: string | null
+  readonly by: 'user' | 'job' | 'run' | 'gpu' | 'day'
+  readonly simulated: boolean
+  readonly hasOther: boolean
+  readonly costIsEstimate: boolean
+  readonly total: UsageFigures
+  readonly free: UsageFigures
+  readonly groups: readonly UsageGroup[]
+  readonly moreGroups: number
+  readonly days: UsageDays
+}
