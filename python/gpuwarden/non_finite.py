@@ -35,7 +35,7 @@ class NonFiniteSearch:
 
     def on_loss(self, loss: Any, given: Any) -> None:
         """Before its backward."""
-        if loss.is_cpu and self._may_search() and not math.isfinite(loss.item()):
+        if getattr(loss, "is_cpu", False) and self._may_search() and not math.isfinite(loss.item()):
             self._search(lambda: _before_backward(given))
 
     def before_step(self, optimizer: Any, norm: Any = None) -> None:

@@ -120,7 +120,7 @@ export class LeakVerdicts {
     const isLarge = rise >= this.#options.thresholdBytes
     const perSecond = typeof evidence.bytesPerSecond === 'number' ? evidence.bytesPerSecond : null
     return {
-      subject: subject.run !== null ? 'run' : evidence.source === 'host memory' ? 'host memory' : subject.pid !== null ? 'process' : 'gpu',
+      subject: evidence.source === 'host memory' ? 'host memory' : subject.run !== null ? 'run' : subject.pid !== null ? 'process' : 'gpu',
       deviceId: subject.gpuIndex,
       pid: subject.pid,
       user: subject.user,

@@ -54,14 +54,23 @@ const processInfo: z.ZodType<ProcessInfo> = z.strictObject({
 
 const processView: z.ZodType<ProcessView> = z.strictObject({ ...gpuProcessShape, gpu: z.string(), info: processInfo.nullable() })
 
-const hostSample: z.ZodType<HostSample> = z.strictObject({
+const treeMemory = z.strictObject({
+  pid: z.number(),
+  run: text,
+  processes: z.number(),
+  bytes: z.number().describe('Anonymous memory, of children what they added'),
+  limit: z.strictObject({ usedBytes: z.number(), limitBytes: z.number() }).nullable(),
+})
+
+const hostSample = z.strictObject({
   kind: z.literal('host'),
   at,
   hostname: z.string(),
   ...columnShape(HOST_READINGS),
   processes: z.array(processInfo),
   processesReason: text,
-})
+  trees: z.array(treeMemory).optional().describe('Host memory of runs and GPU processes with their children; not in every sample'),
+}) as z.ZodType<HostSample>
 
 const gpuEvent: z.ZodType<GpuEvent> = z.strictObject({
   kind: z.literal('event'),
