@@ -9,11 +9,12 @@ import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
 import { createPush } from '../push/push.ts'
 import { replayRoutes } from '../server/replay-route.ts'
 import { createServer, type GpuwardenServer } from '../server/server.ts'
-import { hasMetricSet } from '../sources/vendors.ts'
+import { METRIC_NAMING } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
 import { publicRun } from '../training/run-record.ts'
+import { runProcesses } from '../training/silent-runs.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { usageRoute } from '../usage/routes.ts'
 import { createUsage } from '../usage/usage.ts'
@@ -166,7 +167,12 @@ export class Agent {
     })
     hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     if (this.#training.played) hub.addSink(this.#training.played)
-    const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => this.sampling.supervisor.pace(intervalMs) })
+    const { supervisor } = this.sampling
+    hub.addSink({
+      name: 'processes of runs',
+      accept: ({ type }) => type === 'run' && supervisor.watchRuns(runProcesses(this.#training.runs().map(({ run }) => run))),
+    })
+    const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => supervisor.pace(intervalMs) })
     const memory = new MemorySessions({ state, pace, runs: () => this.#training.runs().map(({ run }) => publicRun(run)) })
     hub.addSink(memory)
     hub.addSink({ name: 'requests', accept: (event) => event.type === 'finding' && this.#training.noteFinding(event.finding) })
@@ -187,7 +193,7 @@ export class Agent {
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
-      hasSet: hasMetricSet,
+      naming: METRIC_NAMING,
       maxProcesses: values['metrics.max_processes'],
       training: counts.training,
       xids: counts.xids,

@@ -60,6 +60,8 @@ export interface RunAnswer extends RunListed {
   readonly hyperparameters?: Hyperparameters
   /** What the SDK wrote down when memory ran out. */
   readonly report?: Readonly<Record<string, unknown>> | null
+  /** How many layers of its model were looked at. */
+  readonly layers?: number
   /** null: logs are off, so there is nothing to report from. */
   readonly logDir?: string | null
 }

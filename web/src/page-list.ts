@@ -18,6 +18,7 @@ export const PAGES: readonly PageRow[] = [
   { name: 'snapshots', label: null, under: 'memory', load: async () => (await import('./pages/snapshots.tsx')).SnapshotsPage },
   { name: 'processes', label: 'Processes', load: async () => (await import('./pages/processes.tsx')).ProcessesPage },
   { name: 'training', label: 'Training', load: async () => (await import('./pages/training.tsx')).TrainingPage },
+  { name: 'layers', label: null, under: 'training', load: async () => (await import('./pages/layers.tsx')).LayersPage },
   { name: 'usage', label: 'Usage', load: async () => (await import('./pages/usage.tsx')).UsagePage },
   { name: 'alerts', label: 'Alerts', load: async () => (await import('./pages/alerts.tsx')).AlertsPage },
   { name: 'silence', label: null, under: 'alerts', load: async () => (await import('./pages/silence.tsx')).SilencePage },
