@@ -19,7 +19,6 @@ const OWNERS = { ada: 'ada@example.org', ben: 'ben@example.org', nobody: 'root@e
 const values = {
   ...loadConfig({ env: {} }).values,
   'usage.mail': 'weekly' as const,
-  'usage.mail_channel': 'mail',
   'usage.price_per_hour': 2,
   'alerts.owners': OWNERS,
 }
@@ -126,12 +125,22 @@ describe('mails about usage', () => {
     await world.alerts.close()
   })
 
-  it('need a channel that sends mail', () => {
-    expect(() => checkUsageMail({ ...values, 'usage.mail': 'off', 'usage.mail_channel': 'slack' })).not.toThrow()
-    expect(() => checkUsageMail({ ...values, channels: { mail: { type: 'email' } } })).not.toThrow()
-    expect(() => checkUsageMail({ ...values, channels: { mail: { type: 'slack' } } })).toThrow(
-      /channel of type email; got "mail" of type slack/,
+  it('need a channel that exists', () => {
+    expect(() => checkUsageMail({ 'usage.mail': 'off', 'usage.mail_channel': 'post' }, [])).not.toThrow()
+    expect(() => checkUsageMail({ 'usage.mail': 'weekly', 'usage.mail_channel': 'mail' }, ['mail'])).not.toThrow()
+    expect(() => checkUsageMail({ 'usage.mail': 'weekly', 'usage.mail_channel': 'post' }, ['mail'])).toThrow(
+      /usage\.mail_channel.*got "post"/,
     )
+  })
+
+  it('are not sent where no channel takes letters', async () => {
+    const [dir, usage] = [await temporaryDir(), await lastWeek()]
+    const world = pretendWorld({ dir, at: MONDAY })
+    await mailOf(world, usage, { 'usage.mail_channel': null }).look()
+    await world.pass(MINUTE)
+    expect(world.channel.got).toEqual([])
+    expect(world.log.lines.map(({ message }) => message).join()).toMatch(/mails about usage cannot be sent now: no mail channel works/)
+    await world.alerts.close()
   })
 })
 

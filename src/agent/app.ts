@@ -111,7 +111,6 @@ export class Agent {
     const counts = new EventCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would need to be ended again.
-    checkUsageMail(values)
     this.#watching = new Watching({ values, logDir: answers ? logDir : null, state, hub, log })
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
@@ -119,6 +118,7 @@ export class Agent {
     const runName = (run: string) => this.#training.recordOf(run)?.name ?? null
     this.#alerting = createAlerting({ ...place, state, history, detectors: this.#watching.running, log, runName })
     const { alerts } = this.#alerting
+    checkUsageMail(values, [...Object.keys(values.channels), ...(alerts?.channels() ?? [])])
     hub.addSink(history)
     hub.addSink(counts)
     this.store = logDir === null ? null : createStore({ dir: logDir, settings: values, log: log.child({ room: 'store' }), ...time, runId })

@@ -1,5 +1,6 @@
 /** Sends the mails about usage when they are due: through the mail channel, kept in the journal of the alerts, once each. */
-import type { Alerts, Edition } from '../alerts/alerts-api.ts'
+import type { Alerts } from '../alerts/alerts-api.ts'
+import type { Edition } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Log } from '../core/kinds.ts'
 import { usageLetters } from '../usage/letters.ts'
@@ -19,18 +20,14 @@ export interface UsageMailOptions {
   readonly lookMs?: number
 }
 
-/** Throws where the configuration names a channel that sends no mail. */
-export function checkUsageMail(values: ConfigValues): void {
+/** Throws where the configuration names a channel that does not exist. */
+export function checkUsageMail(values: Pick<ConfigValues, 'usage.mail' | 'usage.mail_channel'>, channels: readonly string[]): void {
   const name = values['usage.mail_channel']
-  const type = Object.hasOwn(values.channels, name) ? values.channels[name]?.type : name === 'email' ? 'email' : undefined
-  if (values['usage.mail'] === 'off' || type === 'email') return
-  throw new Failure(
-    `usage.mail_channel: expected the name of a channel of type email; got "${name}"${type === undefined ? '' : ` of type ${type}`}`,
-    {
-      exitCode: EXIT.usage,
-      hint: 'Mail is set up in docs/channels.md.',
-    },
-  )
+  if (values['usage.mail'] === 'off' || name === null || channels.includes(name)) return
+  throw new Failure(`usage.mail_channel: expected the name of a mail channel; got "${name}"`, {
+    exitCode: EXIT.usage,
+    hint: `Configured: ${channels.join(', ') || 'none'}. Mail is set up in docs/channels.md.`,
+  })
 }
 
 export class UsageMail {
@@ -69,7 +66,7 @@ export class UsageMail {
     const [byUser, byGpu] = [await usage.summary({ ...question, by: 'user' }), await usage.summary({ ...question, by: 'gpu' })]
     const letters = usageLetters(byUser, byGpu, { host, period, to: values['usage.mail_to'], owners: values['alerts.owners'] })
     if (!alerts.post(values['usage.mail_channel'], edition, letters))
-      return this.#note('there is no such channel, or alerts are not kept on disk now')
+      return this.#note('no mail channel works, or alerts are not kept on disk now')
     this.#fault = null
     if (letters.length > 0) this.#options.log.info({ period: period.name, letters: letters.length }, 'mails about usage are on their way')
   }

@@ -1,5 +1,5 @@
 /** The alert engine as the agent uses it: takes findings, keeps what must not be lost, and lets the couriers deliver. */
-import type { AlertView, Delivery, Letter, PastAlert } from '../core/alert-contract.ts'
+import type { AlertView, Delivery, Edition, Letter, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Dropped, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
@@ -8,7 +8,7 @@ import { AlertChanges, keptAlerts } from './alert-changes.ts'
 import { ChangeWatch } from './alert-news.ts'
 import { type AlertRecord, isSimulated } from './alert-record.ts'
 import { healthOf, type Parts, viewOf } from './alert-view.ts'
-import type { Alerts, AlertsHealth, AlertsOptions, Edition } from './alerts-api.ts'
+import type { Alerts, AlertsHealth, AlertsOptions } from './alerts-api.ts'
 import { Commits, keptTimes } from './commits.ts'
 import { Dispatch } from './dispatch.ts'
 import { AlertEngine, type Transition } from './engine.ts'
@@ -194,8 +194,9 @@ class AlertRoom implements Alerts {
     return [...this.#options.channels.keys()]
   }
 
-  post(channel: string, edition: Edition, letters: readonly Letter[]): boolean {
-    const queue = this.#outbox.queues.get(channel)
+  post(channel: string | null, edition: Edition, letters: readonly Letter[]): boolean {
+    const takers = [...this.#options.channels.values()].filter((one) => one.takesLetters && (channel === null || one.name === channel))
+    const queue = this.#outbox.queues.get(takers[0]?.name ?? '')
     // What was sent before may be in a file that cannot be read now.
     if (!queue || this.#options.dir === null || this.#journal.fault !== null) return false
     if (this.isPosted(edition)) return true

@@ -1,6 +1,5 @@
 /** Letters that wait for a channel, and the editions that were sent: each once, also across restarts. */
-import type { Letter } from '../core/alert-contract.ts'
-import type { Edition } from './alerts-api.ts'
+import type { Edition, Letter } from '../core/alert-contract.ts'
 import type { Journal } from './journal.ts'
 
 const MOST_LETTERS = 500

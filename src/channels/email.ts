@@ -41,6 +41,7 @@ export const email = channelKind({
     const partial = new PartialDeliveries()
     return {
       name,
+      takesLetters: true,
       async deliver(message, signal) {
         const to = recipients(message, options.to).filter((address) => !partial.has(message.id, address))
         if (to.length === 0)

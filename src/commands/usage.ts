@@ -62,7 +62,7 @@ async function previewMail(config: Config, options: Options, question: Question)
   const shown = user === null ? letters : letters.slice(1)
   if (shown.length === 0) writeOut('Nothing was counted in this time: no mail would be sent.\n')
   for (const letter of shown) {
-    const to = letter.to.join(', ') || values['email.to'].join(', ') || `the recipients of the channel ${values['usage.mail_channel']}`
+    const to = letter.to.join(', ') || values['email.to'].join(', ') || 'the recipients of the mail channel'
     writeOut(
       `To: ${printable(to)}\nSubject: ${printable(letter.subject)}\n\n${letterText(letter, [])}${letter === shown.at(-1) ? '' : '\n----\n\n'}`,
     )

@@ -120,6 +120,12 @@ export type LetterPart =
   | { readonly list: readonly string[] }
   | { readonly table: readonly (readonly string[])[] }
 
+/** One mailing of a kind, such as `usage weekly` of `2026-11-09`. */
+export interface Edition {
+  readonly name: string
+  readonly of: string
+}
+
 /** One message of a channel: the alerts of one host that belong together. */
 export interface AlertMessage {
   /** The same for all tries: idempotency key, e-mail Message-ID. */
@@ -149,5 +155,7 @@ export interface AlertMessage {
 /** Delivers a message. Dedupe, retry, silence and rate limits are stages before it. */
 export interface Channel {
   readonly name: string
+  /** Delivers letters to the people they name. */
+  readonly takesLetters?: true
   deliver(message: AlertMessage, signal: AbortSignal): Promise<Delivery>
 }

@@ -33,7 +33,7 @@ export const usageSettings = {
     [],
     'Who gets the summary; default: the recipients of the mail channel.',
   ),
-  'usage.mail_channel': setting(z.string().min(1), 'email', 'Name of the channel of type email that sends it.'),
+  'usage.mail_channel': setting(z.string().min(1).nullable(), null, 'Name of the mail channel that sends it; default: the first one.'),
 } satisfies Settings
 
 export type UsageValues = ValuesOf<typeof usageSettings>
