@@ -244,7 +244,13 @@ describe('TrainingMonitorCallback', () => {
   it('reports every step to the agent, with NaN, rank and custom figures', async () => {
     const agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'idle', '--interval', '1'])
     stops.push(() => agent.stop('SIGKILL'))
-    const callback = new TrainingMonitorCallback({ name: 'node', url: agent.url, rank: 2, worldSize: 4 })
+    const callback = new TrainingMonitorCallback({
+      name: 'node',
+      url: agent.url,
+      rank: 2,
+      worldSize: 4,
+      hyperparameters: { lr: 0.1, token: 'abc' },
+    })
     callback.onTrainBegin()
     for (let step = 1; step <= 50; step++) {
       callback.onStepBegin()
@@ -255,6 +261,7 @@ describe('TrainingMonitorCallback', () => {
     expect([callback.delivered, callback.dropped, callback.lastProblem]).toEqual([50, 0, null])
     const found = await agent.get<{ ranks: unknown[]; training: Record<string, unknown> }>(`/api/v1/runs/${callback.runId}`)
     expect(found).toMatchObject({ name: 'node', outcome: 'failed', worldSize: 4, ranks: [{ rank: 2, steps: 50, lastSeq: 50 }] })
+    expect(found).toMatchObject({ hyperparameters: { lr: 0.1, token: '***' } })
     expect(found.training).toMatchObject({ steps: 50, nonFiniteSteps: 1, custom: { accuracy: 0.5 } })
   })
 
@@ -350,6 +357,27 @@ describe('what a command prints', () => {
     expect(parser.totalSteps).toBe(5000)
     parser.feed('Train Epoch: 3 [640/60000 (1%)]\tLoss: 2.30\n')
     expect(parser.totalSteps).toBe(5000)
+  })
+
+  it('counts steps by their number, also those of each epoch, and knows how many there will be', () => {
+    const parser = new OutputParser()
+    expect(parser.feed('step 12/240 loss 1.5\nstep 24 / 240: loss=1.4\n')).toMatchObject([{ step: 12 }, { step: 24 }])
+    expect(parser.totalSteps).toBe(240)
+    expect(parse('Step [3/10], Loss: 0.5')).toMatchObject([{ step: 3 }])
+    expect(parse('iteration 7 of 90 | loss 2')).toMatchObject([{ step: 7 }])
+    const epochs = new OutputParser()
+    const lines = [
+      'Epoch 1/3 step 50/100 loss 3',
+      'Epoch 1/3 step 100/100 loss 2',
+      'Epoch 2/3 step 50/100 loss 1',
+      'Epoch [3/3], Step [50/100], Loss: 1',
+    ]
+    expect(epochs.feed(`${lines.join('\n')}\n`)).toMatchObject([{ step: 50 }, { step: 100 }, { step: 150 }, { step: 250 }])
+    expect(epochs.totalSteps).toBe(300)
+    const unknown = new OutputParser()
+    unknown.feed('epoch 1 batch 5/10 loss 1\n')
+    expect(unknown.totalSteps).toBe(null)
+    expect(parse('step 12/7 loss 1')).toMatchObject([{ step: 12 }])
   })
 
   it('says nothing of other losses and of prose', () => {

@@ -13,12 +13,14 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, lifecycle, oom_moment, oom_report, provenance
+from . import allocator, automatic, hyperparameters, lifecycle, loader_facts, model_watch, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
+from .model_report import ModelReport
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
+from .standstill import Standstill
 from .steps import Step, scalar, scalars, whole_steps
 
 log = logging.getLogger("gpuwarden")
@@ -42,6 +44,7 @@ class Run:
         gpus: Optional[List[Union[int, str]]] = None,
         gpu_hint: Optional[int] = None,
         total_steps: Optional[int] = None,
+        config: Any = None,
         settings: Optional[Settings] = None,
         end_is_told_by: Optional[str] = None,
     ) -> None:
@@ -58,6 +61,7 @@ class Run:
         self._end_is_told_by = None if settings.run_id else end_is_told_by
         self._planned = whole_steps(total_steps)
         self._off = settings.disabled
+        self._settings = settings
         # A given id may be used again, by a resumed training or a second process: numbers must never restart there.
         first_seq = int(time.time() * 1000) * 1000 + 1 if given else 1
         self._seq = itertools.count(first_seq).__next__
@@ -69,7 +73,11 @@ class Run:
         self._gpu_known = gpus is not None
         self._sender: Optional[Sender] = None
         self._recorder = Recorder(self._send_recording, self.rank, settings.may_record)
+        self._model = ModelReport(self._tell_model, self._tell_groups, self.rank, self.world_size)
+        self._model_waits = settings.may_count_model
+        self._groups: Dict[str, int] = {}
         self._finish_lock = threading.Lock()
+        self.hyperparameters = hyperparameters.flat(config)
         self.faults = 0
         if self._off:
             self._recorder.close()
@@ -83,18 +91,21 @@ class Run:
             "command": provenance.command(),
             "git_commit": provenance.git_commit(),
             "framework": framework,
+            "hyperparameters": self.hyperparameters or None,
+            "data_loader": loader_facts.known(),
             "world_size": self.world_size,
             "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),
             "started_at": int(time.time() * 1000),
             "correlation_id": self.correlation_id,
             "can_record": settings.may_record,
+            "can_tell_stacks": settings.may_tell_stacks,
         }
         fixed = {"rank": self.rank, "local_rank": self.local_rank, "world_size": self.world_size, "pid": os.getpid()}
         body = {key: value for key, value in described.items() if value is not None}
         spool_name = "%s.rank%d.%d" % (self.id, self.rank, os.getpid())
         self._sender = Sender(settings, body, fixed, self._queue, first_seq, spool_name)
-        self._sender.on_request(self._recorder.ask)
+        self._sender.on_requests(self._recorder.ask, Standstill(self._sender.result, self.rank, settings.may_tell_stacks))
         try:
             self._sender.start()
         except RuntimeError as error:
@@ -103,6 +114,7 @@ class Run:
             self._sender = None
             self._fault("nothing is sent: no thread could be started", error)
             return
+        log.debug("gpuwarden: run %s (%s) of rank %d goes to %s", self.name, self.id, self.rank, settings.url)
         lifecycle.opened(self)
 
     @property
@@ -136,6 +148,11 @@ class Run:
                 throughput = seen.samples_per_second if throughput is None else throughput
                 if seen.tokens_per_second is not None:
                     custom.setdefault("tokens_per_second", seen.tokens_per_second)
+            if self._model_waits:
+                self._model_waits = self._model.on_step(automatic.meter_in_use())
+            if self._groups:
+                custom.update(self._groups)
+                self._groups = {}
             if step is None:
                 step = self._last_step + 1
             elif type(step) is not int:
@@ -147,6 +164,7 @@ class Run:
             alloc = None
             if now - self._allocator_at >= ALLOCATOR_SECONDS or now < self._allocator_at:
                 self._allocator_at = now
+                self._tell_loader()
                 alloc = allocator.figures()
                 if alloc:
                     self._on_allocator(now, step, alloc)
@@ -164,6 +182,7 @@ class Run:
                     scalars(phases) if phases else None,
                     alloc,
                     scalars(custom) if custom else None,
+                    model_watch.take(),
                 )
             )
             if len(self._queue) > QUEUE_STEPS // 2 and self._sender is not None:
@@ -183,12 +202,24 @@ class Run:
         """
         return self._recorder.start(Recording("host" if host else "gpu", steps))
 
+    def follow_model(self, model: Any, precision: Any = None, batch: Any = None) -> None:
+        """The model that is trained, its precision (`bf16-mixed`) and the shapes of a batch, where a trainer knows them."""
+        self._model.follow(model, precision, batch)
+
     def plan(self, total_steps: Optional[int]) -> None:
         """Sets how many steps there will be, once it is known."""
         total = whole_steps(total_steps)
         if total is not None and self._sender is not None and not self._off:
             self._planned = total
             self._sender.describe({"total_steps": total})
+
+    def configure(self, config: Any) -> None:
+        """Hyperparameters to keep with the run, besides those it began with: a map, a dataclass or a namespace."""
+        added = hyperparameters.flat(config)
+        if not added or self._sender is None or self._off or added.items() <= self.hyperparameters.items():
+            return
+        self.hyperparameters.update(added)
+        self._sender.describe({"hyperparameters": dict(self.hyperparameters)})
 
     def fail(self, error: BaseException) -> None:
         """Ends the run with `error` as its outcome; a CUDA out-of-memory error leaves a report of where the memory was."""
@@ -221,8 +252,11 @@ class Run:
             return
         try:
             self._recorder.close()
+            self.tell_trackers()
+            self._model.stop()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
+            log.debug("gpuwarden: run %s ends: %s", self.id, self.outcome)
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
             if message:
                 end["message"] = message
@@ -232,6 +266,14 @@ class Run:
             self._fault("the end of the run was not reported", error)
         finally:
             lifecycle.closed(self)
+
+    def tell_trackers(self) -> None:
+        """Figures and findings go to Weights & Biases and MLflow where the program uses them, and its hyperparameters come from there."""
+        sender = self._sender
+        if sender is not None and not self._off and self.rank == 0 and self._settings.may_tell_trackers:
+            self.configure(trackers.config())
+            sender.wake()
+            trackers.tell(self.id, self._settings, lambda: sender.is_settled)
 
     def finish_with_program(self, timeout: float) -> None:
         """The program ends and nobody ended the run. Where a callback should have, the training did not finish."""
@@ -295,9 +337,21 @@ class Run:
         if gpus and self._sender is not None:
             self._sender.describe({"gpus": gpus})
 
+    def _tell_loader(self) -> None:
+        facts = loader_facts.known()
+        if facts is not None and self._sender is not None and self._sender.run.get("data_loader") is None:
+            self._sender.describe({"data_loader": facts})
+
+    def _tell_model(self, figures: Dict[str, Any]) -> None:
+        if self._sender is not None:
+            self._sender.describe({"model": figures})
+
+    def _tell_groups(self, groups: Dict[str, int]) -> None:
+        self._groups = groups
+
     def _send_recording(self, result: Dict[str, Any]) -> None:
         if self._sender is not None:
-            self._sender.recording(result)
+            self._sender.result("recordings/%s" % result["id"], result)
 
     def _fault(self, what: str, error: BaseException) -> None:
         self.faults += 1

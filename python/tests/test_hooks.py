@@ -50,6 +50,7 @@ class Unchanged(World):
         self.train(LOOP)
         (run,) = self.stand.runs.values()
         self.assertEqual(run["framework"], "pytorch")
+        self.assertEqual((run["data_loader"]["workers"], run["data_loader"]["pinned_memory"]), (3, False))
         steps = self.steps()
         self.assertEqual([line["step"] for line in steps], [1, 2, 3, 4, 5, 6])
         for line in steps:
@@ -145,10 +146,10 @@ class Unchanged(World):
     def test_a_hook_that_fails_changes_nothing(self) -> None:
         broken = """
 import torch
-from gpuwarden import torch_hooks
+from gpuwarden import step_meter
 def fail(*_): raise RuntimeError("ours")
 for name in ("switch", "before_data", "after_data", "no_more_data", "before_backward", "after_backward", "end_step", "enter"):
-    setattr(torch_hooks.StepMeter, name, fail)
+    setattr(step_meter.StepMeter, name, fail)
 """
         code = broken + LOOP.replace("* 6", "* 1") + "\nprint('trained', torch.save({}, 'file'))\n"
         self.assertEqual(self.train(code).stdout, "trained file\n")

@@ -1,9 +1,13 @@
 """The parts by themselves: no agent, no process of their own."""
 from __future__ import annotations
 
+import argparse
+import ast
+import dataclasses
 import json
 import math
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -16,6 +20,7 @@ from unittest import mock
 from gpuwarden import OOMDetector, RiskLevel, allocator
 from gpuwarden.formats import format_bytes, format_percent
 from gpuwarden.gpu_metrics import GPUMetrics, _metrics
+from gpuwarden.hyperparameters import changed_fields, flat
 from gpuwarden.provenance import git_commit
 from gpuwarden.python_memory import PythonMemory
 from gpuwarden.ranks import Ranks, read_ranks, shared_run_id
@@ -33,6 +38,43 @@ class FormatsTest(unittest.TestCase):
         for written, cases in ((format_bytes, examples["bytes"]), (format_percent, examples["percent"])):
             self.assertEqual([written(value) for value, _ in cases], [text for _, text in cases])
         self.assertEqual(format_percent(None), "N/A")
+
+
+class HyperparametersTest(unittest.TestCase):
+    def test_the_same_are_kept_and_masked_as_by_the_agent(self) -> None:
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "hyperparameters.json"), encoding="utf-8") as file:
+            for given, kept in json.load(file):
+                self.assertEqual(flat(given), kept)
+
+    def test_what_programs_call_a_config(self) -> None:
+        given = argparse.Namespace(lr=0.1, betas=(0.9, 0.95), inf=math.inf, big=2**60, folder=pathlib.PurePosixPath("/x"))
+        self.assertEqual(flat(given), {"lr": 0.1, "betas": "(0.9, 0.95)", "inf": "inf", "big": str(2**60), "folder": "/x"})
+        config = dataclasses.make_dataclass("Config", [("lr", float, 0.5), ("steps", int, 7), ("name", str, "a")])
+        self.assertEqual(flat(config(steps=9)), {"lr": 0.5, "steps": 9, "name": "a"})
+        self.assertEqual(changed_fields(config(steps=9), ("lr",)), {"lr": 0.5, "steps": 9})
+
+    def test_bounded_and_never_an_error(self) -> None:
+        many = {"n%d" % number: "v" * 5000 for number in range(1000)}
+        self.assertLess(len(json.dumps(flat(many))), 64 * 1024)
+        loop: Dict[str, Any] = {}
+        loop["again"] = loop
+        self.assertLess(len(flat(loop)), 10)
+        for odd in (None, 7, "text", [1], object(), type, mock.MagicMock(to_dict=mock.MagicMock(side_effect=ValueError))):
+            self.assertEqual(flat(odd), {})
+
+
+class OldestPythonTest(unittest.TestCase):
+    def test_every_file_is_written_for_python_3_8(self) -> None:
+        root = os.path.join(os.path.dirname(__file__), "..", "gpuwarden")
+        paths = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")]
+        self.assertGreater(len(paths), 40)
+        for path in paths:
+            with open(path, encoding="utf-8") as file:
+                tree = ast.parse(file.read(), path, feature_version=(3, 8))
+            # `list[int]` and `int | None` are fine in annotations that nobody evaluates, and nowhere else.
+            annotated = any(isinstance(node, (ast.AnnAssign, ast.arg)) and node.annotation is not None for node in ast.walk(tree))
+            postponed = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
+            self.assertTrue(postponed or not annotated, "%s: annotations without `from __future__ import annotations`" % path)
 
 
 class PlanTest(unittest.TestCase):
@@ -232,6 +274,15 @@ class OomDetectorTest(unittest.TestCase):
                 "   Recommendation: Save a checkpoint now",
             ],
         )
+
+    def test_a_forecast_of_a_recording_is_ahead_of_its_own_time(self) -> None:
+        today = 1_900_000_000_000.0
+        (prediction,) = OOMDetector().assess([self.gpu(87.3)], [self.finding(at=900)], today)
+        self.assertAlmostEqual(prediction.predicted_time or 0, 45.2)
+        (prediction,) = OOMDetector().assess([], [self.finding(at=1_200)], today)
+        self.assertAlmostEqual(prediction.predicted_time or 0, 45.0)
+        (prediction,) = OOMDetector().assess([self.gpu(87.3)], [self.finding(predictedAt=500)], today)
+        self.assertEqual(prediction.predicted_time, 0.0)
 
     def test_a_level_alone_is_no_forecast(self) -> None:
         detector = OOMDetector(threshold=85.0)

@@ -18,6 +18,7 @@ import { serverSettings } from '../server/settings.ts'
 import { VENDOR_NAMES } from '../sources/vendors.ts'
 import { storeSettings } from '../store/settings.ts'
 import { trainingSettings } from '../training/settings.ts'
+import { usageSettings } from '../usage/settings.ts'
 import { logSettings } from './log-settings.ts'
 
 export const SETTINGS = {
@@ -32,6 +33,7 @@ export const SETTINGS = {
   ...channelSettings,
   ...pushSettings,
   ...trainingSettings,
+  ...usageSettings,
 } satisfies Settings
 
 export type ConfigKey = keyof typeof SETTINGS
@@ -49,7 +51,7 @@ export interface Config {
 
 /** Variables that begin with our prefix and belong to somebody else: the SDK and the program itself. */
 export const OTHER_VARIABLES =
-  /^GPUWARDEN_(CONFIG|URL|TOKEN|TOKEN_FILE|NO_START|NO_RECORDING|NO_HOOKS|GRAD_NORM|PROGRAM|SNAPSHOTS|RUN_ID|RUN_NAME|RANK|SPOOL|CORRELATION_ID|SKIP_BUILD|TEST_.*|DISABLED|DEV_AGENT)$/
+  /^GPUWARDEN_(CONFIG|URL|TOKEN|TOKEN_FILE|NO_START|NO_RECORDING|NO_HOOKS|NO_TRACKERS|NO_MODEL|NO_STACKS|WATCH_MODEL|GRAD_NORM|PROGRAM|LAUNCHER|NODE|UNPACK_DIR|SNAPSHOTS|RUN_ID|RUN_NAME|RANK|SPOOL|CORRELATION_ID|SKIP_BUILD|TEST_.*|DISABLED|DEV_AGENT)$/
 
 const MOST_ALIASES = 10
 

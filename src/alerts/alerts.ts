@@ -1,5 +1,5 @@
 /** The alert engine as the agent uses it: takes findings, keeps what must not be lost, and lets the couriers deliver. */
-import type { AlertView, Delivery, PastAlert } from '../core/alert-contract.ts'
+import type { AlertView, Delivery, Letter, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Dropped, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
@@ -8,19 +8,21 @@ import { AlertChanges, keptAlerts } from './alert-changes.ts'
 import { ChangeWatch } from './alert-news.ts'
 import { type AlertRecord, isSimulated } from './alert-record.ts'
 import { healthOf, type Parts, viewOf } from './alert-view.ts'
-import type { Alerts, AlertsHealth, AlertsOptions } from './alerts-api.ts'
+import type { Alerts, AlertsHealth, AlertsOptions, Edition } from './alerts-api.ts'
 import { Commits, keptTimes } from './commits.ts'
 import { Dispatch } from './dispatch.ts'
 import { AlertEngine, type Transition } from './engine.ts'
 import { type Heartbeat, heartbeatOf } from './heartbeat.ts'
 import { Journal } from './journal.ts'
 import { joinJournal } from './late-journal.ts'
+import { Editions } from './letters.ts'
 import type { Matcher } from './matcher.ts'
 import { EventTime, ObservedTime } from './observed-time.ts'
 import { Outbox } from './outbox.ts'
 import { PastAlerts, type PastRange } from './past-alerts.ts'
 import { checkRoutes } from './routes.ts'
 import { Rules } from './rules.ts'
+import { SeenSinceStart } from './seen-since-start.ts'
 import { dispatchSettings, ruleSettings } from './settings.ts'
 import { type Silence, Silences } from './silences.ts'
 import { StepCourses } from './step-courses.ts'
@@ -47,11 +49,14 @@ class AlertRoom implements Alerts {
   readonly #rules: Rules
   readonly #engine: AlertEngine
   readonly #silences: Silences
+  readonly #editions: Editions
   readonly #past: PastAlerts
   readonly #outbox: Outbox
   readonly #dispatch: Dispatch
   readonly #changes: AlertChanges
   readonly #courses = new StepCourses()
+  /** null: every alert from before the restart is confirmed or over. */
+  #seen: SeenSinceStart | null = new SeenSinceStart()
   readonly #heartbeat: Heartbeat | null
   /** For deliveries: by the clock of this machine. The engine's time follows the events. */
   readonly #time = new ObservedTime()
@@ -79,6 +84,7 @@ class AlertRoom implements Alerts {
       inBackground: (work) => this.#inBackground(work),
     })
     this.#silences = new Silences(this.#journal, now)
+    this.#editions = new Editions(this.#journal)
     this.#past = new PastAlerts(this.#journal)
     const nowMs = () => this.#time.ms
     this.#restore()
@@ -115,6 +121,7 @@ class AlertRoom implements Alerts {
 
   accept(event: HubEvent): void {
     if (this.#closed) return
+    this.#seen?.accept(event, this.#time.ms)
     if (event.type === 'finding') this.#take(event.finding)
     else if (event.type === 'tick') {
       this.#lastTickMs = this.#time.advance(this.#options.now())
@@ -187,6 +194,21 @@ class AlertRoom implements Alerts {
     return [...this.#options.channels.keys()]
   }
 
+  post(channel: string, edition: Edition, letters: readonly Letter[]): boolean {
+    const queue = this.#outbox.queues.get(channel)
+    // What was sent before may be in a file that cannot be read now.
+    if (!queue || this.#options.dir === null || this.#journal.fault !== null) return false
+    if (this.isPosted(edition)) return true
+    this.#editions.note(edition)
+    for (const letter of letters) queue.letters.add(letter)
+    this.#commits.soon()
+    return true
+  }
+
+  isPosted(edition: Edition): boolean {
+    return this.#editions.isPosted(edition)
+  }
+
   health(): AlertsHealth {
     return healthOf(this.#parts)
   }
@@ -206,6 +228,7 @@ class AlertRoom implements Alerts {
       const isGraceOver = ms - this.#startedMs >= RESTART_GRACE_MS
       const confirmation = { state: this.#options.state, at: this.#eventTime(), isGraceOver, isWatched: this.#rules.isWatched }
       for (const finding of endingsOf(this.#engine.records(), confirmation)) this.#follow(this.#engine.accept(finding, finding.at))
+      this.#seen = this.#engine.hasUnconfirmed ? (this.#seen ?? new SeenSinceStart()) : null
     }
     if (ms - this.#lastReconcileMs >= SLOW_SWEEP_MS) this.#reconcileAll()
     const beatMs = this.#options.settings['alerts.heartbeat_minutes'] * 60_000
@@ -237,8 +260,11 @@ class AlertRoom implements Alerts {
     // A recording has its own time; live, a repeated old finding does not set the time back.
     if (finding.provenance === 'replay' || finding.at > this.#eventTime()) this.#events.note(finding.at, this.#time.ms)
     const simulated = isSimulated(finding, this.#options.state.gpus())
+    const known = this.#engine.get(finding.fingerprint)
+    const gone = this.#seen?.endOf(known, finding, this.#time.ms, this.#rules.findsAgainMs(finding))
+    if (gone) this.#follow(this.#engine.endUnconfirmed(gone))
     const { refused } = this.#engine
-    const isTurn = finding.state === 'resolved' || this.#engine.get(finding.fingerprint)?.clearMs != null
+    const isTurn = finding.state === 'resolved' || known?.clearMs != null
     this.#follow(this.#engine.accept(admitted, finding.at, simulated))
     // Kept at once: after a restart nobody would say again that it is over.
     const record = isTurn ? this.#engine.get(finding.fingerprint) : undefined
@@ -279,6 +305,7 @@ class AlertRoom implements Alerts {
   }
 
   #join(entries: ReadonlyMap<string, unknown>): void {
+    this.#editions.join(entries)
     const parts = { ...this.#parts, silences: this.#silences, past: this.#past }
     joinJournal(entries, { ...parts, deliveryMs: this.#time.ms, keep: (record) => this.#changes.keep(record) })
     this.#reconcileAll()

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { printable } from '../core/format.ts'
+import { launchCommand } from '../core/launcher.ts'
 import { userName } from '../core/user-name.ts'
 import { summaryText } from '../report/training-text.ts'
 import { PrintedSteps } from '../training/printed-steps.ts'
@@ -20,6 +21,8 @@ const INTERPRETERS = /^(python[\d.]*|pypy\d?|node|bash|sh|zsh|uv|torchrun|accele
 /** Words of launchers that are not what is launched. */
 const LAUNCHER_WORDS = new Set(['launch', 'run'])
 const LONGEST_NAME = 200
+/** About 1 KB each. */
+const RECORDED_COLLECTIVES = '2000'
 
 export async function run(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
   const [program] = args
@@ -37,7 +40,8 @@ export async function run(config: Config, options: Record<string, unknown>, args
   })
   const id = newRunId()
   const correlationId = process.env.GPUWARDEN_CORRELATION_ID || randomBytes(16).toString('hex')
-  const hooks = options.hooks !== false && watcher ? hookEnvironment(process.env) : {}
+  const layers = layerEnvironment(options.watchModel)
+  const hooks = options.hooks !== false && watcher ? { ...hookEnvironment(process.env), ...layers } : {}
   const env = watcher ? { ...environment(watcher, id, name, correlationId), ...hooks } : {}
   const startedAt = Date.now()
   const printed = watcher && options.parseOutput === true ? new PrintedSteps(watcher.link, { id, name, started_at: startedAt }) : null
@@ -66,11 +70,23 @@ export async function run(config: Config, options: Record<string, unknown>, args
     if (ending.fault !== null) say(`${program}: ${ending.fault}`)
     return leave(ending)
   }
-  const { summary, record } = await watch.finish(ending, printed?.sawOutOfMemory === true, price)
+  const { summary, record } = await watch.finish(
+    ending,
+    { sawOutOfMemory: printed?.sawOutOfMemory === true, stepsTaken: printed?.stepsTaken ?? 0 },
+    price,
+  )
   await watcher.close('the command has ended')
   if (!isQuiet) process.stderr.write(`\n${summaryText(summary)}\n`)
   if (typeof options.report === 'string') await writeReport(options.report, record, watcher, config, price)
   return leave(ending)
+}
+
+/** How often the hooks look at the layers of the model. */
+function layerEnvironment(wanted: unknown): Readonly<Record<string, string>> {
+  if (wanted === undefined) return {}
+  const steps = wanted === true ? 100 : Number(wanted)
+  if (Number.isInteger(steps) && steps >= 1) return { GPUWARDEN_WATCH_MODEL: String(steps) }
+  throw new Failure(`--watch-model: expected steps, 1 or more, got ${String(wanted)}`, { exitCode: EXIT.usage })
 }
 
 async function writeReport(
@@ -97,10 +113,17 @@ function environment({ link, tokenFile }: Watcher, id: string, name: string, cor
     GPUWARDEN_RUN_ID: id,
     GPUWARDEN_RUN_NAME: name,
     GPUWARDEN_CORRELATION_ID: correlationId,
+    ...recorderEnvironment(process.env),
     // Analyzes the snapshot of an SDK that runs out of memory.
-    ...(process.argv[1] === undefined ? {} : { GPUWARDEN_PROGRAM: process.argv[1] }),
+    GPUWARDEN_PROGRAM: launchCommand().at(-1) as string,
     ...(tokenFile === null ? {} : { GPUWARDEN_TOKEN_FILE: tokenFile }),
   }
+}
+
+/** PyTorch remembers its last collectives from the first one on, or not at all. Before 2.9 the variable had another name, which the SDK sets. */
+export function recorderEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
+  const isSet = env.TORCH_FR_BUFFER_SIZE !== undefined || env.TORCH_NCCL_TRACE_BUFFER_SIZE !== undefined
+  return isSet ? {} : { TORCH_FR_BUFFER_SIZE: RECORDED_COLLECTIVES }
 }
 
 /** Python runs the SDK's `sitecustomize.py` at its start, which attaches to PyTorch once the program has imported it. */

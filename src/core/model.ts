@@ -7,6 +7,7 @@ import type { GPU_EVENTS, GPU_INFO, GPU_LINK, GPU_READINGS, GPU_STATES, MIG_INST
 import type { HOST_READINGS } from './fields/host.ts'
 import type { GPU_PROCESS_TYPES, PROCESS_INFO, PROCESS_SHARES } from './fields/process.ts'
 import type { STEP_FIGURES } from './fields/step.ts'
+import type { RunModel } from './run-model.ts'
 
 /** null: unknown. 0 is always a real reading. */
 export type Reading = number | null
@@ -52,6 +53,24 @@ export interface GpuProcess extends ColumnsOf<typeof PROCESS_SHARES> {
   readonly memoryUsedBytes: Reading
 }
 
+/** What a limit on memory (cgroup) allows, swap included, and what of it is used without files in the cache. */
+export interface MemoryLimit {
+  readonly usedBytes: number
+  readonly limitBytes: number
+}
+
+/** Host memory of a process and its descendants. */
+export interface TreeMemory {
+  /** At the top of it. */
+  readonly pid: number
+  readonly run: string | null
+  readonly processes: number
+  /** Anonymous memory: without files in the cache, shared memory, and what workers got from their parent. */
+  readonly bytes: number
+  /** null: none below the machine's own memory. */
+  readonly limit: MemoryLimit | null
+}
+
 export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly kind: 'host'
   readonly at: number
@@ -60,7 +79,11 @@ export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly processes: readonly ProcessInfo[]
   /** Why processes cannot be looked up at all (another PID namespace), or null. */
   readonly processesReason: string | null
+  /** Of runs and of GPU processes; absent: they were not read this time. */
+  readonly trees?: readonly TreeMemory[]
 }
+
+export type HostField = keyof ColumnsOf<typeof HOST_READINGS>
 
 /** Who a process is and what it uses of the host. A field is null when it is not readable. */
 export interface ProcessInfo extends ColumnsOf<typeof PROCESS_INFO> {
@@ -174,6 +197,12 @@ export interface Finding {
   readonly riskLevel: RiskLevel | null
 }
 
+/** The layer of a model that was the first to hold a value that is not finite. */
+export interface NonFiniteLayer {
+  readonly layer: string
+  readonly part: 'weights' | 'activations' | 'gradients'
+}
+
 /** One step of a training run. NaN and ±Infinity are real values here. */
 export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
   readonly kind: 'step'
@@ -184,6 +213,8 @@ export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
   /** Data wait, forward, backward …, by name. */
   readonly phaseSeconds: Readonly<Record<string, number>> | null
   readonly custom: Readonly<Record<string, number>> | null
+  /** Where the SDK looked for it; absent in nearly all steps. */
+  readonly nonFinite?: NonFiniteLayer
 }
 
 /** `gpus` and `pid` connect a run to the readings of the machine. */
@@ -203,8 +234,21 @@ export interface Run {
   readonly outcome: RunOutcome | null
   /** null while it runs. */
   readonly ending: RunEnding | null
-  /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
+  /** Lines that were recorded to leak, one for each rank and kind of memory, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
+  /** How it loads its data; absent or null: not known. */
+  readonly loader?: RunLoader | null
+  /** What the model needs to compute; absent or null: not known. */
+  readonly model?: RunModel | null
+  /** Who held it up when it last stood still; null or absent: nothing is known. */
+  readonly hang?: RunHang | null
+}
+
+export interface RunLoader {
+  readonly workers: number
+  readonly isPinned: boolean
+  /** That the process may use. */
+  readonly cpus: Reading
 }
 
 /** Memory that a line of a program made and kept. */
@@ -219,9 +263,36 @@ export interface RecordedLine {
   readonly share: Reading
 }
 
+/**
+ * gone: a process ended. behind: ranks are where the others are not. mismatch: they called different collectives. silent: ranks do not
+ * answer. all_wait: all are in one collective. same_place, places: nobody waits for another rank.
+ */
+export type HangKind = 'gone' | 'behind' | 'mismatch' | 'silent' | 'all_wait' | 'same_place' | 'places' | 'unknown'
+
+/** Who holds up a run that stands still. */
+export interface HangVerdict {
+  readonly kind: HangKind
+  /** Without a capital and a full stop. */
+  readonly sentence: string
+  /** Ranks that hold the others up, in order. */
+  readonly culprits: readonly number[]
+  readonly waiting: readonly number[]
+  /** Where the first culprit is, or what all wait in. */
+  readonly place: string | null
+  /** Nobody moves, and nobody writes, saves or compiles: waiting longer does not help. */
+  readonly isStuck: boolean
+}
+
+/** A verdict, and when it was reached. */
+export interface RunHang extends HangVerdict {
+  readonly at: number
+}
+
 export interface RunLeakLine extends RecordedLine {
   readonly rank: number
   readonly at: number
+  /** It keeps host memory; absent: GPU memory. */
+  readonly isHost?: boolean
 }
 
 export type RunOutcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'

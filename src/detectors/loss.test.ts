@@ -35,6 +35,38 @@ detectorContract({
     losses(9000, (index) => (index < 3000 ? 5 - index / 1000 : index < 6000 ? 2 : 2 - (index - 6000) / 2000) + 0.01 * Math.sin(index)),
 })
 
+describe('loss_nan', () => {
+  const layer = { layer: 'decoder.17.mlp.up', part: 'activations' } as const
+
+  it('names the layer that was the first', () => {
+    const [found] = feedTo(lossNan, [
+      ...losses(151, wave),
+      ...steps(5, (index) => ({ loss: Number.NaN, ...(index === 151 ? { nonFinite: layer } : {}) }), 151),
+    ])
+    expect(found?.message).toContain('First NaN in decoder.17.mlp.up (activations), step 151.')
+    expect(found?.evidence).toMatchObject({ layer: 'decoder.17.mlp.up', layer_part: 'activations', layer_step: 151 })
+    expect(found?.advice.join(' ')).toContain('Look at decoder.17.mlp.up first')
+  })
+
+  it('names it at once where it is found some steps later, in the same finding', () => {
+    const found = feedTo(
+      lossNan,
+      steps(60, (index) => ({ loss: index < 50 ? 2 : Number.NaN, ...(index === 53 ? { nonFinite: layer } : {}) })),
+    )
+    expect(found.map(({ state }) => state)).toEqual(['active', 'active'])
+    expect(found[1]).toMatchObject({ fingerprint: found[0]?.fingerprint, since: found[0]?.since })
+    expect(found[1]?.message).toContain('First NaN in decoder.17.mlp.up')
+  })
+
+  it('does not blame a layer whose gradient overflowed long before', () => {
+    const [found] = feedTo(
+      lossNan,
+      steps(60, (index) => ({ loss: index < 50 ? 2 : Number.NaN, ...(index === 3 ? { nonFinite: layer } : {}) })),
+    )
+    expect(found?.message).not.toContain('decoder')
+  })
+})
+
 describe('diverged', () => {
   /** Gradients are calm until the step `calm`. */
   const beginning = (loss: (index: number) => number, count: number, calm: number) =>
@@ -122,6 +154,37 @@ describe('loss_nan', () => {
     expect(feedTo(lossNan, [...bad, ...losses(19, () => 2, 1)]).map((finding) => finding.state)).toEqual(['active'])
     expect(feedTo(lossNan, [...bad, ...losses(20, () => 2, 1)]).map((finding) => finding.state)).toEqual(['active', 'resolved'])
     expect(feedTo(lossNan, [...bad, runInput({ endedAt: START + 5000 })]).map((finding) => finding.state)).toEqual(['active', 'resolved'])
+  })
+
+  it('is found in steps that arrive after the end of their run, once, and is over at once', () => {
+    const end = runInput({ endedAt: START + 60_000, outcome: 'failed' })
+    const late = losses(40, (index) => (index < 20 ? 2 : Number.NaN))
+    const found = feedTo(lossNan, [end, ...late, end, gpu(START + 4_000_000)])
+    expect(found.map(({ state, severity, at }) => [state, severity, at])).toEqual([
+      ['active', 'critical', START + 20_000],
+      ['resolved', 'critical', START + 20_000],
+    ])
+    expect(found[0]?.message).toContain('NaN at step 20; the last finite loss was 2 at step 19')
+  })
+
+  it('does not repeat in late steps what was open when the run ended, unless they show something worse', () => {
+    const end = runInput({ endedAt: START + 60_000, outcome: 'failed' })
+    const bad = losses(1, () => Number.NaN)
+    expect(feedTo(lossNan, [...bad, end, ...losses(20, () => Number.NaN, 1)]).map(({ state }) => state)).toEqual(['active', 'resolved'])
+    const overflow = steps(1, () => ({ gradientNorm: Number.POSITIVE_INFINITY }))
+    expect(feedTo(lossNan, [...overflow, end, ...losses(3, () => Number.NaN, 1)]).map(({ severity, state }) => [severity, state])).toEqual([
+      ['warning', 'active'],
+      ['warning', 'resolved'],
+      ['critical', 'active'],
+      ['critical', 'resolved'],
+    ])
+  })
+
+  it('judges a run that goes on after its end as one that lives', () => {
+    const end = runInput({ endedAt: START + 60_000, outcome: 'failed' })
+    const late = losses(2, () => Number.NaN)
+    const found = feedTo(lossNan, [end, ...late, runInput({}), ...losses(2, () => Number.NaN, 2)])
+    expect(found.map(({ state }) => state)).toEqual(['active', 'resolved', 'active'])
   })
 
   it('forgets a run of which nothing has been heard for an hour', () => {

@@ -16,7 +16,9 @@ import type {
 } from '../core/model.ts'
 import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import type { AlertFigures } from './alerts.ts'
+import type { MetricNaming } from './exporter.ts'
 import { TrainingMetrics } from './training-metrics.ts'
+import type { UserFigures } from './usage.ts'
 import { XidCounts } from './xid-counts.ts'
 
 export const NOW = 1_760_000_000_000
@@ -308,8 +310,11 @@ function xid(at: number, gpu: string | null, code: number): GpuEvent {
 
 const NOBODY = { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null }
 
-/** As their exporters have it: cards of NVIDIA alone. */
-export const hasSet = (vendor: string): boolean => vendor === 'nvidia'
+/** As the sources have it. */
+export const naming: MetricNaming = {
+  scopeOf: (vendor, set) => (vendor === 'nvidia' ? 'all' : set === 'dcgm' ? 'shared' : null),
+  nodeOf: (vendor, minor) => `${vendor === 'nvidia' ? 'nvidia' : 'card'}${minor}`,
+}
 
 export const FIXED_STATE: AgentState = agentState({
   gpus: () => GPUS,
@@ -411,3 +416,8 @@ export const FIXED_ALERTS: AlertFigures = {
   refusedFindings: 0,
   heartbeat: { sent: 5, failed: 1 },
 }
+
+export const FIXED_USAGE: readonly UserFigures[] = [
+  { user: 'ada', simulated: false, gpuSeconds: 7200.5, busySeconds: 3600.25, idleSeconds: 600, energyJoules: 2_520_000 },
+  { user: 'b"ob', simulated: true, gpuSeconds: 60, busySeconds: 0, idleSeconds: 0, energyJoules: 0 },
+]

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { writtenStep } from '../core/known/revive.ts'
 import type { GpuInfo, Sample } from '../core/model.ts'
 import type { PlaybackCommand } from '../core/playback.ts'
-import { DriverFault, type Source } from '../core/source-contract.ts'
+import { DriverFault, type RunProcessRef, type Source } from '../core/source-contract.ts'
 import { TickClock } from './clock.ts'
 import type { FromSampler } from './messages.ts'
 import type { Beat, Metronome } from './metronome.ts'
@@ -11,6 +11,8 @@ export interface RunnerOptions {
   readonly name: string
   readonly source: Source
   readonly intervalMs: number
+  /** The shortest that the source allows. */
+  readonly minIntervalMs?: number
   /** Monotonic; shared by the sources of a process, so that they tick together. */
   readonly originMs: number
   /** Whether to announce the next read (see messages.ts); the first one always is, because the agent may be opening another source by then. */
@@ -47,10 +49,10 @@ export class SourceRunner implements Beat {
     options.metronome.add(this)
   }
 
-  watch(pids: readonly number[]): void {
+  watch(pids: readonly number[], runs: readonly RunProcessRef[] = []): void {
     const { source } = this.#options
     if (!source.watch) return
-    source.watch(pids)
+    source.watch(pids, runs)
     this.#poke()
   }
 
@@ -63,6 +65,18 @@ export class SourceRunner implements Beat {
       return
     }
     this.dueMs = performance.now()
+    metronome.arm()
+  }
+
+  pace(intervalMs: number): void {
+    const { name, source, minIntervalMs = 0, metronome, send } = this.#options
+    if (this.#closed || (source.nextDelayMs?.() ?? null) !== null) return
+    const bounded = Math.max(intervalMs, minIntervalMs)
+    const waitMs = this.#clock.pace(bounded, performance.now())
+    send({ type: 'paced', source: name, intervalMs: bounded })
+    // One that is being read rests by the new clock.
+    if (this.#reading) return
+    this.dueMs = performance.now() + waitMs
     metronome.arm()
   }
 

@@ -9,6 +9,7 @@ import { SCHEMAS } from './schemas.ts'
 const EXAMPLES: Readonly<Record<string, string>> = {
   '/api/v1/gpus/:label': '/api/v1/gpus/1',
   '/api/v1/history': '/api/v1/history?gpu=0&field=utilizationRatio',
+  '/api/v1/host/history': '/api/v1/host/history?field=cpuRatio',
 }
 
 let running: Running
@@ -149,8 +150,13 @@ describe('readiness', () => {
     running.agent.sources = [sourceHealth({ state: 'crashed' }), sourceHealth({ source: 'host' })]
     expect((await getJson('/readyz')).status).toBe(503)
     running.agent.sources = [sourceHealth({ state: 'crashed' }), sourceHealth({ source: 'amd' })]
-    expect((await getJson('/readyz')).status).toBe(200)
+    const partly = await getJson('/readyz')
+    expect([partly.status, partly.body]).toEqual([
+      200,
+      { status: 'ready', reasons: [expect.stringMatching(/^nvidia has been crashed since /)] },
+    ])
     running.agent.sources = [sourceHealth()]
+    expect((await getJson('/readyz')).body).toEqual({ status: 'ready', reasons: [] })
     expect(running.log.lines.filter(({ level }) => level === 'warn')).toEqual([])
   })
 })

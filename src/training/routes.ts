@@ -1,11 +1,13 @@
 /** The routes that SDKs post to. */
 import { z } from 'zod'
+import { keptHyperparameters } from '../core/hyperparameters.ts'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
+import type { RunModel } from '../core/run-model.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
 import { readingRoutes, unknownRun } from './reading-routes.ts'
 import { newRunId } from './run-id.ts'
 import type { RunPost } from './run-record.ts'
-import { ended, runEnd, runPost, runPosted, runReport, shorten, stepsPosted } from './schemas.ts'
+import { ended, runEnd, runPost, runPosted, runReport, shorten, signQuery, stepsPosted } from './schemas.ts'
 import type { Training } from './training-contract.ts'
 
 const REPORT_LIMIT_BYTES = 256 * 1024
@@ -48,10 +50,11 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
       method: 'POST',
       path: '/api/v1/runs/:id/steps',
       summary: `Takes steps, one JSON object per line (application/x-ndjson, gzip or not, at most ${BATCH_LIMIT_BYTES} bytes)`,
+      query: signQuery as unknown as z.ZodType<unknown>,
       answer: stepsPosted,
       errors: ['unknown_run', 'invalid_body', 'body_too_large', 'unsupported_media_type', 'too_many_requests', 'unavailable'],
       handler: async (context) => {
-        const { params, raw, refuse } = context
+        const { params, query, raw, refuse } = context
         // The rest of a body that was not read must not be taken for the next request.
         const close = { connection: 'close' }
         if (waiting > WAITING_LIMIT_BYTES)
@@ -63,7 +66,11 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
         if (!body.ok) return refuse(body.code, body.message, body.hint, close)
         waiting += body.bytes.length
         try {
-          return await durably(context, async () => (await training.postSteps(params.id ?? '', body.bytes)) ?? unknownRun(context))
+          return await durably(
+            context,
+            async () =>
+              (await training.postSteps(params.id ?? '', body.bytes, (query as z.infer<typeof signQuery>).rank)) ?? unknownRun(context),
+          )
         } finally {
           waiting -= body.bytes.length
         }
@@ -104,6 +111,16 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
   ] as readonly Route[]
 }
 
+function modelOf(sent: NonNullable<z.infer<typeof runPost>['model']>): RunModel {
+  return {
+    parameters: sent.parameters ?? null,
+    activeParameters: sent.active_parameters ?? null,
+    flopsPerToken: sent.flops_per_token ?? null,
+    flopsPerSample: sent.flops_per_sample ?? null,
+    computeType: sent.compute_type ?? null,
+  }
+}
+
 export function runOf(body: z.infer<typeof runPost>): RunPost {
   const { command } = body
   return {
@@ -115,11 +132,17 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     command: command === undefined || command === null ? null : shorten(typeof command === 'string' ? command : command.join(' ')),
     gitCommit: body.git_commit ?? null,
     framework: body.framework ?? null,
+    hyperparameters: keptHyperparameters(body.hyperparameters),
+    loader: body.data_loader
+      ? { workers: body.data_loader.workers, isPinned: body.data_loader.pinned_memory, cpus: body.data_loader.cpus ?? null }
+      : null,
     worldSize: body.world_size ?? null,
     totalSteps: body.total_steps ?? null,
     gpus: (body.gpus ?? []).map(String),
     startedAt: body.started_at ?? null,
     correlationId: body.correlation_id ?? null,
     canRecord: body.can_record ?? null,
+    model: body.model ? modelOf(body.model) : null,
+    canTellStacks: body.can_tell_stacks ?? null,
   }
 }

@@ -1,15 +1,19 @@
 /** What is known of a run apart from its steps, and how reports of several ranks are merged. */
 
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
+import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparameters.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
+import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunHang, RunLeakLine, RunLoader } from '../core/model.ts'
+import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
-export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
+export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
+  readonly hyperparameters: Hyperparameters
   readonly correlationId: string | null
   /** The exception's message at the end. */
   readonly message: string | null
@@ -23,8 +27,14 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
   readonly endIsPresumed: boolean
   /** Whether its SDK can record which lines keep memory; null: it did not say. */
   readonly canRecord: boolean | null
+  readonly model: RunModel | null
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
+  /** Whether its SDK says where its threads are when it is asked; null: it did not say. */
+  readonly canTellStacks: boolean | null
+  /** When it last stood still: who held it up, and where its ranks were. */
+  readonly hang: RunHang | null
+  readonly stacks: readonly RankStacks[]
 }
 
 export interface RunProcess {
@@ -45,12 +55,16 @@ export interface RunPost {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
+  readonly hyperparameters: Hyperparameters
+  readonly loader: RunLoader | null
   readonly worldSize: Reading
   readonly totalSteps: Reading
   readonly gpus: readonly string[]
   readonly startedAt: Reading
   readonly correlationId: string | null
   readonly canRecord: boolean | null
+  readonly model: RunModel | null
+  readonly canTellStacks: boolean | null
 }
 
 export interface RunEnd {
@@ -65,20 +79,40 @@ const MOST_GPUS = 1024
 const MOST_PROCESSES = 64
 const MOST_LEAK_LINES = 8
 
+/** It never stood still. */
+export const NO_HANG: Pick<RunRecord, 'hang' | 'stacks'> = { hang: null, stacks: [] }
+
 /** What an earlier version did not store. */
-export const UNKNOWN_PARTS: Pick<RunRecord, 'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings'> = {
+export const UNKNOWN_PARTS: Pick<
+  RunRecord,
+  | 'provenance'
+  | 'totalSteps'
+  | 'processes'
+  | 'endIsPresumed'
+  | 'canRecord'
+  | 'recordings'
+  | 'hyperparameters'
+  | 'model'
+  | 'canTellStacks'
+  | 'hang'
+  | 'stacks'
+> = {
   provenance: 'live',
   totalSteps: null,
   processes: [],
   endIsPresumed: false,
   canRecord: null,
   recordings: [],
+  hyperparameters: {},
+  model: null,
+  canTellStacks: null,
+  ...NO_HANG,
 }
 
 /** `process`: the one that reports, when it runs on this host. */
 export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
   const known = { startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [], recordings: [] }
-  return { ...post, ...OPEN, provenance: 'live', ...known }
+  return { ...post, ...OPEN, ...NO_HANG, provenance: 'live', ...known }
 }
 
 export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
@@ -105,14 +139,19 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     command: known.command ?? post.command,
     gitCommit: known.gitCommit ?? post.gitCommit,
     framework: known.framework ?? post.framework,
+    hyperparameters: mergedHyperparameters(known.hyperparameters, post.hyperparameters),
     correlationId: known.correlationId ?? post.correlationId,
+    loader: post.loader ?? known.loader ?? null,
     worldSize: greater(known.worldSize, post.worldSize),
     // The latest report counts: a plan may become shorter as well as longer.
     totalSteps: post.totalSteps ?? known.totalSteps,
     gpus: [...new Set([...known.gpus, ...post.gpus])].slice(0, MOST_GPUS),
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
     canRecord: post.canRecord ?? known.canRecord,
+    model: post.model ?? known.model,
     recordings: resumes ? [] : known.recordings,
+    canTellStacks: post.canTellStacks ?? known.canTellStacks,
+    ...(resumes ? NO_HANG : {}),
     processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
     ...(resumes ? OPEN : {}),
     updatedAt: now,
@@ -143,7 +182,7 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model, loader = null } = run
   return {
     id,
     name,
@@ -159,15 +198,20 @@ export function publicRun(run: RunRecord): Run {
     outcome,
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
+    loader,
+    model,
+    hang: run.hang,
   }
 }
 
 /** The line that keeps most, of each rank that was recorded. */
 export function leakLinesOf({ recordings }: RunRecord): readonly RunLeakLine[] {
-  const named = recordings.filter(({ kind, lines }) => kind === 'gpu' && lines.length > 0)
+  const named = recordings.filter(({ lines }) => lines.length > 0)
   return named
-    .filter(({ rank }, index) => named.findIndex((one) => one.rank === rank) === index)
-    .flatMap(({ rank, at, lines }) => lines.slice(0, 1).map((line) => ({ ...line, rank, at })))
+    .filter(({ rank, kind }, index) => named.findIndex((one) => one.rank === rank && one.kind === kind) === index)
+    .flatMap(({ rank, at, lines, kind }) =>
+      lines.slice(0, 1).map((line) => ({ ...line, rank, at, ...(kind === 'host' ? { isHost: true } : {}) })),
+    )
     .slice(0, MOST_LEAK_LINES)
 }
 
@@ -177,7 +221,7 @@ const ASKED = /\bSIG(INT|TERM|HUP|QUIT)\b|KeyboardInterrupt/
 function endingOf(run: RunRecord): RunEnding {
   const { outcome, message, report, endIsPresumed } = run
   const memory = outcome === 'oom' ? readOomReport(report) : null
-  const [leak] = leakLinesOf(run)
+  const leak = leakLinesOf(run).find(({ isHost }) => !isHost)
   const place = memory === null ? null : memory.cause?.kind === 'leak' ? (leak ?? memory.holders[0] ?? ownPlace(memory)) : ownPlace(memory)
   return {
     message,

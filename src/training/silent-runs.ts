@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { formatDuration } from '../core/format.ts'
 import type { Reading } from '../core/model.ts'
 import { isStillRunning, ownIdentity, startTicksOf } from '../core/process-identity.ts'
+import type { RunProcessRef } from '../core/source-contract.ts'
 import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
 
 /** A process may be gone while its last report is still on its way, or waits in its spool for the agent. */
@@ -43,6 +44,12 @@ export function seenProcess({ host, pid }: RunPost): RunProcess | null {
   return pid === null || start === null ? null : { pid, start, boot: ownIdentity().bootId }
 }
 
+/** The processes of runs that go on, on this host. */
+export function runProcesses(runs: readonly RunRecord[]): readonly RunProcessRef[] {
+  const going = runs.filter(({ endedAt, provenance }) => endedAt === null && provenance === 'live')
+  return going.flatMap(({ id, processes }) => processes.filter(({ boot }) => !isEarlierBoot(boot)).map(({ pid }) => ({ pid, run: id })))
+}
+
 /** null: it continues, as far as is known. `listeningSince`: before it nobody could have heard anything. */
 export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: number, now: number, staleMs: Reading): PresumedEnd | null {
   if (run.endedAt !== null || now - heardAt < SILENCE_MS) return null
@@ -58,6 +65,11 @@ export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: num
   }
   if (staleMs === null || now - heardAt < staleMs || now - listeningSince < GRACE_MS) return null
   return { outcome: 'failed', message: silence, endedAt }
+}
+
+/** Whether a run whose end was presumed may still be there: somewhere else, or in a process that is not gone. */
+export function mayGoOn({ processes }: RunRecord): boolean {
+  return processes.length === 0 || processes.some(({ pid, start, boot }) => !isEarlierBoot(boot) && isStillRunning(pid, start))
 }
 
 /** A process does not outlive the boot in which it was seen. */
