@@ -2,7 +2,7 @@
  * What memory does while it is held: between two moves a reading equals the one before, unless something grows underneath.
  * A leak shows there at once and alike at every level; what requests need, or a cache that fills, grows at other paces or has stopped.
  */
-import type { BlockWindow } from './ladder.ts'
+import type { Ladder } from './ladder.ts'
 import type { Leak } from './leak-verdict.ts'
 import { median, quantile } from './statistics.ts'
 
@@ -60,12 +60,15 @@ const UNEVEN = 0.8
 const EVEN = 0.93
 const LEAST_PIECES = 4
 const MOST_PACES = 32
+/** A request, or a tooth of a cache that is trimmed, grows for seconds; what grows for less may be one of them. */
+const LEAST_SECONDS = 600
 /** Fewer moves than this are none of requests: then floors say more. */
 const LEAST_MOVES = 3
 /** Growth that ends by itself rarely takes so much of what is free, or lasts so long: then less is enough. */
 export const GROWTH = { overRoom: 0.9, overRoomLater: 0.4, longSeconds: 4 * 3600, requests: 3 } as const
-/** The usual level must have risen by this share of the creep: what is freed at each move does not leak. */
+/** The usual level must have risen by this share of the creep: half, as levels vary. */
 const NET = 0.5
+const LEAST_BLOCKS = 3
 const USUAL_BLOCKS = 20
 
 function longer({ from, span, growth, readings }: Held, position: number, time: number, change: number): Held {
@@ -91,18 +94,30 @@ export function neededGain(seconds: number): number {
   return seconds < GROWTH.longSeconds ? GROWTH.overRoom : GROWTH.overRoomLater
 }
 
-export function judgeCreep(creep: Creeping | null, window: BlockWindow, now: number, caution: number): Leak | null {
+export function judgeCreep(creep: Creeping | null, ladder: Ladder, now: number, caution: number): Leak | null {
   if (creep === null || creep.steadiness < EVEN) return null
   const { from, slope, steadiness } = creep
+  const level = risenLevel(creep, ladder, now)
+  if (level === null) return null
   const rise = slope * (now - from)
-  const { middle, position } = window
-  const start = position.findIndex((one) => one >= from)
-  if (start < 3) return null
-  const level = median(middle.slice(-Math.max(3, Math.round((middle.length - start) / 4))))
-  const before = median(middle.slice(Math.max(0, start - USUAL_BLOCKS), start))
   const room = Math.max(0, 1 - level)
-  if (rise < caution * neededGain(now - from) * room || level - before < NET * rise) return null
+  if (rise < caution * neededGain(now - from) * room) return null
   return { kind: 'creep', from, to: now, slope, rise, fall: 0, score: 3, steadiness, room }
+}
+
+/** The usual level now, carried on with the creep from the newest blocks; null where it has not risen with it: what is freed at each move does not leak. */
+export function risenLevel({ from, slope }: Creeping, ladder: Ladder, now: number): number | null {
+  for (let level = 1; level < ladder.levels; level++) {
+    const { middle, position } = ladder.window(level)
+    const start = position.findIndex((one) => one >= from)
+    if (start < 0) return null
+    if (start < LEAST_BLOCKS) continue
+    const carried = middle.map((value, i) => value + slope * (now - (position[i] ?? now)))
+    const usual = median(carried.slice(-Math.max(LEAST_BLOCKS, Math.round((middle.length - start) / 4))))
+    const before = median(middle.slice(Math.max(0, start - USUAL_BLOCKS), start))
+    return usual - before < NET * slope * (now - from) ? null : usual
+  }
+  return null
 }
 
 export class Creep {
@@ -183,8 +198,9 @@ export class Creep {
 
   /** What goes on; null: nothing, or too little is known of it, or memory does not move. */
   get current(): Creeping | null {
-    const { from, pieces, held, sum, paces, moves } = this.state
-    return from === null || pieces < LEAST_PIECES || moves < LEAST_MOVES ? null : { from, slope: sum / held, steadiness: evenness(paces) }
+    const { at, from, pieces, held, sum, paces, moves } = this.state
+    if (from === null || at - from < LEAST_SECONDS) return null
+    return pieces < LEAST_PIECES || moves < LEAST_MOVES ? null : { from, slope: sum / held, steadiness: evenness(paces) }
   }
 
   snapshot(): CreepState {

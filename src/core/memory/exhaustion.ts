@@ -94,7 +94,7 @@ export class Exhaustion {
     const { current } = this.creep
     return current === null
       ? null
-      : this.accept(forecastCreep(current, ladder.window(0), position, slack, () => pastExcursions(ladder), this.caution))
+      : this.accept(forecastCreep(current, ladder, position, slack, () => pastExcursions(ladder), this.caution))
   }
 
   /** Memory runs out at a high; where highs are a period apart, it may come a period later than the line says. */

@@ -1,10 +1,11 @@
 /** Watches one series for a leak: feeds the ladder and the swings, and judges when a block or a low is complete. */
 
+import { dipsOften } from './climb.ts'
 import { Creep, type CreepState, judgeCreep } from './creep.ts'
-import { Ladder, type LadderState } from './ladder.ts'
-import { judgeMiddles, LEAST_MIDDLES } from './leak-middles.ts'
+import { type BlockWindow, Ladder, type LadderState } from './ladder.ts'
+import { judgeMiddles, LEAST_MIDDLES, LOWS_OVER_GAIN } from './leak-middles.ts'
 import { fallSince, judgeBlocks, judgeLows, LEAK_DEFAULTS, LEAST_RISE, type Leak, type LeakOptions } from './leak-verdict.ts'
-import { ascending } from './statistics.ts'
+import { ascending, median } from './statistics.ts'
 import { Swings, type SwingsState } from './swings.ts'
 
 export interface GrowthOptions extends LeakOptions {
@@ -69,6 +70,16 @@ function wasThere(ladder: Ladder, level: number, leak: Leak): boolean {
   return false
 }
 
+/** Requests that need more raise the floors, too, but the usual level more: what they take, they give back. Or they follow the hour of the day. */
+function isDemand(ladder: Ladder, level: number, { middle, floor, position }: BlockWindow, leak: Leak): boolean {
+  const dips = middle.map((value, i) => value - (floor[i] ?? value))
+  if (!dipsOften(dips)) return false
+  const within = dips.filter((_, i) => (position[i] ?? 0) >= leak.from)
+  const quarter = Math.ceil(within.length / 4)
+  const gain = leak.rise + median(within.slice(-quarter)) - median(within.slice(0, quarter))
+  return leak.rise < LOWS_OVER_GAIN * gain || wasThere(ladder, level, leak)
+}
+
 /** Length of the finest block for samples `gap` apart: a power of two times half a unit, holding two samples or more. */
 export function finestBlock(gap: number): number {
   let length = 0.5
@@ -117,8 +128,7 @@ export class Growth {
       const falls = { from: 0, history: LOWS_HISTORY, over: this.options.lowsOverFall, of: 'middle' } as const
       if (found !== null && !wandered(this.ladder, found, falls)) judged = found
     }
-    if (closed > 0 && !judged)
-      judged = judgeCreep(this.creep.current, this.ladder.window(Math.min(1, this.ladder.levels - 1)), position, this.options.caution)
+    if (closed > 0 && !judged) judged = judgeCreep(this.creep.current, this.ladder, position, this.options.caution)
     return judged
   }
 
@@ -161,7 +171,7 @@ export class Growth {
     const window = ladder.window(level)
     const leak = floorsRise ? this.accept(judgeBlocks(window, this.begin, this.options)) : null
     const history = { from: level + 1, history: HISTORY, over: this.options.riseOverFall }
-    if (leak !== null && !wandered(ladder, leak, history)) return leak
+    if (leak !== null && !wandered(ladder, leak, history) && !isDemand(ladder, level, window, leak)) return leak
     const noisy = middlesRise ? this.accept(judgeMiddles(window, this.options.caution)) : null
     return noisy === null || this.creep.speaksAgainst(noisy) || wasThere(ladder, level, noisy) ? null : noisy
   }

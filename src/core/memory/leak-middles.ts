@@ -21,8 +21,8 @@ const ENDED_AGO = 0.25
 const ENDED_FIT = 0.9
 /** Slope of the peaks against that of the levels. */
 const PEAKS_OVER_LEVELS = 0.3
-/** The lows of a leak rise as the usual level does; half of it, as lows are rare. */
-const LOWS_OVER_GAIN = 0.5
+/** The lows of a leak rise as the usual level does; those of requests by half as much or less. This is the middle. */
+export const LOWS_OVER_GAIN = 0.75
 const GROUPS = 16
 
 /** `caution`: 1 as tuned; more asks for more evidence. */

@@ -1,9 +1,9 @@
 /** When memory that requests take and give back will be full: along its usual levels, to where an excursion like those so far meets the limit. */
 import { dipsOften, endedFit, fitClimb, gained, held, slopeError } from './climb.ts'
-import type { Creeping } from './creep.ts'
-import type { BlockWindow } from './ladder.ts'
+import { type Creeping, risenLevel } from './creep.ts'
+import type { BlockWindow, Ladder } from './ladder.ts'
 import { type Forecast, survived, WINDOW_OVER_AHEAD } from './oom-forecast.ts'
-import { median, quantile } from './statistics.ts'
+import { quantile } from './statistics.ts'
 
 /** Slope ÷ its error; gain over what was usual and largest increment as shares of the rise; the rest as in `leak-middles.ts` and `oom-forecast.ts`. */
 const NOISY = {
@@ -15,8 +15,6 @@ const NOISY = {
   errors: 2,
   width: 0.2,
   evenness: 0.8,
-  newest: 0.5,
-  leastLevels: 4,
 } as const
 /** How often the limit would have been met by then (1 − e^−h of such futures have ended): for the forecast early, as a late one helps nobody. */
 const HAZARD = { earliest: 0.01, expected: 0.15, latest: 2.7 } as const
@@ -60,24 +58,20 @@ export function forecastNoisy(
   return found === null || endedFit(values, climb, NOISY.endedAgo) < caution * NOISY.endedFit ? null : found
 }
 
-/** Memory that grows while it is held shows its slope at once. The usual level of the newest blocks is carried on with it. */
+/** Memory that grows while it is held shows its slope at once. */
 export function forecastCreep(
-  creep: Creeping | null,
-  window: BlockWindow,
+  creep: Creeping,
+  ladder: Ladder,
   now: number,
   slack: number,
   past: () => Excursions,
   caution = 1,
 ): Forecast | null {
-  if (creep === null || creep.steadiness < NOISY.evenness) return null
-  const { slope, from } = creep
-  const since = Math.max(from, now - NOISY.newest * (now - from))
-  const levels = window.middle
-    .map((value, i) => value + slope * (now - (window.position[i] ?? now)))
-    .filter((_, i) => (window.position[i] ?? 0) >= since)
-  if (levels.length < NOISY.leastLevels) return null
-  const dips = window.middle.map((value, i) => value - (window.floor[i] ?? value))
-  return alongLevel({ now, level: median(levels), slope, span: now - from, spread: NOISY.width, dips, slack }, past(), caution)
+  const level = creep.steadiness < NOISY.evenness ? null : risenLevel(creep, ladder, now)
+  if (level === null) return null
+  const { middle, floor } = ladder.window(0)
+  const dips = middle.map((value, i) => value - (floor[i] ?? value))
+  return alongLevel({ now, level, slope: creep.slope, span: now - creep.from, spread: NOISY.width, dips, slack }, past(), caution)
 }
 
 interface Rising {
