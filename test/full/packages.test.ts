@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, copyFileSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openMailbox } from '../mailbox.ts'
 import { temporaryFolder } from '../program.ts'
 import { BareMachine, whyNoBareMachine } from './bare-machine.ts'
@@ -19,6 +19,7 @@ const TRAINING =
 
 let out = ''
 let runtimeWheel = ''
+let unmade: string | null = null
 const artifact = (name: string) => join(out, name)
 
 beforeAll(() => {
@@ -26,10 +27,17 @@ beforeAll(() => {
   chmodSync(out, 0o755)
   const { status, stdout, stderr } = spawnSync(process.execPath, ['tools/package/main.js', '--out', out], { cwd: ROOT, encoding: 'utf8' })
   console.log(stdout)
-  if (status !== 0) throw new Error(`npm run package: ${stderr}`)
+  // Node.js and the parts for other machines come from the registries.
+  if (status !== 0 && /(pip download|npm pack) .* failed/.test(stderr)) unmade = `the registries do not answer: ${stderr.slice(0, 300)}`
+  else if (status !== 0) throw new Error(`npm run package: ${stderr}`)
+  if (unmade !== null) return
   const wheels = join(ROOT, '.cache/package/wheels')
   runtimeWheel = join(wheels, readdirSync(wheels).find((name) => name.endsWith('.whl')) ?? '')
 }, 600_000)
+
+beforeEach(({ skip }) => {
+  if (unmade !== null) skip(unmade)
+})
 
 describe('what is made', () => {
   it('has checksums of everything, a bill of materials, and the commit', () => {
