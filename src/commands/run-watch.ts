@@ -135,6 +135,8 @@ export class RunWatch {
         message: record ? record.message : end.message,
         outOfMemory: readOomReport(record?.report),
         leaks: record?.leakLines ?? [],
+        hang: record?.hang ?? null,
+        stacks: [],
         runs: [],
         from: this.#run.started_at,
         to: ending.at,

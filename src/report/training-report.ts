@@ -1,8 +1,9 @@
 /** Builds a report from a log folder: of one run, or of everything recorded. */
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
-import type { Finding, RunLeakLine } from '../core/model.ts'
+import type { Finding, RunHang, RunLeakLine } from '../core/model.ts'
 import { timeText } from '../core/time-span.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
@@ -22,6 +23,8 @@ export interface ReportRun {
   readonly gpus: readonly string[]
   readonly report: Readonly<Record<string, unknown>> | null
   readonly leakLines?: readonly RunLeakLine[]
+  readonly hang?: RunHang | null
+  readonly stacks?: readonly RankStacks[]
 }
 
 export interface ReportRequest {
@@ -152,6 +155,8 @@ function summaryOf(
       message: run?.message ?? null,
       outOfMemory: readOomReport(lastReport),
       leaks: run?.leakLines ?? [],
+      hang: run?.hang ?? null,
+      stacks: run?.stacks ?? [],
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: run && from === null ? Math.min(run.startedAt, shown.from) : shown.from,
       to: to === null ? (run?.endedAt ?? shown.to) : shown.to,

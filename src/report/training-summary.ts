@@ -1,6 +1,7 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import type { OomReport } from '../core/memory/oom-report.ts'
-import type { Reading, RunLeakLine, Severity } from '../core/model.ts'
+import type { Reading, RunHang, RunLeakLine, Severity } from '../core/model.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
 import { type Cost, costOf } from './training-cost.ts'
 import type { GpuUseSummary } from './training-gpu-use.ts'
@@ -55,6 +56,9 @@ export interface Summary {
   readonly outOfMemory: OomReport | null
   /** Lines that were recorded to leak GPU memory. */
   readonly leaks: readonly RunLeakLine[]
+  /** Who held it up when it last stood still, and where its ranks were. */
+  readonly hang: RunHang | null
+  readonly stacks: readonly RankStacks[]
   /** Of a whole recording; empty in the summary of one run. */
   readonly runs: readonly SummaryRun[]
   readonly from: number

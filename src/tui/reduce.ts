@@ -168,7 +168,7 @@ function entered(view: View, around: Surroundings): Outcome {
   if (view.focus === 'findings') return same(openFinding(view, data.findings[frame.scroll.findings.selected]))
   if (view.focus === 'training') {
     const run = data.runs[frame.scroll.training.selected]
-    return same(openFinding(view, run?.leak ?? run?.oom ?? data.findings.find((finding) => finding.subject.run === run?.id)))
+    return same(openFinding(view, run?.stall ?? run?.leak ?? run?.oom ?? data.findings.find((finding) => finding.subject.run === run?.id)))
   }
   const row = selectedRow(around)
   return row ? { view, effect: { kind: 'details', row } } : same(view)

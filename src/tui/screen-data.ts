@@ -32,6 +32,7 @@ export interface RunData {
   readonly quietMs: number
   readonly outcome: string | null
   readonly leak: Finding | null
+  readonly stall: Finding | null
   readonly oom: Finding | null
 }
 
