@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, Dict, Iterator, Optional
 
-from . import lifecycle
+from . import hyperparameters, lifecycle, trackers
 from .settings import read_settings
 from .step_meter import Measured, StepMeter
 
@@ -22,6 +22,8 @@ _framework = "pytorch"
 #: What the program logged elsewhere since the last step.
 _logged: Dict[str, Any] = {}
 _MOST_LOGGED = 64
+#: Hyperparameters that the program gave elsewhere before the run began.
+_config: Dict[str, Any] = {}
 
 
 def begin(meter: StepMeter) -> None:
@@ -36,6 +38,15 @@ def begin(meter: StepMeter) -> None:
 def measured() -> Optional[Measured]:
     """What the hooks saw since the last call, for whoever logs the step; None without hooks."""
     return None if _meter is None else _meter.take()
+
+
+def is_hooked() -> bool:
+    return _meter is not None
+
+
+def meter_in_use() -> Optional[StepMeter]:
+    """What measures the steps; None without hooks."""
+    return _meter
 
 
 def phase() -> Optional[str]:
@@ -56,6 +67,23 @@ def also_log(values: Any) -> None:
             _logged[str(name)] = value
 
 
+def also_configure(values: Any) -> None:
+    """Hyperparameters that the program gives elsewhere are kept with its run."""
+    added = hyperparameters.flat(values)
+    run = lifecycle.latest()
+    if run is not None:
+        run.configure(added)
+    else:
+        _config.update(added)
+
+
+def before_tracker_ends() -> None:
+    """The program ends its run at a tracker: what was seen until now goes with it."""
+    run = lifecycle.latest()
+    if run is not None:
+        run.tell_trackers()
+
+
 def attach(model: Any = None, optimizer: Any = None, loader: Any = None, *, grad_norm: bool = False) -> "Attached":
     """Follows a training loop without further calls: loss, learning rate, gradient norm, samples and phases of every optimizer step.
 
@@ -67,16 +95,18 @@ def attach(model: Any = None, optimizer: Any = None, loader: Any = None, *, grad
     watch.install()
     if "torch" not in sys.modules:
         return Attached(loader)
-    from . import torch_hooks
+    from . import optimizer_hooks
+    from .backward_hooks import follow_forward
+    from .batch_hooks import TimedLoader
 
     if optimizer is not None:
-        torch_hooks.choose(optimizer)
+        optimizer_hooks.choose(optimizer)
     if grad_norm:
-        torch_hooks.wants_grad_norm = True
+        optimizer_hooks.wants_grad_norm = True
     if model is not None:
-        torch_hooks.follow_forward(model)
+        follow_forward(model)
     is_known = loader is None or isinstance(loader, sys.modules["torch"].utils.data.DataLoader)
-    return Attached(loader if is_known else torch_hooks.TimedLoader(loader))
+    return Attached(loader if is_known else TimedLoader(loader))
 
 
 class Attached:
@@ -104,7 +134,7 @@ def _on_step(meter: StepMeter) -> None:
         if read_settings().disabled:
             meter.on_step = None
             return
-        _run = Run(framework=_framework)
+        _run = Run(framework=_framework, config={**trackers.config(), **_config})
     custom = dict(_logged)
     _logged.clear()
     _run.log(meter.steps, **{_free(name): value for name, value in custom.items()})

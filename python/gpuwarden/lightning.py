@@ -5,8 +5,10 @@ import sys
 import time
 from typing import Any, Dict, Optional
 
-from . import automatic
+from . import automatic, callback_hooks, hyperparameters
+from .batch_size import size_of, spec_of
 from .gpu_monitor import GPUMonitor, learning_rate, run_beside
+from .gradient_norm import norm_of_gradients
 from .training_run import Run
 
 # Each package has its own Callback and does not accept the other's: the one already in use is meant.
@@ -24,14 +26,25 @@ _METRICS_SECONDS = 0.25
 _GRAD_NORM = ("grad_norm", "grad_norm_total", "grad_2.0_norm_total")
 
 
-class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
-    """Every batch is a step. The loss is on the GPU: it is fetched without waiting for it."""
+_TRAINER = ("max_epochs", "max_steps", "precision", "accumulate_grad_batches", "gradient_clip_val", "num_devices", "num_nodes")
 
-    def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, log_metrics: bool = True) -> None:
+
+class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
+    """Every batch is a step. The loss is on the GPU: it is fetched without waiting for it.
+
+    The gradient norm is the one that clipping computes; `grad_norm` computes it where nothing is clipped.
+    """
+
+    def __init__(
+        self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, log_metrics: bool = True, grad_norm: bool = False
+    ) -> None:
         self.monitor = monitor
         self.run: Optional[Run] = None
         self._run_name = run_name
         self._log_metrics = log_metrics
+        self._wants_norm = grad_norm
+        self._norm: Any = None
+        self._knows_batch = False
         self._began = self._backward_at = self._after_backward_at = self._ended = 0.0
         self._metrics_at = 0.0
         self._step = self._batches = 0
@@ -46,14 +59,24 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             self.run.plan(total_steps)
         else:
             name = self._run_name or (monitor.run_name if monitor else None) or type(pl_module).__name__
-            self.run = run_beside(monitor, name, "lightning", total_steps, "the Trainer came to its end")
+            self.run = run_beside(monitor, name, "lightning", total_steps, "the Trainer came to its end", _settings(trainer, pl_module))
+        callback_hooks.watch_clipping()
         self._ended = 0.0
+        self._knows_batch = False
         self._step = int(trainer.global_step)
         self._batches = 0
         self._optimizer = next(iter(getattr(trainer, "optimizers", ())), None)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        if not self._knows_batch and self.run is not None:
+            self._knows_batch = True
+            self.run.follow_model(pl_module, getattr(trainer, "precision", None), spec_of(batch))
         self._began = time.perf_counter()
+
+    def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
+        # Before anything is clipped.
+        if self._wants_norm:
+            self._norm = norm_of_gradients(optimizer)
 
     def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
         self._backward_at = time.perf_counter()
@@ -81,8 +104,15 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
         figures = seen.figures() if seen is not None and trainer.accumulate_grad_batches == 1 else {}
         metrics = self._metrics(trainer, now)
         grad_norm = next((metrics.pop(name) for name in _GRAD_NORM if name in metrics), None) if metrics else None
-        if "tokens_per_second" in figures:
-            metrics["tokens_per_second"] = figures["tokens_per_second"]
+        if grad_norm is None:
+            grad_norm = self._taken_norm(None if seen is None else seen.grad_norm)
+        seconds = figures.get("step_seconds", step_seconds)
+        throughput = figures.get("throughput")
+        tokens = figures.get("tokens_per_second")
+        if throughput is None:
+            throughput, tokens = _pace(batch, seconds)
+        if tokens is not None:
+            metrics["tokens_per_second"] = tokens
         self._step += 1
         if batch_idx == 0 or self._batches == 0:
             self._batches = _batches(trainer)
@@ -91,13 +121,18 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             float(trainer.current_epoch) + (batch_idx + 1) / self._batches,
             loss,
             learning_rate(self._optimizer),
-            figures.get("grad_norm") if grad_norm is None else grad_norm,
-            figures.get("throughput"),
-            figures.get("step_seconds", step_seconds),
+            grad_norm,
+            throughput,
+            seconds,
             figures.get("phases", phases),
             **metrics,
         )
         self._ended = now
+
+    def _taken_norm(self, seen: Any) -> Any:
+        computed, self._norm = self._norm, None
+        clipped = callback_hooks.take_norm()
+        return next((norm for norm in (seen, clipped, computed) if norm is not None), None)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         # Validation is not waiting for data.
@@ -120,6 +155,23 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
         self._metrics_at = now
         logged = getattr(trainer, "logged_metrics", {})
         return {_free(name): value for name, value in logged.items() if name not in ("loss", "epoch")}
+
+
+def _settings(trainer: Any, pl_module: Any) -> Dict[str, Any]:
+    """`save_hyperparameters()` of the module and its data, and what the Trainer was given."""
+    settings: Dict[str, Any] = {}
+    for owner in (getattr(trainer, "datamodule", None), pl_module):
+        settings.update(hyperparameters.flat(getattr(owner, "hparams", None)))
+    settings["trainer"] = {name: getattr(trainer, name, None) for name in _TRAINER if getattr(trainer, name, None) is not None}
+    return settings
+
+
+def _pace(batch: Any, seconds: float) -> "tuple[Optional[float], Optional[float]]":
+    """Samples and tokens a second, as far as the batch shows them."""
+    size = size_of(batch)
+    if size is None or seconds <= 0:
+        return None, None
+    return size[0] / seconds, None if size[1] is None else size[1] / seconds
 
 
 def _free(name: str) -> str:

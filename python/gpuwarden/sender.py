@@ -75,6 +75,11 @@ class Sender:
     def dropped(self) -> int:
         return self._held.dropped
 
+    @property
+    def is_settled(self) -> bool:
+        """Everything that was logged has been delivered or kept."""
+        return self._held.is_queue_empty and len(self._held) == 0
+
     # --- called by the training thread
 
     def start(self) -> None:

@@ -60,6 +60,12 @@ class StepMeter:
         self.thread = 0
         #: The user named the model, so that its forward is measured exactly.
         self.knows_model = False
+        #: A weak reference to the optimizer whose steps count.
+        self.optimizer: Any = None
+        #: Shapes of the first batch of the training, see batch_size.spec_of.
+        self.first_batch: Any = None
+        #: What the first loss was computed in; empty: it does not show.
+        self.compute_type: Optional[str] = None
         self.steps = 0
         self._training_sets: Set[int] = set()
         self._forget()

@@ -13,8 +13,9 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, lifecycle, oom_moment, oom_report, provenance
+from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
+from .model_report import ModelReport
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
@@ -43,6 +44,7 @@ class Run:
         gpus: Optional[List[Union[int, str]]] = None,
         gpu_hint: Optional[int] = None,
         total_steps: Optional[int] = None,
+        config: Any = None,
         settings: Optional[Settings] = None,
         end_is_told_by: Optional[str] = None,
     ) -> None:
@@ -59,6 +61,7 @@ class Run:
         self._end_is_told_by = None if settings.run_id else end_is_told_by
         self._planned = whole_steps(total_steps)
         self._off = settings.disabled
+        self._settings = settings
         # A given id may be used again, by a resumed training or a second process: numbers must never restart there.
         first_seq = int(time.time() * 1000) * 1000 + 1 if given else 1
         self._seq = itertools.count(first_seq).__next__
@@ -70,7 +73,11 @@ class Run:
         self._gpu_known = gpus is not None
         self._sender: Optional[Sender] = None
         self._recorder = Recorder(self._send_recording, self.rank, settings.may_record)
+        self._model = ModelReport(self._tell_model, self._tell_groups, self.rank, self.world_size)
+        self._model_waits = settings.may_count_model
+        self._groups: Dict[str, int] = {}
         self._finish_lock = threading.Lock()
+        self.hyperparameters = hyperparameters.flat(config)
         self.faults = 0
         if self._off:
             self._recorder.close()
@@ -84,6 +91,7 @@ class Run:
             "command": provenance.command(),
             "git_commit": provenance.git_commit(),
             "framework": framework,
+            "hyperparameters": self.hyperparameters or None,
             "world_size": self.world_size,
             "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),
@@ -138,6 +146,11 @@ class Run:
                 throughput = seen.samples_per_second if throughput is None else throughput
                 if seen.tokens_per_second is not None:
                     custom.setdefault("tokens_per_second", seen.tokens_per_second)
+            if self._model_waits:
+                self._model_waits = self._model.on_step(automatic.meter_in_use())
+            if self._groups:
+                custom.update(self._groups)
+                self._groups = {}
             if step is None:
                 step = self._last_step + 1
             elif type(step) is not int:
@@ -185,12 +198,24 @@ class Run:
         """
         return self._recorder.start(Recording("host" if host else "gpu", steps))
 
+    def follow_model(self, model: Any, precision: Any = None, batch: Any = None) -> None:
+        """The model that is trained, its precision (`bf16-mixed`) and the shapes of a batch, where a trainer knows them."""
+        self._model.follow(model, precision, batch)
+
     def plan(self, total_steps: Optional[int]) -> None:
         """Sets how many steps there will be, once it is known."""
         total = whole_steps(total_steps)
         if total is not None and self._sender is not None and not self._off:
             self._planned = total
             self._sender.describe({"total_steps": total})
+
+    def configure(self, config: Any) -> None:
+        """Hyperparameters to keep with the run, besides those it began with: a map, a dataclass or a namespace."""
+        added = hyperparameters.flat(config)
+        if not added or self._sender is None or self._off or added.items() <= self.hyperparameters.items():
+            return
+        self.hyperparameters.update(added)
+        self._sender.describe({"hyperparameters": dict(self.hyperparameters)})
 
     def fail(self, error: BaseException) -> None:
         """Ends the run with `error` as its outcome; a CUDA out-of-memory error leaves a report of where the memory was."""
@@ -223,6 +248,8 @@ class Run:
             return
         try:
             self._recorder.close()
+            self.tell_trackers()
+            self._model.stop()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
@@ -234,6 +261,14 @@ class Run:
             self._fault("the end of the run was not reported", error)
         finally:
             lifecycle.closed(self)
+
+    def tell_trackers(self) -> None:
+        """Figures and findings go to Weights & Biases and MLflow where the program uses them, and its hyperparameters come from there."""
+        sender = self._sender
+        if sender is not None and not self._off and self.rank == 0 and self._settings.may_tell_trackers:
+            self.configure(trackers.config())
+            sender.wake()
+            trackers.tell(self.id, self._settings, lambda: sender.is_settled)
 
     def finish_with_program(self, timeout: float) -> None:
         """The program ends and nobody ended the run. Where a callback should have, the training did not finish."""
@@ -296,6 +331,13 @@ class Run:
         gpus = allocator.device_ids()
         if gpus and self._sender is not None:
             self._sender.describe({"gpus": gpus})
+
+    def _tell_model(self, figures: Dict[str, Any]) -> None:
+        if self._sender is not None:
+            self._sender.describe({"model": figures})
+
+    def _tell_groups(self, groups: Dict[str, int]) -> None:
+        self._groups = groups
 
     def _send_recording(self, result: Dict[str, Any]) -> None:
         if self._sender is not None:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 
 from transformers import TrainerCallback  # type: ignore[import-not-found,unused-ignore]
 
-from . import automatic
+from . import automatic, callback_hooks, hyperparameters
 from .formats import NOT_AVAILABLE, format_bytes, format_percent
 from .gpu_metrics import MIB
 from .gpu_monitor import GPUMonitor, learning_rate, run_beside
@@ -18,6 +18,14 @@ log = logging.getLogger("gpuwarden")
 _NAMES = {"loss": "loss", "grad_norm": "grad_norm", "learning_rate": "lr", "epoch": "epoch"}
 #: Totals that the trainer reports at the end: they belong to no step.
 _TOTALS = frozenset(("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos", "train_loss"))
+
+
+#: Of interest also where they are as they are by default.
+_ALWAYS = (
+    "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps", "lr_scheduler_type",
+    "weight_decay", "max_grad_norm", "optim", "bf16", "fp16", "gradient_checkpointing", "dataloader_num_workers", "seed",
+)  # fmt: skip
+_MODEL = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 
 
 class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
@@ -33,6 +41,7 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
         self._run_name = run_name
         self._held: Optional[Dict[str, Any]] = None
         self._custom: Dict[str, float] = {}
+        self._knows_model = False
         self._began = self._optimizer_at = self._optimized_at = self._ended = self._aside = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -44,11 +53,18 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
             self.run.plan(total_steps)
         else:
             name = self._run_name or (monitor.run_name if monitor else None) or getattr(args, "run_name", None)
-            self.run = run_beside(monitor, name, "transformers", total_steps, "the Trainer came to its end")
+            self.run = run_beside(monitor, name, "transformers", total_steps, "the Trainer came to its end", _settings(args, kwargs.get("model")))
+        callback_hooks.watch_clipping()
+        callback_hooks.watch_batches(kwargs.get("train_dataloader"))
         self._ended = 0.0
+        self._knows_model = False
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_step_begin(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         self._release()
+        if not self._knows_model and model is not None and self.run is not None:
+            self._knows_model = True
+            precision = "bf16" if getattr(args, "bf16", False) else "fp16" if getattr(args, "fp16", False) else None
+            self.run.follow_model(model, precision, callback_hooks.first_batch())
         self._began = time.perf_counter()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -78,9 +94,11 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
             "step": state.global_step,
             "epoch": state.epoch,
             "lr": learning_rate(optimizer),
+            "grad_norm": callback_hooks.take_norm(),
             "step_seconds": now - began + phases.get("data", 0.0),
             "phases": phases,
         }
+        self._held.update(_pace(self._held["step_seconds"]))
         self._ended, self._aside = now, 0.0
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Dict[str, Any]] = None, **kwargs: Any) -> None:
@@ -138,6 +156,26 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
                 _whole(gpu.temperature_celsius),
                 _whole(gpu.power_draw_watts),
             )
+
+
+def _settings(args: Any, model: Any) -> Dict[str, Any]:
+    """What of the arguments is not as it is by default, and what model it is."""
+    settings: Dict[str, Any] = {}
+    try:
+        settings.update(hyperparameters.changed_fields(args, _ALWAYS))
+        config = getattr(model, "config", None)
+        settings["model"] = {name: getattr(config, name) for name in _MODEL if getattr(config, name, None) is not None}
+        settings["model"]["parameters"] = sum(parameter.numel() for parameter in model.parameters())
+    except Exception as error:  # Arguments and models of others.
+        log.debug("gpuwarden: not all hyperparameters could be read: %s: %s", type(error).__name__, error)
+    return settings
+
+
+def _pace(seconds: float) -> Dict[str, float]:
+    """Samples and tokens a second, as far as the batches since the last step show them."""
+    samples, tokens = callback_hooks.take_size()
+    counted = {"throughput": samples, "tokens_per_second": tokens}
+    return {name: count / seconds for name, count in counted.items() if count is not None and seconds > 0}
 
 
 def _free(name: str) -> str:

@@ -145,10 +145,10 @@ class Unchanged(World):
     def test_a_hook_that_fails_changes_nothing(self) -> None:
         broken = """
 import torch
-from gpuwarden import torch_hooks
+from gpuwarden import step_meter
 def fail(*_): raise RuntimeError("ours")
 for name in ("switch", "before_data", "after_data", "no_more_data", "before_backward", "after_backward", "end_step", "enter"):
-    setattr(torch_hooks.StepMeter, name, fail)
+    setattr(step_meter.StepMeter, name, fail)
 """
         code = broken + LOOP.replace("* 6", "* 1") + "\nprint('trained', torch.save({}, 'file'))\n"
         self.assertEqual(self.train(code).stdout, "trained file\n")

@@ -164,6 +164,25 @@ describe('pagerduty', () => {
     expect(a).not.toBe(b)
   })
 
+  it('adds the line that became known to the incident that is open', async () => {
+    const server = await openHttpServer()
+    const channel = pagerduty.open('p', { url: server.url, routing_key: 'k3y' }, { env: {}, stateDir: '/' })
+    const line = 'train.py:77 in remember'
+    const known = message.alerts.map((one) => ({
+      ...one,
+      status: 'repeat' as const,
+      finding: { ...one.finding, message: `${one.finding.message}, held by ${line}`, evidence: { ...one.finding.evidence, line } },
+    }))
+    for (const what of [message, { ...message, id: `${message.id}-2`, isFirst: false, alerts: known }, resolved])
+      expect(await channel.deliver(what, stop)).toMatchObject({ ok: true })
+    await server.close()
+    const events = server.requests.map(({ body }) => JSON.parse(body.toString()))
+    expect(events.map(({ event_action }) => event_action)).toEqual(['trigger', 'trigger', 'resolve'])
+    expect(new Set(events.map(({ dedup_key }) => dedup_key)).size).toBe(1)
+    expect(events[0].payload.summary).not.toContain(line)
+    expect(events[1].payload).toMatchObject({ summary: expect.stringContaining(line), custom_details: { evidence: { line } } })
+  })
+
   it('goes on with the rest only when one was taken', async () => {
     const server = await openHttpServer('later')
     const channel = pagerduty.open('p', { url: server.url, routing_key: 'k3y' }, { env: {}, stateDir: '/' })

@@ -4,9 +4,11 @@ import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, GpuSample } from '../core/model.ts'
 import { startTicksOf } from '../core/process-identity.ts'
 import { GpuUse } from '../report/training-gpu-use.ts'
+import type { SummaryRank } from '../report/training-ranks.ts'
 import type { ReportRun } from '../report/training-report.ts'
 import { type Summary, type SummaryFinding, type SummaryGpu, type SummaryTraining, summarize } from '../report/training-summary.ts'
 import { isAcknowledged } from '../training/acknowledgement.ts'
+import type { RankRow } from '../training/rank-progress.ts'
 import { type FollowedGpu, RunFollower } from '../training/run-follow.ts'
 import { endsInNan, type Outcome } from '../training/run-record.ts'
 import { StepSpool, spoolFolder } from '../training/step-spool.ts'
@@ -21,17 +23,26 @@ export interface AnnouncedRun {
   readonly [more: string]: unknown
 }
 
+type AnsweredRank = Pick<RankRow, 'rank' | 'steps' | 'lastStep' | 'meanStepSeconds' | 'phaseShares'>
+
 /** The agent's answer for a run, as far as it is used here. */
 interface RunAnswer extends ReportRun {
   readonly logDir: string | null
   readonly training: Readonly<Record<string, unknown>>
-  readonly ranks: readonly { readonly rank: number; readonly steps: number }[]
+  readonly ranks: readonly AnsweredRank[]
 }
 
 export interface Finished {
   readonly summary: Summary
   /** null: the agent knows nothing of the run any more. */
   readonly record: RunAnswer | null
+}
+
+/** What was read of the command's output. */
+interface Printed {
+  readonly sawOutOfMemory: boolean
+  /** 0: none was printed, or the command reports them itself. */
+  readonly stepsTaken: number
 }
 
 interface End {
@@ -71,7 +82,7 @@ export class RunWatch {
     })
   }
 
-  async finish(ending: Ending, sawOutOfMemory: boolean, price: number | null): Promise<Finished> {
+  async finish(ending: Ending, printed: Printed, price: number | null): Promise<Finished> {
     const { link } = this.#watcher
     await this.#announced
     await this.#follower.stop()
@@ -79,13 +90,13 @@ export class RunWatch {
     const before = (await link.tryGet(path)).body as RunAnswer | null | undefined
     const { loss, gradientNorm } = before?.training ?? {}
     const isNan = endsInNan({ loss: numberOf(loss), gradientNorm: numberOf(gradientNorm) })
-    const end: End = { outcome: outcomeOf(ending, sawOutOfMemory, isNan), message: messageOf(ending), ended_at: ending.at }
+    const end: End = { outcome: outcomeOf(ending, printed.sawOutOfMemory, isNan), message: messageOf(ending), ended_at: ending.at }
     const notes = await this.#tell(path, end)
     if (ending.signal === 'SIGKILL') await new Promise((resolve) => setTimeout(resolve, KERNEL_LOG_MS))
     await this.#follower.takeFindings()
     const answer = await link.tryGet(path)
     const record = answer.status === 200 ? (answer.body as RunAnswer) : null
-    return { summary: this.#summary(ending, record, end, price, notes), record }
+    return { summary: this.#summary(ending, record, end, price, notes, printed.stepsTaken), record }
   }
 
   /** What the summary must say when the agent could not be reached. */
@@ -119,14 +130,14 @@ export class RunWatch {
     use.accept(sample.at, sample)
   }
 
-  #summary(ending: Ending, record: RunAnswer | null, end: End, price: number | null, notes: string[]): Summary {
+  #summary(ending: Ending, record: RunAnswer | null, end: End, price: number | null, notes: string[], stepsTaken: number): Summary {
     const shown = this.#shownGpus(notes)
     const gpuIndices = new Set(shown.map(({ info }) => info.index))
     const seconds = (ending.at - this.#run.started_at) / 1000
     const figures = record?.training ?? {}
     // Every rank counts the same steps.
     const [leader] = [...(record?.ranks ?? [])].sort((a, b) => a.rank - b.rank)
-    const steps = leader?.steps ?? 0
+    const steps = leader === undefined ? 0 : Math.max(leader.steps, stepsTaken)
     return summarize(
       {
         title: this.#run.name,
@@ -137,10 +148,12 @@ export class RunWatch {
         leaks: record?.leakLines ?? [],
         hang: record?.hang ?? null,
         stacks: [],
+        hyperparameters: record?.hyperparameters ?? {},
         runs: [],
         from: this.#run.started_at,
         to: ending.at,
         gpus: shown.map((gpu) => this.#summaryGpu(gpu)),
+        isOfAllGpus: !shown.some(({ isOwn }) => isOwn),
         training:
           steps === 0
             ? null
@@ -152,8 +165,17 @@ export class RunWatch {
                 stepsPerSecond: seconds > 0 ? steps / seconds : null,
                 throughputPerSecond: numberOf(figures.meanThroughputPerSecond),
                 meanStepSeconds: numberOf(figures.meanStepSeconds),
+                tokensPerSecond: numberOf(figures.meanTokensPerSecond),
+                samples: numberOf(figures.samples),
+                tokens: numberOf(figures.tokens),
+                memoryPeakBytes: numberOf(figures.memoryPeakAllocatedBytes),
                 // An older agent does not say.
                 phaseShares: (figures.phaseShares ?? []) as SummaryTraining['phaseShares'],
+                time: (figures.time ?? null) as SummaryTraining['time'],
+                model: record?.model ?? null,
+                ranks: record?.ranks.map(summaryRank) ?? [],
+                losses: [],
+                hyperparameters: record?.hyperparameters ?? null,
               },
         findings: [...this.#follower.findings.values()].filter((finding) => this.#concerns(finding, gpuIndices)).map(summaryFinding),
         notes,
@@ -187,6 +209,11 @@ export class RunWatch {
     if (subject.gpuIndex !== null) return gpuIndices.has(subject.gpuIndex) && at >= this.#run.started_at
     return at >= this.#run.started_at
   }
+}
+
+function summaryRank({ rank, steps, lastStep, meanStepSeconds, phaseShares = [] }: AnsweredRank): SummaryRank {
+  const unknown = { memoryPeakBytes: null, gpu: null, peakTemperatureCelsius: null, throttledRatio: null, peakResidentBytes: null }
+  return { rank, steps, lastStep, meanStepSeconds, phaseShares, ...unknown }
 }
 
 function outcomeOf({ code, signal }: Ending, sawOutOfMemory: boolean, isNan: boolean): Outcome {

@@ -68,7 +68,11 @@ export async function run(config: Config, options: Record<string, unknown>, args
     if (ending.fault !== null) say(`${program}: ${ending.fault}`)
     return leave(ending)
   }
-  const { summary, record } = await watch.finish(ending, printed?.sawOutOfMemory === true, price)
+  const { summary, record } = await watch.finish(
+    ending,
+    { sawOutOfMemory: printed?.sawOutOfMemory === true, stepsTaken: printed?.stepsTaken ?? 0 },
+    price,
+  )
   await watcher.close('the command has ended')
   if (!isQuiet) process.stderr.write(`\n${summaryText(summary)}\n`)
   if (typeof options.report === 'string') await writeReport(options.report, record, watcher, config, price)

@@ -74,6 +74,15 @@ const REASONS: readonly ClockReason[] = [
   { bit: CLOCK_REASON.gpuIdle, words: 'idle', short: 'idle', tone: 'muted' },
 ]
 
+/** Slowed down by heat, or by the card's own protection; a power cap is what it was set to. */
+export function isThrottled(mask: number): boolean {
+  return (
+    (mask &
+      (CLOCK_REASON.hardwareThermal | CLOCK_REASON.softwareThermal | CLOCK_REASON.hardwareSlowdown | CLOCK_REASON.hardwarePowerBrake)) !==
+    0
+  )
+}
+
 /** Why clocks are where they are, worst first. */
 export function clockReasons(mask: Reading): readonly ClockReason[] {
   return mask === null ? [] : REASONS.filter(({ bit }) => (mask & bit) !== 0)

@@ -7,6 +7,7 @@ import type { GPU_EVENTS, GPU_INFO, GPU_LINK, GPU_READINGS, GPU_STATES, MIG_INST
 import type { HOST_READINGS } from './fields/host.ts'
 import type { GPU_PROCESS_TYPES, PROCESS_INFO, PROCESS_SHARES } from './fields/process.ts'
 import type { STEP_FIGURES } from './fields/step.ts'
+import type { RunModel } from './run-model.ts'
 
 /** null: unknown. 0 is always a real reading. */
 export type Reading = number | null
@@ -61,6 +62,8 @@ export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   /** Why processes cannot be looked up at all (another PID namespace), or null. */
   readonly processesReason: string | null
 }
+
+export type HostField = keyof ColumnsOf<typeof HOST_READINGS>
 
 /** Who a process is and what it uses of the host. A field is null when it is not readable. */
 export interface ProcessInfo extends ColumnsOf<typeof PROCESS_INFO> {
@@ -205,6 +208,8 @@ export interface Run {
   readonly ending: RunEnding | null
   /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
+  /** What the model needs to compute; absent or null: not known. */
+  readonly model?: RunModel | null
   /** Who held it up when it last stood still; null or absent: nothing is known. */
   readonly hang?: RunHang | null
 }

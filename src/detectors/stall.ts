@@ -40,6 +40,7 @@ export const stall: DetectorKind<StallOptions> = {
     'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work. Names the rank and the line that hold it up.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
+  findsAgainSeconds: 60,
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.stall,
   create: (options, maxRuns) => new StallDetector(options, maxRuns),

@@ -1,11 +1,15 @@
 /** The report of a run or a recording as one HTML file. */
 import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
 import { stacksText } from '../core/hang/stacks-text.ts'
+import type { Hyperparameter, Hyperparameters } from '../core/hyperparameters.ts'
 import type { ReportChart, ReportMark, ReportPageData } from '../core/report-page.ts'
 import { findingMarks, findingTable, MOST_ROWS } from './finding-html.ts'
 import { chartPlaces, htmlPage, NO_SCRIPT } from './html-page.ts'
 import { escapeHtml, tableHtml, timeHtml } from './html-text.ts'
 import { oomSection } from './oom-html.ts'
+import { phasesText } from './phases-text.ts'
+import { dollarsText, goodputText, joulesText } from './run-figures.ts'
+import { rankTable } from './training-ranks.ts'
 import type { Summary, SummaryGpu, SummaryRun } from './training-summary.ts'
 import {
   betterLoss,
@@ -16,7 +20,6 @@ import {
   leakText,
   oomRunName,
   outcomeText,
-  phasesText,
   priceText,
   runEnding,
 } from './training-text.ts'
@@ -45,7 +48,9 @@ ${hangSection(summary)}
 ${tiles(summary)}
 ${lastWords(report)}
 ${runTable(summary.runs)}
+${settings(summary.hyperparameters)}
 ${gpuTable(summary.gpus)}
+${rankTable(summary.training?.ranks ?? [])}
 ${findingTable(summary.findings)}
 <h2 id="charts">Over time <span class="faint" id="zoomed"></span></h2>
 ${NO_SCRIPT}
@@ -87,7 +92,7 @@ function lastWords({ summary, lastReport }: HtmlReport): string {
   return `<h2>Last report before the end</h2><details><summary>Everything that was sent</summary><pre>${escapeHtml(JSON.stringify(lastReport, null, 2))}</pre></details>`
 }
 
-function tiles({ from, to, training, gpus, gpuHours, energyKilowattHours, cost }: Summary): string {
+function tiles({ from, to, training, gpus, gpuHours, energyKilowattHours, cost, figures }: Summary): string {
   const entries: [string, string, string][] = [['duration', formatDuration(to - from), '']]
   if (training && training.steps > 0) {
     entries.push([
@@ -97,15 +102,24 @@ function tiles({ from, to, training, gpus, gpuHours, energyKilowattHours, cost }
     ])
     if (training.throughputPerSecond !== null)
       entries.push(['throughput', formatFigure(training.throughputPerSecond), 'samples per second'])
+    if (training.tokensPerSecond !== null) entries.push(['tokens', formatFigure(training.tokensPerSecond), 'per second'])
     const best = betterLoss(training.loss, training.bestLoss)
     if (training.loss !== null) entries.push(['last loss', formatFigure(training.loss), best === null ? '' : `best ${best}`])
   }
   const phases = training?.phaseShares ?? []
   const [largest] = [...phases].sort((a, b) => b.ratio - a.ratio)
   if (largest) entries.push(['phases', `${formatPercent(largest.ratio)} ${largest.phase}`, phasesText(phases)])
+  if (figures.mfuRatio !== null) entries.push(['MFU', formatPercent(figures.mfuRatio), 'of what the GPU can compute'])
+  if (training?.time) entries.push(['goodput', formatPercent(training.time.goodputRatio), goodputText(training.time)])
   if (gpus.length > 0) entries.push(['GPU time', gpuTimeFigure(gpuHours), gpuNames(gpus)])
-  if (energyKilowattHours !== null) entries.push(['energy', energyText(energyKilowattHours), ''])
-  if (cost) entries.push(['cost', `${cost.isEstimate ? 'about ' : ''}$${cost.amount.toFixed(2)}`, priceText(cost)])
+  if (energyKilowattHours !== null)
+    entries.push(['energy', energyText(energyKilowattHours), figures.joulesPer1000 ? joulesText(figures.joulesPer1000) : ''])
+  if (cost)
+    entries.push([
+      'cost',
+      `${cost.isEstimate ? 'about ' : ''}$${cost.amount.toFixed(2)}`,
+      [priceText(cost), figures.dollarsPer1000 && dollarsText(figures.dollarsPer1000)].filter(Boolean).join('; '),
+    ])
   const tile = ([name, value, detail]: [string, string, string]) =>
     `<div class="tile"><span class="faint">${name}</span><b>${escapeHtml(value)}</b><span class="faint">${escapeHtml(detail)}</span></div>`
   return `<div class="tiles">${entries.map(tile).join('')}</div>`
@@ -119,6 +133,13 @@ function runTable(runs: readonly SummaryRun[]): string {
     return `<tr data-at="${from}"><td>${escapeHtml(name)}</td><td${tone}>${escapeHtml(runEnding(outcome))}</td><td>${timeHtml(from)}</td><td>${duration}</td><td class="faint">${escapeHtml(id)}</td></tr>`
   })
   return `<h2>Runs</h2>${tableHtml('figures', ['run', 'ending', 'started', 'duration', 'id'], rows)}`
+}
+
+function settings(hyperparameters: Hyperparameters): string {
+  const all = Object.entries(hyperparameters)
+  if (all.length === 0) return ''
+  const entry = ([name, value]: [string, Hyperparameter]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(String(value))}</dd>`
+  return `<details><summary>Hyperparameters (${all.length})</summary><dl>${all.map(entry).join('')}</dl></details>`
 }
 
 function gpuTable(gpus: readonly SummaryGpu[]): string {

@@ -1,4 +1,5 @@
 /** Means, peaks and energy of one GPU over a period; keeps no readings. */
+import { isThrottled } from '../core/gpu-words.ts'
 import type { Reading } from '../core/model.ts'
 
 export interface GpuFigures {
@@ -7,6 +8,7 @@ export interface GpuFigures {
   readonly memoryUsedBytes: Reading
   readonly temperatureCelsius: Reading
   readonly powerWatts: Reading
+  readonly clockEventReasons?: Reading
   /** Counter since the driver was loaded. */
   readonly energyJoules: Reading
 }
@@ -21,6 +23,8 @@ export interface GpuUseSummary {
   readonly meanPowerWatts: Reading
   readonly peakPowerWatts: Reading
   readonly energyJoules: Reading
+  /** Share of the samples in which heat or protection slowed it down; null: it does not say. */
+  readonly throttledRatio: Reading
 }
 
 /** Power is not carried over a longer gap. */
@@ -49,6 +53,7 @@ export class GpuUse {
   readonly #memory = new Figure()
   readonly #temperature = new Figure()
   readonly #power = new Figure()
+  readonly #throttled = new Figure()
   #samples = 0
   #lastAt: Reading = null
   #lastPower: Reading = null
@@ -63,6 +68,8 @@ export class GpuUse {
     this.#memory.add(figures.memoryUsedBytes)
     this.#temperature.add(figures.temperatureCelsius)
     this.#power.add(figures.powerWatts)
+    const { clockEventReasons: reasons = null } = figures
+    if (reasons !== null) this.#throttled.add(isThrottled(reasons) ? 1 : 0)
     this.#addEnergy(at, figures)
   }
 
@@ -76,6 +83,7 @@ export class GpuUse {
       peakTemperatureCelsius: this.#temperature.peak,
       meanPowerWatts: this.#power.mean,
       peakPowerWatts: this.#power.peak,
+      throttledRatio: this.#throttled.mean,
       // The card's counter misses nothing between samples but is read rarely: over a short period power is better.
       energyJoules: this.#integrated === null ? this.#counted : Math.max(this.#integrated, this.#counted ?? 0),
     }

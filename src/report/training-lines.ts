@@ -4,7 +4,9 @@ import { fromColumn, GPU_COLUMNS, type JsonRecord } from '../core/record.ts'
 import type { RecordingKind } from '../core/recording/file.ts'
 import { parseObject, parseTimestamp } from '../core/recording/json.ts'
 import { parseDeviceLine, parseStepLine } from '../core/recording/line.ts'
+import { TimeAccount } from '../core/run-time.ts'
 import { PhaseSums, phasesOf } from '../core/step-phases.ts'
+import { LossCourse } from './loss-course.ts'
 import type { BucketSeries, TimeBuckets } from './training-buckets.ts'
 import { FindingReader } from './training-findings.ts'
 import { GpuUse } from './training-gpu-use.ts'
@@ -27,7 +29,7 @@ const MEBIBYTE = 1024 * 1024
 export type LineKind = RecordingKind | 'findings'
 
 const COLUMNS = new Map(GPU_COLUMNS.map((column) => [column.field, column]))
-const scaled = (record: JsonRecord, field: GpuSeriesName | 'energyJoules'): Reading => {
+const scaled = (record: JsonRecord, field: GpuSeriesName | 'energyJoules' | 'clockEventReasons'): Reading => {
   const column = COLUMNS.get(field)
   const value = column === undefined ? null : record[column.column]
   return column !== undefined && typeof value === 'number' && Number.isFinite(value) ? fromColumn(value, column.scale) : null
@@ -123,6 +125,7 @@ export class ReportReader {
       temperatureCelsius: scaled(record, 'temperatureCelsius'),
       powerWatts: scaled(record, 'powerWatts'),
       energyJoules: scaled(record, 'energyJoules'),
+      clockEventReasons: scaled(record, 'clockEventReasons'),
     }
     gpu.use.accept(at, figures)
     for (const name of GPU_SERIES) {
@@ -148,8 +151,10 @@ export class ReportReader {
     if (isSeen) gpu.ownPeakBytes = Math.max(gpu.ownPeakBytes ?? 0, bytes)
   }
 
-  #takeProcess(gpu: RecordedGpu, index: number, { pid, memory_used_mb }: JsonRecord): void {
+  #takeProcess(gpu: RecordedGpu, index: number, { pid, memory_used_mb, host_memory_mb }: JsonRecord): void {
     if (typeof pid !== 'number' || typeof memory_used_mb !== 'number') return
+    if (typeof host_memory_mb === 'number' && (gpu.residentPeaks.has(pid) || gpu.residentPeaks.size < MOST_PIDS))
+      gpu.residentPeaks.set(pid, Math.max(gpu.residentPeaks.get(pid) ?? 0, host_memory_mb * MEBIBYTE))
     let series = gpu.pids.get(pid)
     if (!series) {
       if (gpu.pids.size >= MOST_PIDS) return
@@ -176,6 +181,7 @@ export class ReportReader {
       ownPeakBytes: null,
       series: this.#seriesOf(GPU_SERIES),
       pids: new Map(),
+      residentPeaks: new Map(),
     }
     this.#gpus.set(id, gpu)
     return gpu
@@ -202,6 +208,13 @@ export class ReportReader {
         secondsCount: 0,
         throughputSum: 0,
         throughputCount: 0,
+        tokensSum: 0,
+        tokensCount: 0,
+        samples: null,
+        tokens: null,
+        peakAllocated: null,
+        time: new TimeAccount(),
+        losses: new LossCourse(),
         series: this.#seriesOf(STEP_SERIES),
         phases: new PhaseSums(),
         phaseSeries: new Map(),

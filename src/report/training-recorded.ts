@@ -1,6 +1,10 @@
 /** What a report knows of a log folder: its GPUs, its ranks and the series of each. */
 import type { Reading, TrainingStep } from '../core/model.ts'
+import { addedTo } from '../core/model-work.ts'
+import { tokensPerSecond } from '../core/rank-groups.ts'
+import type { TimeAccount } from '../core/run-time.ts'
 import type { PhaseSums } from '../core/step-phases.ts'
+import type { LossCourse } from './loss-course.ts'
 import type { BucketSeries, TimeBuckets } from './training-buckets.ts'
 import type { GpuUse } from './training-gpu-use.ts'
 import type { SummaryFinding } from './training-summary.ts'
@@ -41,6 +45,8 @@ export interface RecordedGpu {
   readonly series: Readonly<Record<GpuSeriesName, BucketSeries>>
   /** Memory by process. */
   readonly pids: Map<number, BucketSeries>
+  /** Host memory by process. */
+  readonly residentPeaks: Map<number, number>
 }
 
 export interface RecordedRank {
@@ -56,6 +62,14 @@ export interface RecordedRank {
   secondsCount: number
   throughputSum: number
   throughputCount: number
+  tokensSum: number
+  tokensCount: number
+  /** So far; null: not counted. */
+  samples: Reading
+  tokens: Reading
+  peakAllocated: Reading
+  readonly time: TimeAccount
+  readonly losses: LossCourse
   readonly series: Readonly<Record<StepSeriesName, BucketSeries>>
   readonly phases: PhaseSums
   /** Seconds per step; of the first rank alone. */
@@ -77,6 +91,10 @@ export interface Recorded {
 export function countStep(rank: RecordedRank, step: TrainingStep): void {
   rank.steps++
   rank.firstAt = Math.min(rank.firstAt, step.at)
+  countAmounts(rank, step)
+  rank.time.add(step)
+  rank.losses.add(step.step, step.loss)
+  if (step.memoryPeakAllocatedBytes !== null) rank.peakAllocated = Math.max(rank.peakAllocated ?? 0, step.memoryPeakAllocatedBytes)
   if (step.at >= rank.lastAt) {
     rank.lastAt = step.at
     rank.lastStep = step.step
@@ -92,4 +110,18 @@ export function countStep(rank: RecordedRank, step: TrainingStep): void {
     rank.throughputSum += step.throughputPerSecond
     rank.throughputCount++
   }
+}
+
+function countAmounts(rank: RecordedRank, step: TrainingStep): void {
+  const tokens = tokensPerSecond(step)
+  if (tokens !== null && Number.isFinite(tokens)) {
+    rank.tokensSum += tokens
+    rank.tokensCount++
+  }
+  const { stepSeconds } = step
+  if (stepSeconds === null || !Number.isFinite(stepSeconds)) return
+  // A line may stand for several steps.
+  const seconds = stepSeconds * (rank.steps === 1 ? 1 : Math.max(1, step.step - rank.lastStep))
+  rank.samples = addedTo(rank.samples, step.throughputPerSecond, seconds)
+  rank.tokens = addedTo(rank.tokens, tokens, seconds)
 }

@@ -2,12 +2,15 @@
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { RankStacks } from '../core/hang/rank-stacks.ts'
+import type { Hyperparameters } from '../core/hyperparameters.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
-import type { Finding, RunHang, RunLeakLine } from '../core/model.ts'
+import type { Finding, Reading, RunHang, RunLeakLine } from '../core/model.ts'
+import type { RunModel } from '../core/run-model.ts'
 import { timeText } from '../core/time-span.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
+import { ranksOf } from './recorded-ranks.ts'
 import { type LedgerOf, type PidOf, reportCharts } from './training-charts.ts'
-import type { Recorded, RecordedRank } from './training-recorded.ts'
+import type { Recorded } from './training-recorded.ts'
 import { readForReport } from './training-recording.ts'
 import { type Summary, type SummaryTraining, summarize } from './training-summary.ts'
 
@@ -25,6 +28,8 @@ export interface ReportRun {
   readonly leakLines?: readonly RunLeakLine[]
   readonly hang?: RunHang | null
   readonly stacks?: readonly RankStacks[]
+  readonly hyperparameters?: Hyperparameters
+  readonly model?: RunModel | null
 }
 
 export interface ReportRequest {
@@ -129,7 +134,7 @@ function ofRun(recorded: Recorded, run: ReportRun, gpus: Recorded['gpus']): Reco
 }
 
 function summaryOf(
-  { path, run, pricePerGpuHour, from = null, to = null }: ReportRequest,
+  { path, run, pricePerGpuHour, pidOf, from = null, to = null }: ReportRequest,
   shown: Recorded & { readonly isDetected: boolean },
   runs: readonly ReportRun[],
   lastReport: ReportRun['report'],
@@ -147,6 +152,8 @@ function summaryOf(
   if (shown.isDetected && shown.findings.length > 0)
     notes.push('The recording has no findings of its own: the detectors looked at it for this report.')
   if (run && run.endedAt === null) notes.push('The run has not reported its end.')
+  const start = run && from === null ? Math.min(run.startedAt, shown.from) : shown.from
+  const end = to === null ? (run?.endedAt ?? shown.to) : shown.to
   return summarize(
     {
       title: run?.name ?? basename(resolve(path)),
@@ -157,9 +164,11 @@ function summaryOf(
       leaks: run?.leakLines ?? [],
       hang: run?.hang ?? null,
       stacks: run?.stacks ?? [],
+      hyperparameters: run?.hyperparameters ?? {},
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
-      from: run && from === null ? Math.min(run.startedAt, shown.from) : shown.from,
-      to: to === null ? (run?.endedAt ?? shown.to) : shown.to,
+      from: start,
+      to: end,
+      isOfAllGpus,
       gpus: shown.gpus.map(({ id, label, name, totalBytes, use, ownPeakBytes }) => ({
         id,
         label,
@@ -168,7 +177,7 @@ function summaryOf(
         use: use.summary(),
         peakProcessBytes: ownPeakBytes,
       })),
-      training: trainingOf(shown.ranks),
+      training: trainingOf(shown, run, pidOf, start, end),
       findings: shown.findings,
       notes,
     },
@@ -177,9 +186,12 @@ function summaryOf(
 }
 
 /** Of the lowest rank with the most steps; throughput is per rank. */
-function trainingOf(ranks: readonly RecordedRank[]): SummaryTraining | null {
+function trainingOf({ ranks, gpus }: Recorded, run: ReportRun | null, pidOf: PidOf, from: number, to: number): SummaryTraining | null {
   const [leader] = [...ranks].sort((a, b) => a.rank - b.rank || b.steps - a.steps)
   if (!leader) return null
+  const own = ranks.filter((rank) => rank.run === leader.run)
+  const sum = (name: 'samples' | 'tokens') =>
+    own.reduce<Reading>((total, rank) => (rank[name] === null ? total : (total ?? 0) + rank[name]), null)
   const seconds = (leader.lastAt - leader.firstAt) / 1000
   return {
     steps: leader.steps,
@@ -189,6 +201,16 @@ function trainingOf(ranks: readonly RecordedRank[]): SummaryTraining | null {
     stepsPerSecond: seconds > 0 ? (leader.steps - 1) / seconds : null,
     throughputPerSecond: leader.throughputCount === 0 ? null : leader.throughputSum / leader.throughputCount,
     meanStepSeconds: leader.secondsCount === 0 ? null : leader.secondsSum / leader.secondsCount,
+    tokensPerSecond: leader.tokensCount === 0 ? null : leader.tokensSum / leader.tokensCount,
+    samples: sum('samples'),
+    tokens: sum('tokens'),
+    memoryPeakBytes: leader.peakAllocated,
     phaseShares: leader.phases.shares(),
+    model: run?.model ?? null,
+    // In a folder of many runs, time without a step belongs to none of them.
+    time: run === null ? null : leader.time.until(from, to, run.outcome !== 'success'),
+    ranks: ranksOf(own, gpus, pidOf),
+    losses: leader.losses.points(),
+    hyperparameters: run?.hyperparameters ?? null,
   }
 }

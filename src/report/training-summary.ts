@@ -1,10 +1,17 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
+
+import { type Cost, costOf } from '../core/gpu-cost.ts'
 import type { RankStacks } from '../core/hang/rank-stacks.ts'
+import type { Hyperparameters } from '../core/hyperparameters.ts'
 import type { OomReport } from '../core/memory/oom-report.ts'
 import type { Reading, RunHang, RunLeakLine, Severity } from '../core/model.ts'
+import type { RunModel } from '../core/run-model.ts'
+import type { RunTime } from '../core/run-time.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
-import { type Cost, costOf } from './training-cost.ts'
+import type { LossPoint } from './loss-course.ts'
+import { type RunFigures, runFigures } from './run-figures.ts'
 import type { GpuUseSummary } from './training-gpu-use.ts'
+import type { SummaryRank } from './training-ranks.ts'
 
 export interface SummaryGpu {
   readonly id: string
@@ -35,8 +42,20 @@ export interface SummaryTraining {
   readonly stepsPerSecond: Reading
   readonly throughputPerSecond: Reading
   readonly meanStepSeconds: Reading
+  readonly tokensPerSecond: Reading
+  /** Of all ranks; null: not counted. */
+  readonly samples: Reading
+  readonly tokens: Reading
+  readonly memoryPeakBytes: Reading
   /** What the time of the steps went to; empty where it is not known. */
   readonly phaseShares: readonly PhaseShare[]
+  readonly model: RunModel | null
+  /** What the wall time went to. */
+  readonly time: RunTime | null
+  readonly ranks: readonly SummaryRank[]
+  readonly losses: readonly LossPoint[]
+  /** As the program reported them; null: it did not. */
+  readonly hyperparameters: Readonly<Record<string, unknown>> | null
 }
 
 export interface SummaryRun {
@@ -59,6 +78,8 @@ export interface Summary {
   /** Who held it up when it last stood still, and where its ranks were. */
   readonly hang: RunHang | null
   readonly stacks: readonly RankStacks[]
+  /** Of one run; empty where none were reported. */
+  readonly hyperparameters: Hyperparameters
   /** Of a whole recording; empty in the summary of one run. */
   readonly runs: readonly SummaryRun[]
   readonly from: number
@@ -67,23 +88,29 @@ export interface Summary {
   readonly gpuHours: number
   readonly energyKilowattHours: Reading
   readonly cost: Cost | null
+  readonly figures: RunFigures
+  /** It is unknown which GPUs are meant: these are all of them. */
+  readonly isOfAllGpus: boolean
   readonly training: SummaryTraining | null
   readonly findings: readonly SummaryFinding[]
   readonly notes: readonly string[]
 }
 
-export type SummaryInput = Omit<Summary, 'gpuHours' | 'energyKilowattHours' | 'cost'>
+export type SummaryInput = Omit<Summary, 'gpuHours' | 'energyKilowattHours' | 'cost' | 'figures'>
 
 export function summarize(input: SummaryInput, pricePerGpuHour: number | null): Summary {
   const hours = Math.max(0, input.to - input.from) / 3_600_000
-  const joules = input.gpus.map(({ use }) => use.energyJoules).filter((value) => value !== null)
+  const each = input.gpus.map(({ use }) => use.energyJoules).filter((value) => value !== null)
+  const joules = each.length === 0 ? null : each.reduce((a, b) => a + b, 0)
+  const cost = costOf(
+    input.gpus.map(({ name }) => ({ name, hours })),
+    pricePerGpuHour,
+  )
   return {
     ...input,
     gpuHours: hours * input.gpus.length,
-    energyKilowattHours: joules.length === 0 ? null : joules.reduce((a, b) => a + b, 0) / 3.6e6,
-    cost: costOf(
-      input.gpus.map(({ name }) => ({ name, hours })),
-      pricePerGpuHour,
-    ),
+    energyKilowattHours: joules === null ? null : joules / 3.6e6,
+    cost,
+    figures: runFigures(input.training, input.gpus, input.isOfAllGpus, joules, cost),
   }
 }

@@ -1,18 +1,22 @@
 /** A summary as text for the terminal; the HTML page shares its formats. */
 import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, printable } from '../core/format.ts'
+import type { Cost } from '../core/gpu-cost.ts'
+import type { Hyperparameters } from '../core/hyperparameters.ts'
 import { leakLineText } from '../core/memory/line-recording.ts'
 import { isCauseKnown } from '../core/memory/oom-report.ts'
 import type { RunLeakLine } from '../core/model.ts'
-import type { PhaseShare } from '../core/step-phases.ts'
 import { oomRows } from './oom-text.ts'
-import type { Cost } from './training-cost.ts'
+import { phasesText } from './phases-text.ts'
+import { dollarsText, goodputText, joulesText } from './run-figures.ts'
+import { rankRows } from './training-ranks.ts'
 import type { Summary, SummaryGpu, SummaryRun, SummaryTraining } from './training-summary.ts'
 
 const MOST_FINDINGS = 10
 const MOST_RUNS = 10
+const MOST_SETTINGS = 12
 
 export function summaryText(summary: Summary): string {
-  const { training, cost, findings, gpus, runs, outOfMemory, leaks, hang } = summary
+  const { training, cost, findings, gpus, runs, outOfMemory, leaks, hang, hyperparameters } = summary
   const rows: (readonly [string, string])[] = []
   if (outOfMemory) rows.push(...oomRows(outOfMemory, oomRunName(summary)))
   for (const line of leaks) rows.push(['leak', leakText(line)])
@@ -21,10 +25,19 @@ export function summaryText(summary: Summary): string {
   if (runs.length > 0) rows.push(...runRows(runs))
   if (training && training.steps > 0) rows.push(['training', trainingText(training)])
   if (training && training.phaseShares.length > 0) rows.push(['phases', phasesText(training.phaseShares)])
+  if (Object.keys(hyperparameters).length > 0) rows.push(['settings', hyperparametersText(hyperparameters)])
+  const { mfuRatio, joulesPer1000, dollarsPer1000 } = summary.figures
+  if (mfuRatio !== null) rows.push(['MFU', formatPercent(mfuRatio)])
+  if (training?.time) rows.push(['goodput', goodputText(training.time)])
+  if (training) rows.push(...rankRows(training.ranks))
   if (gpus.length > 0) {
     rows.push(['GPU time', `${gpuTimeText(summary.gpuHours)} on ${gpuNames(gpus)}`])
-    if (summary.energyKilowattHours !== null) rows.push(['energy', energyText(summary.energyKilowattHours)])
-    if (cost) rows.push(['cost', costText(cost)])
+    if (summary.energyKilowattHours !== null)
+      rows.push([
+        'energy',
+        [energyText(summary.energyKilowattHours), joulesPer1000 && joulesText(joulesPer1000)].filter(Boolean).join(', '),
+      ])
+    if (cost) rows.push(['cost', [costText(cost), dollarsPer1000 && dollarsText(dollarsPer1000)].filter(Boolean).join(', ')])
     for (const gpu of gpus) rows.push([`GPU ${gpu.label}`, gpuText(gpu)])
   }
   rows.push(['findings', findings.length === 0 ? 'none' : `${findings.length}`])
@@ -79,20 +92,21 @@ export function runEnding(outcome: string | null): string {
   return outcome === null ? 'has not ended' : outcomeText(outcome)
 }
 
-function trainingText({ steps, loss, bestLoss, stepsPerSecond, throughputPerSecond }: SummaryTraining): string {
+function trainingText({ steps, loss, bestLoss, stepsPerSecond, throughputPerSecond, tokensPerSecond }: SummaryTraining): string {
   const parts = [formatCount(steps, 'step')]
   if (stepsPerSecond !== null) parts.push(`${formatFigure(stepsPerSecond)} steps/s`)
   if (throughputPerSecond !== null) parts.push(`${formatFigure(throughputPerSecond)} samples/s`)
+  if (tokensPerSecond !== null) parts.push(`${formatFigure(tokensPerSecond)} tokens/s`)
   if (loss !== null) parts.push(`loss ${formatFigure(loss)}`)
   const best = betterLoss(loss, bestLoss)
   if (best !== null) parts.push(`best ${best}`)
   return parts.join(', ')
 }
 
-/** `data 12%, forward 31%, backward 45%, not attributed 12%`; what is below one percent is left out. */
-export function phasesText(shares: readonly PhaseShare[]): string {
-  const shown = shares.filter(({ ratio }) => ratio >= 0.005)
-  return shown.map(({ phase, ratio }) => `${phase} ${formatPercent(ratio)}`).join(', ')
+function hyperparametersText(settings: Hyperparameters): string {
+  const all = Object.entries(settings)
+  const shown = all.slice(0, MOST_SETTINGS).map(([name, value]) => `${name} ${String(value)}`)
+  return [...shown, ...(all.length > shown.length ? [`… and ${all.length - shown.length} more`] : [])].join(', ')
 }
 
 /** null: the same as the last loss. */

@@ -1,10 +1,22 @@
 /** How far a run has come: what was received from each rank, the figures so far, and its curve. */
 import { numberOf } from '../core/json-text.ts'
-import type { Reading, TrainingStep } from '../core/model.ts'
-import { type PhaseShare, PhaseSums, type SavedPhases } from '../core/step-phases.ts'
+import type { Reading, Run, TrainingStep } from '../core/model.ts'
+import { TOKENS_PER_SECOND, tokensPerSecond } from '../core/rank-groups.ts'
+import { type RunTime, type SavedTime, TimeAccount } from '../core/run-time.ts'
+import type { PhaseShare } from '../core/step-phases.ts'
 import { MOST_CUSTOM } from './curve.ts'
 import { RankCurves } from './rank-curves.ts'
-import { countOfRank, hasReceived, newRank, type RankProgress, receive, restoredRank, type SavedRank, savedRank } from './rank-progress.ts'
+import {
+  amountsOf,
+  countOfRank,
+  hasReceived,
+  newRank,
+  type RankProgress,
+  receive,
+  restoredRank,
+  type SavedRank,
+  savedRank,
+} from './rank-progress.ts'
 import type { ReceivedStep } from './step-line.ts'
 
 const MOST_RANKS = 16_384
@@ -28,6 +40,11 @@ export interface TrainingFigures {
   readonly gradientNorm: Reading
   readonly throughputPerSecond: Reading
   readonly meanThroughputPerSecond: Reading
+  readonly tokensPerSecond: Reading
+  readonly meanTokensPerSecond: Reading
+  /** Of all ranks; null where they are not counted. */
+  readonly samples: Reading
+  readonly tokens: Reading
   readonly meanStepSeconds: Reading
   /** What the time of the steps went to; empty where no step had phases. */
   readonly phaseShares: readonly PhaseShare[]
@@ -62,7 +79,8 @@ export class Progress {
   readonly #latest: Latest = Object.fromEntries(LATEST.map((field) => [field, null])) as Latest
   readonly #throughput: Mean = { sum: 0, count: 0 }
   readonly #seconds: Mean = { sum: 0, count: 0 }
-  #phases = new PhaseSums()
+  readonly #tokens: Mean = { sum: 0, count: 0 }
+  #time = new TimeAccount()
   #leader = Number.POSITIVE_INFINITY
   #steps = 0
   #firstStepAt: Reading = null
@@ -83,9 +101,10 @@ export class Progress {
       this.ranks.set(step.rank, rank)
     }
     if (!receive(rank, sender, seq)) return 'duplicate'
-    countOfRank(rank, step, pid, localRank)
+    const isNewProcess = rank.sender !== null && rank.sender !== sender && step.at >= rank.lastAt
+    countOfRank(rank, step, sender, pid, localRank)
     const counted = this.#withinBounds(step, ignored)
-    this.#count(counted)
+    this.#count(counted, isNewProcess)
     return counted
   }
 
@@ -109,12 +128,20 @@ export class Progress {
       bestLossStep: this.#bestLossStep,
       meanThroughputPerSecond: mean(this.#throughput),
       meanStepSeconds: mean(this.#seconds),
-      phaseShares: this.#phases.shares(),
+      tokensPerSecond: this.#custom.get(TOKENS_PER_SECOND) ?? null,
+      meanTokensPerSecond: mean(this.#tokens),
+      ...amountsOf(this.ranks.values()),
+      phaseShares: this.ranks.get(this.#leader)?.phases.shares() ?? [],
       memoryPeakAllocatedBytes: this.#peakAllocated,
       memoryPeakReservedBytes: this.#peakReserved,
       nonFiniteSteps: this.#nonFinite,
       custom: Object.fromEntries(this.#custom),
     }
+  }
+
+  /** What the wall time went to; `until` is its end, or now. */
+  time({ startedAt, endedAt, outcome }: Pick<Run, 'startedAt' | 'endedAt' | 'outcome'>, now: number): RunTime {
+    return this.#time.until(startedAt, endedAt ?? now, outcome !== 'success')
   }
 
   snapshot(): unknown {
@@ -123,7 +150,8 @@ export class Progress {
       figures: this.figures(),
       throughput: this.#throughput,
       seconds: this.#seconds,
-      phases: this.#phases,
+      tokens: this.#tokens,
+      time: this.#time,
       leader: this.#leader,
       curves: this.curves,
     }
@@ -131,7 +159,7 @@ export class Progress {
 
   /** Takes what a snapshot holds and leaves the rest: an older or damaged file must not stop the start. */
   restore(saved: unknown): void {
-    const { ranks, figures, throughput, seconds, phases, leader, curves } = saved as Record<string, unknown>
+    const { ranks, figures, throughput, seconds, tokens, time, leader, curves } = saved as Record<string, unknown>
     for (const [rank, value] of (ranks ?? []) as [number, SavedRank][]) this.ranks.set(rank, restoredRank(value))
     const known = (figures ?? {}) as Record<string, unknown>
     for (const field of LATEST) this.#latest[field] = numberOf(known[field])
@@ -147,7 +175,8 @@ export class Progress {
     for (const [name, value] of Object.entries((known.custom ?? {}) as object)) this.#custom.set(name, numberOf(value) ?? Number.NaN)
     Object.assign(this.#throughput, throughput)
     Object.assign(this.#seconds, seconds)
-    this.#phases = PhaseSums.from(phases as SavedPhases | undefined)
+    Object.assign(this.#tokens, tokens)
+    this.#time = new TimeAccount(time as SavedTime | undefined)
     this.#leader = numberOf(leader) ?? Number.POSITIVE_INFINITY
     this.curves.restore(curves)
   }
@@ -167,7 +196,7 @@ export class Progress {
     return kept === null ? step : { ...step, custom: Object.keys(kept).length === 0 ? null : kept }
   }
 
-  #count(step: TrainingStep): void {
+  #count(step: TrainingStep, isNewProcess: boolean): void {
     this.#steps++
     this.curves.add(step)
     this.#firstStepAt = Math.min(this.#firstStepAt ?? step.at, step.at)
@@ -176,10 +205,12 @@ export class Progress {
     const { loss, gradientNorm } = step
     if ((loss !== null && !Number.isFinite(loss)) || (gradientNorm !== null && !Number.isFinite(gradientNorm))) this.#nonFinite++
     if (step.rank > this.#leader) return
+    if (step.rank < this.#leader) this.#time = new TimeAccount()
     this.#leader = step.rank
     add(this.#throughput, step.throughputPerSecond)
     add(this.#seconds, step.stepSeconds)
-    this.#phases.add(step)
+    add(this.#tokens, tokensPerSecond(step))
+    this.#time.add(step, isNewProcess)
     if (loss !== null && Number.isFinite(loss) && (this.#bestLoss === null || loss < this.#bestLoss)) {
       this.#bestLoss = loss
       this.#bestLossStep = step.step

@@ -1,6 +1,9 @@
 /** How far one rank of a run has come, and the ranks side by side. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
+import { type Amounts, addedTo } from '../core/model-work.ts'
+import { PIPELINE_STAGE, TENSOR_RANK, tokensPerSecond } from '../core/rank-groups.ts'
+import { type PhaseShare, PhaseSums, type SavedPhases } from '../core/step-phases.ts'
 import { type SeqRange, SeqRanges } from './seq-ranges.ts'
 import type { Sender } from './step-line.ts'
 
@@ -22,10 +25,18 @@ export interface RankProgress {
   lastStepSeconds: Reading
   recentStepSeconds: Reading
   memoryAllocatedBytes: Reading
+  /** Who sent the last step. */
+  sender: Sender | null
+  /** So far; null: the rank does not count them. */
+  samples: Reading
+  tokens: Reading
+  pipelineStage: Reading
+  tensorRank: Reading
+  readonly phases: PhaseSums
 }
 
 type Received = readonly (readonly [Sender, readonly SeqRange[]])[]
-export type SavedRank = Omit<RankProgress, 'received'> & { readonly received: Received }
+export type SavedRank = Omit<RankProgress, 'received' | 'phases'> & { readonly received: Received; readonly phases?: SavedPhases }
 
 /** One rank as it is shown next to the others. */
 export interface RankRow {
@@ -39,6 +50,9 @@ export interface RankRow {
   readonly lastStepSeconds: Reading
   readonly recentStepSeconds: Reading
   readonly memoryAllocatedBytes: Reading
+  readonly pipelineStage: Reading
+  /** What its steps went to; empty where they have no phases. */
+  readonly phaseShares: readonly PhaseShare[]
   /** How many steps the leading rank is ahead. */
   readonly behindSteps: number
   /** The others' median step time divided by its own, of recent steps: 0.5 is half as fast as they are. */
@@ -46,10 +60,10 @@ export interface RankRow {
 }
 
 export function newRank({ step, at }: TrainingStep): RankProgress {
-  return { ...NOTHING, received: new BoundedMap(MOST_SENDERS), lastStep: step, lastAt: at }
+  return { ...NOTHING, received: new BoundedMap(MOST_SENDERS), phases: new PhaseSums(), lastStep: step, lastAt: at }
 }
 
-const NOTHING: Omit<RankProgress, 'received'> = {
+const NOTHING: Omit<RankProgress, 'received' | 'phases'> = {
   lastSeq: 0,
   steps: 0,
   lastStep: 0,
@@ -61,16 +75,21 @@ const NOTHING: Omit<RankProgress, 'received'> = {
   lastStepSeconds: null,
   recentStepSeconds: null,
   memoryAllocatedBytes: null,
+  sender: null,
+  samples: null,
+  tokens: null,
+  pipelineStage: null,
+  tensorRank: null,
 }
 
-export function savedRank({ received, ...rest }: RankProgress): SavedRank {
-  return { ...rest, received: Array.from(received, ([sender, ranges]) => [sender, ranges.toJSON()]) }
+export function savedRank({ received, phases, ...rest }: RankProgress): SavedRank {
+  return { ...rest, phases: phases.toJSON(), received: Array.from(received, ([sender, ranges]) => [sender, ranges.toJSON()]) }
 }
 
 export function restoredRank(saved: SavedRank): RankProgress {
   const received = new BoundedMap<Sender, SeqRanges>(MOST_SENDERS)
   for (const [sender, ranges] of saved.received) received.set(sender, new SeqRanges(ranges))
-  return { ...NOTHING, ...saved, received }
+  return { ...NOTHING, ...saved, phases: PhaseSums.from(saved.phases), received }
 }
 
 /** False: this number of this sender was received before. */
@@ -85,13 +104,22 @@ export function hasReceived({ received }: RankProgress, sender: Sender, seq: num
   return received.get(sender)?.has(seq) ?? false
 }
 
-export function countOfRank(rank: RankProgress, step: TrainingStep, pid: Reading, localRank: Reading): void {
-  const { stepSeconds } = step
+export function countOfRank(rank: RankProgress, step: TrainingStep, sender: Sender, pid: Reading, localRank: Reading): void {
+  const { stepSeconds, custom } = step
   const isTimed = stepSeconds !== null && Number.isFinite(stepSeconds)
   rank.steps++
   rank.pid = pid ?? rank.pid
   rank.localRank = localRank ?? rank.localRank
+  rank.phases.add(step)
+  if (custom !== null) {
+    rank.pipelineStage = custom[PIPELINE_STAGE] ?? rank.pipelineStage
+    rank.tensorRank = custom[TENSOR_RANK] ?? rank.tensorRank
+  }
   if (isTimed) {
+    // A line may stand for several steps.
+    const seconds = stepSeconds * (rank.steps === 1 ? 1 : Math.max(1, step.step - rank.lastStep))
+    rank.samples = addedTo(rank.samples, step.throughputPerSecond, seconds)
+    rank.tokens = addedTo(rank.tokens, tokensPerSecond(step), seconds)
     rank.secondsSum += stepSeconds
     rank.secondsCount++
     rank.recentStepSeconds = (rank.recentStepSeconds ?? stepSeconds) * (1 - RECENT) + stepSeconds * RECENT
@@ -100,8 +128,18 @@ export function countOfRank(rank: RankProgress, step: TrainingStep, pid: Reading
   if (step.at < rank.lastAt) return
   rank.lastStep = step.step
   rank.lastAt = step.at
+  rank.sender = sender
   if (isTimed) rank.lastStepSeconds = stepSeconds
   rank.memoryAllocatedBytes = step.memoryAllocatedBytes ?? rank.memoryAllocatedBytes
+}
+
+/** Of all ranks that work on data of their own: the stages of a pipeline, and the parts of a tensor-parallel group, share it. */
+export function amountsOf(ranks: Iterable<RankProgress>): Amounts {
+  const all = [...ranks]
+  const first = Math.min(...all.map(({ pipelineStage }) => pipelineStage ?? 0))
+  const own = all.filter(({ pipelineStage, tensorRank }) => (pipelineStage ?? 0) === first && (tensorRank ?? 0) === 0)
+  const sum = (name: keyof Amounts) => own.reduce<Reading>((total, one) => (one[name] === null ? total : (total ?? 0) + one[name]), null)
+  return { samples: sum('samples'), tokens: sum('tokens') }
 }
 
 export function rankRows(ranks: ReadonlyMap<number, RankProgress>): readonly RankRow[] {
@@ -121,6 +159,8 @@ export function rankRows(ranks: ReadonlyMap<number, RankProgress>): readonly Ran
       lastStepSeconds: one.lastStepSeconds,
       recentStepSeconds: one.recentStepSeconds,
       memoryAllocatedBytes: one.memoryAllocatedBytes,
+      pipelineStage: one.pipelineStage,
+      phaseShares: one.phases.shares(),
       behindSteps: foremost - one.lastStep,
       relativeSpeed: relativeSpeed(times, one.recentStepSeconds),
     }))

@@ -36,7 +36,7 @@ export function readingRoutes(training: Training, now: () => number): readonly R
       handler: (context) =>
         unlessStuck(context, async () => {
           const found = await training.find(context.params.id ?? '')
-          return found ? { ...summary(found.run, found.progress), logDir: training.logDir } : unknownRun(context)
+          return found ? { ...summary(found.run, found.progress, now()), logDir: training.logDir } : unknownRun(context)
         }),
     }),
     route({
@@ -104,12 +104,12 @@ function course({ refuse }: Pick<RouteContext, 'refuse'>, id: string, { curves }
 
 /** Without what only the page of one run shows. */
 function listed({ run, figures, heardAt }: ListedRun): object {
-  const { report, command, processes, recordings, stacks, ...rest } = run
+  const { report, command, processes, recordings, hyperparameters, stacks, ...rest } = run
   const training = figures === null ? null : { ...figures, etaSeconds: etaSeconds(run, figures) }
   return { ...rest, leakLines: leakLinesOf(run), heardAt, hasReport: report !== null, ranks: figures?.ranks ?? 0, training }
 }
 
-function summary(run: RunRecord, progress: Progress): object {
+function summary(run: RunRecord, progress: Progress, at: number): object {
   const { processes, stacks, ...rest } = run
   const ranks = rankRows(progress.ranks).map((row) => ({ ...row, lastSeq: progress.ranks.get(row.rank)?.lastSeq ?? 0 }))
   const figures = progress.figures()
@@ -118,6 +118,6 @@ function summary(run: RunRecord, progress: Progress): object {
     leakLines: leakLinesOf(run),
     hasStacks: stacks.length > 0,
     ranks,
-    training: { ...figures, etaSeconds: etaSeconds(run, figures) },
+    training: { ...figures, etaSeconds: etaSeconds(run, figures), time: progress.time(run, at) },
   }
 }

@@ -1,6 +1,8 @@
 /** The routes that SDKs post to. */
 import { z } from 'zod'
+import { keptHyperparameters } from '../core/hyperparameters.ts'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
+import type { RunModel } from '../core/run-model.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
 import { readingRoutes, unknownRun } from './reading-routes.ts'
 import { newRunId } from './run-id.ts'
@@ -109,6 +111,16 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
   ] as readonly Route[]
 }
 
+function modelOf(sent: NonNullable<z.infer<typeof runPost>['model']>): RunModel {
+  return {
+    parameters: sent.parameters ?? null,
+    activeParameters: sent.active_parameters ?? null,
+    flopsPerToken: sent.flops_per_token ?? null,
+    flopsPerSample: sent.flops_per_sample ?? null,
+    computeType: sent.compute_type ?? null,
+  }
+}
+
 export function runOf(body: z.infer<typeof runPost>): RunPost {
   const { command } = body
   return {
@@ -120,12 +132,14 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     command: command === undefined || command === null ? null : shorten(typeof command === 'string' ? command : command.join(' ')),
     gitCommit: body.git_commit ?? null,
     framework: body.framework ?? null,
+    hyperparameters: keptHyperparameters(body.hyperparameters),
     worldSize: body.world_size ?? null,
     totalSteps: body.total_steps ?? null,
     gpus: (body.gpus ?? []).map(String),
     startedAt: body.started_at ?? null,
     correlationId: body.correlation_id ?? null,
     canRecord: body.can_record ?? null,
+    model: body.model ? modelOf(body.model) : null,
     canTellStacks: body.can_tell_stacks ?? null,
   }
 }

@@ -1,9 +1,11 @@
 /** What is known of a run apart from its steps, and how reports of several ranks are merged. */
 
 import type { RankStacks } from '../core/hang/rank-stacks.ts'
+import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparameters.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
 import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunHang, RunLeakLine } from '../core/model.ts'
+import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
@@ -11,6 +13,7 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
+  readonly hyperparameters: Hyperparameters
   readonly correlationId: string | null
   /** The exception's message at the end. */
   readonly message: string | null
@@ -24,6 +27,7 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang'> {
   readonly endIsPresumed: boolean
   /** Whether its SDK can record which lines keep memory; null: it did not say. */
   readonly canRecord: boolean | null
+  readonly model: RunModel | null
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
   /** Whether its SDK says where its threads are when it is asked; null: it did not say. */
@@ -51,12 +55,14 @@ export interface RunPost {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
+  readonly hyperparameters: Hyperparameters
   readonly worldSize: Reading
   readonly totalSteps: Reading
   readonly gpus: readonly string[]
   readonly startedAt: Reading
   readonly correlationId: string | null
   readonly canRecord: boolean | null
+  readonly model: RunModel | null
   readonly canTellStacks: boolean | null
 }
 
@@ -78,7 +84,17 @@ export const NO_HANG: Pick<RunRecord, 'hang' | 'stacks'> = { hang: null, stacks:
 /** What an earlier version did not store. */
 export const UNKNOWN_PARTS: Pick<
   RunRecord,
-  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'canTellStacks' | 'hang' | 'stacks'
+  | 'provenance'
+  | 'totalSteps'
+  | 'processes'
+  | 'endIsPresumed'
+  | 'canRecord'
+  | 'recordings'
+  | 'hyperparameters'
+  | 'model'
+  | 'canTellStacks'
+  | 'hang'
+  | 'stacks'
 > = {
   provenance: 'live',
   totalSteps: null,
@@ -86,6 +102,8 @@ export const UNKNOWN_PARTS: Pick<
   endIsPresumed: false,
   canRecord: null,
   recordings: [],
+  hyperparameters: {},
+  model: null,
   canTellStacks: null,
   ...NO_HANG,
 }
@@ -120,6 +138,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     command: known.command ?? post.command,
     gitCommit: known.gitCommit ?? post.gitCommit,
     framework: known.framework ?? post.framework,
+    hyperparameters: mergedHyperparameters(known.hyperparameters, post.hyperparameters),
     correlationId: known.correlationId ?? post.correlationId,
     worldSize: greater(known.worldSize, post.worldSize),
     // The latest report counts: a plan may become shorter as well as longer.
@@ -127,6 +146,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     gpus: [...new Set([...known.gpus, ...post.gpus])].slice(0, MOST_GPUS),
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
     canRecord: post.canRecord ?? known.canRecord,
+    model: post.model ?? known.model,
     recordings: resumes ? [] : known.recordings,
     canTellStacks: post.canTellStacks ?? known.canTellStacks,
     ...(resumes ? NO_HANG : {}),
@@ -160,7 +180,7 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model } = run
   return {
     id,
     name,
@@ -176,6 +196,7 @@ export function publicRun(run: RunRecord): Run {
     outcome,
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
+    model,
     hang: run.hang,
   }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { PROVENANCES } from '../core/fields/gpu.ts'
 import { RECORDING_KINDS, RECORDING_TRIGGERS } from '../core/memory/line-recording.ts'
 import { parseJson } from '../core/recording/json.ts'
+import { TIME_PARTS, type TimePart } from '../core/run-time.ts'
 import { CURVE_FIELDS } from './curve.ts'
 
 const LONGEST_NAME = 200
@@ -15,6 +16,7 @@ export const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 const name = z.string().trim().min(1).max(LONGEST_NAME)
 const at = z.number().min(0).max(8.64e15).describe('Epoch milliseconds')
 const count = z.number().int().min(0).nullish()
+const amount = z.number().min(0).nullish()
 const shortText = z.string().max(LONGEST_NAME).nullish()
 const reading = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]).nullable()
 
@@ -30,6 +32,10 @@ export const runPost = z.object({
     .describe('The first 4096 characters are kept'),
   git_commit: shortText,
   framework: shortText,
+  hyperparameters: z
+    .record(z.string(), z.unknown())
+    .nullish()
+    .describe('The first 200 are kept; nested ones as `outer.inner`, values of secrets masked'),
   world_size: count,
   total_steps: z.number().int().min(1).nullish().describe('How many steps the run is planned to have'),
   gpus: z
@@ -38,6 +44,16 @@ export const runPost = z.object({
     .nullish(),
   started_at: at.nullish(),
   correlation_id: shortText,
+  model: z
+    .object({
+      parameters: amount,
+      active_parameters: amount.describe('That work on a token: no embeddings that are only looked up, of experts the chosen ones'),
+      flops_per_token: amount.describe('Forward and backward, without what is computed again'),
+      flops_per_sample: amount,
+      compute_type: shortText.describe('bfloat16, float16, float8, tf32 or float32'),
+    })
+    .nullish()
+    .describe('What the model needs to compute, for the MFU'),
   can_record: z.boolean().nullish().describe('Whether the SDK can record which lines keep memory'),
   can_tell_stacks: z.boolean().nullish().describe('Whether the SDK says where its threads are when it is asked'),
 })
@@ -132,7 +148,19 @@ const phaseShares = z
   .array(z.object({ phase: z.string(), ratio: number }))
   .describe('What the time of the steps went to, the rest as "not attributed"; empty where no step had phases')
 
-export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject({ ...figures, phaseShares }) })
+const seconds = z.object(Object.fromEntries(TIME_PARTS.map((part) => [part, known])) as Record<TimePart, typeof known>)
+
+const time = z
+  .object({ wallSeconds: number, goodputRatio: known.describe('productive ÷ wall time'), seconds })
+  .describe('What the wall time went to; the parts add up to it, and null is not measured')
+
+const totals = {
+  tokensPerSecond: reading,
+  samples: reading.describe('Of all ranks; null: not counted'),
+  tokens: reading,
+}
+
+export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject({ ...figures, ...totals, phaseShares, time }) })
 
 export const runsAnswer = z.object({
   at: number,
@@ -162,6 +190,8 @@ export const ranksAnswer = z.object({
       lastStepSeconds: known,
       recentStepSeconds: known.describe('Of about the last twenty steps'),
       memoryAllocatedBytes: known,
+      pipelineStage: known.describe('As the rank says in custom.pipeline_stage'),
+      phaseShares,
       behindSteps: number.describe('How many steps the leading rank is ahead'),
       relativeSpeed: known.describe('Median of the others’ recentStepSeconds ÷ its own: 0.5 is half as fast'),
     }),
