@@ -71,7 +71,7 @@ async function hangOf(how: string, ranks: number): Promise<{ stall: Finding; sta
     stall = findings.find(({ detector, evidence }) => detector === 'stall' && typeof evidence.place === 'string')
   }
   if (!stall) throw new Error(`no stall with a place after ${HANG_MS} ms`)
-  const { stdout } = await run(process.execPath, [PROGRAM, 'stacks', 'hangs.py', '--port', String(port)])
+  const { stdout } = await run(process.execPath, [PROGRAM, 'stacks', stall.subject.run ?? '', '--port', String(port)])
   return { stall, stacks: stdout }
 }
 
