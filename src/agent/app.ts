@@ -15,6 +15,8 @@ import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
 import { publicRun } from '../training/run-record.ts'
 import { createTraining, type Training } from '../training/training.ts'
+import { usageRoute } from '../usage/routes.ts'
+import { createUsage } from '../usage/usage.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
 import { endDespiteDisk } from './end-despite-disk.ts'
@@ -166,6 +168,15 @@ export class Agent {
     hub.addSink(memory)
     hub.addSink({ name: 'requests', accept: (event) => event.type === 'finding' && this.#training.noteFinding(event.finding) })
     hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
+    // A recording was counted when it was made.
+    const usage =
+      values['usage.enabled'] && recording === null
+        ? createUsage({
+            ...{ dir: logDir === null ? null : join(logDir, 'usage'), settings: values, log: log.child({ room: 'usage' }), ...time },
+            intervalMs: values.interval * 1000,
+          })
+        : null
+    if (usage) hub.addSink(usage)
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
@@ -175,6 +186,7 @@ export class Agent {
       xids: counts.xids,
       unfollowedRuns: () => this.#watching.health().runsNotFollowed,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
+      ...(usage ? { usage: () => usage.totals() } : {}),
     })
     const webUi = values['server.enabled']
       ? createWebUi({ config, logDir, state, log, port: () => this.#port, signal: this.#abort.signal })
@@ -215,6 +227,7 @@ export class Agent {
             ...this.#alerting.routes,
             ...this.#training.routes,
             ...webUi.routes,
+            usageRoute(usage, Date.now),
             ...(this.#snapshots?.routes ?? []),
             ...(this.#replay ? replayRoutes(this.#replay) : []),
           ],

@@ -5,7 +5,7 @@ import { GPU_FIELDS, HOST_FIELDS } from '../core/record.ts'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import { chooseGpu, findGpu, GPU_PARAMETER } from './gpu-name.ts'
 import { SCHEMAS } from './schemas.ts'
-import { chooseRange, type TimeRange } from './time-range.ts'
+import { chooseRange, type TimeRange } from '../core/time-range.ts'
 
 const DEFAULT_RANGE_MS = 5 * 60_000
 const MOST_POINTS = 50_000
