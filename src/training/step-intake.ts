@@ -10,6 +10,7 @@ import { recoverSteps } from './recovery.ts'
 import type { Registry } from './registry.ts'
 import type { Patiently, RunChanges } from './run-changes.ts'
 import { reopened } from './run-record.ts'
+import { mayGoOn } from './silent-runs.ts'
 import type { Standstills } from './standstills.ts'
 import type { ReceivedStep } from './step-line.ts'
 import type { TrainingOptions } from './training-contract.ts'
@@ -139,10 +140,12 @@ export class StepIntake {
     return { ...(record ? { record } : {}), ...(stacks ? { stacks } : {}) }
   }
 
-  /** The steps are safe whether or not this can be written. */
+  /** The steps are safe whether or not this can be written. Those of a process that is gone, found in its spool, do not revive it. */
   async #reopen(id: string): Promise<void> {
     const { changes, now } = this.#options
-    await changes.change(id, (known) => (known?.endIsPresumed ? reopened(known, now()) : null)).catch(changes.couldNotKeep)
+    await changes
+      .change(id, (known) => (known?.endIsPresumed && mayGoOn(known) ? reopened(known, now()) : null))
+      .catch(changes.couldNotKeep)
   }
 
   async #publish(steps: readonly TrainingStep[]): Promise<void> {

@@ -203,16 +203,19 @@ class TrainingRoom implements Training {
     this.#isClosingSilent = true
     try {
       await this.#opened
-      // After a jump of the clock, the age of a silence is not known.
-      const staleMs = (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
       return await closeRuns({
         runs: this.#registry.list(),
-        endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), staleMs),
+        endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#trustedStaleMs()),
         change: (id, make) => this.#changes.change(id, make),
       })
     } finally {
       this.#isClosingSilent = false
     }
+  }
+
+  /** After a jump of the clock, which may come while a change waits for the disk, the age of a silence is not known. */
+  #trustedStaleMs(): number | null {
+    return (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
   }
 
   async flush(): Promise<boolean> {
