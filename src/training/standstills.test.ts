@@ -95,6 +95,16 @@ describe('a run that stands still', () => {
     expect(training.standstills.ask('r')).toBeNull()
   })
 
+  it('is heard of by its signs of life, which write nothing', async () => {
+    const { training, sign } = await world(3000)
+    const [before] = training.runs()
+    const bytes = training.health().journalBytes
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await sign(0)).toMatchObject({ run: 'r', accepted: 0, duplicates: 0, rejected_count: 0 })
+    expect(training.runs()[0]?.heardAt).toBeGreaterThan(before?.heardAt ?? 0)
+    expect(training.health().journalBytes).toBe(bytes)
+  })
+
   it('is judged without a rank that does not answer', { timeout: 15_000 }, async () => {
     const { training, runs, sign } = await world(3000)
     const id = (await sign(0))?.stacks?.id ?? ''
