@@ -13,7 +13,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance, trackers
+from . import allocator, automatic, hyperparameters, lifecycle, loader_facts, model_watch, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
 from .model_report import ModelReport
 from .ranks import read_ranks, shared_run_id
@@ -92,6 +92,7 @@ class Run:
             "git_commit": provenance.git_commit(),
             "framework": framework,
             "hyperparameters": self.hyperparameters or None,
+            "data_loader": loader_facts.known(),
             "world_size": self.world_size,
             "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),
@@ -113,6 +114,7 @@ class Run:
             self._sender = None
             self._fault("nothing is sent: no thread could be started", error)
             return
+        log.debug("gpuwarden: run %s (%s) of rank %d goes to %s", self.name, self.id, self.rank, settings.url)
         lifecycle.opened(self)
 
     @property
@@ -162,6 +164,7 @@ class Run:
             alloc = None
             if now - self._allocator_at >= ALLOCATOR_SECONDS or now < self._allocator_at:
                 self._allocator_at = now
+                self._tell_loader()
                 alloc = allocator.figures()
                 if alloc:
                     self._on_allocator(now, step, alloc)
@@ -179,6 +182,7 @@ class Run:
                     scalars(phases) if phases else None,
                     alloc,
                     scalars(custom) if custom else None,
+                    model_watch.take(),
                 )
             )
             if len(self._queue) > QUEUE_STEPS // 2 and self._sender is not None:
@@ -252,6 +256,7 @@ class Run:
             self._model.stop()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
+            log.debug("gpuwarden: run %s ends: %s", self.id, self.outcome)
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
             if message:
                 end["message"] = message
@@ -331,6 +336,11 @@ class Run:
         gpus = allocator.device_ids()
         if gpus and self._sender is not None:
             self._sender.describe({"gpus": gpus})
+
+    def _tell_loader(self) -> None:
+        facts = loader_facts.known()
+        if facts is not None and self._sender is not None and self._sender.run.get("data_loader") is None:
+            self._sender.describe({"data_loader": facts})
 
     def _tell_model(self, figures: Dict[str, Any]) -> None:
         if self._sender is not None:

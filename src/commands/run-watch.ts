@@ -151,6 +151,7 @@ export class RunWatch {
         hang: record?.hang ?? null,
         stacks: record?.stacks ?? [],
         hyperparameters: record?.hyperparameters ?? {},
+        layers: null,
         runs: [],
         from: this.#run.started_at,
         to: ending.at,

@@ -3,6 +3,7 @@ import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import type { Hyperparameters } from '../core/hyperparameters.ts'
+import type { LayerSummary } from '../core/layer-figures.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, Reading, RunHang, RunLeakLine } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
@@ -30,6 +31,7 @@ export interface ReportRun {
   readonly stacks?: readonly RankStacks[]
   readonly hyperparameters?: Hyperparameters
   readonly model?: RunModel | null
+  readonly layers?: LayerSummary | null
 }
 
 export interface ReportRequest {
@@ -165,6 +167,7 @@ function summaryOf(
       hang: run?.hang ?? null,
       stacks: run?.stacks ?? [],
       hyperparameters: run?.hyperparameters ?? {},
+      layers: run?.layers ?? null,
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: start,
       to: end,

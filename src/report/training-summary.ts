@@ -3,6 +3,7 @@
 import { type Cost, costOf } from '../core/gpu-cost.ts'
 import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import type { Hyperparameters } from '../core/hyperparameters.ts'
+import type { LayerSummary } from '../core/layer-figures.ts'
 import type { OomReport } from '../core/memory/oom-report.ts'
 import type { Reading, RunHang, RunLeakLine, Severity } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
@@ -80,6 +81,8 @@ export interface Summary {
   readonly stacks: readonly RankStacks[]
   /** Of one run; empty where none were reported. */
   readonly hyperparameters: Hyperparameters
+  /** Of the model; null: nobody watched them. */
+  readonly layers: LayerSummary | null
   /** Of a whole recording; empty in the summary of one run. */
   readonly runs: readonly SummaryRun[]
   readonly from: number

@@ -38,6 +38,7 @@ function summaryOf(outOfMemory: OomReport | null, more: Partial<SummaryInput> = 
     hang: null,
     stacks: [],
     hyperparameters: {},
+    layers: null,
     runs: [],
     isOfAllGpus: false,
     from: 0,
