@@ -4,7 +4,9 @@ import { LIMIT_MS, unittest } from './python-unittest.ts'
 
 describe('the Python SDK', () => {
   it('does what each part says', async () => {
-    expect(await unittest('tests.test_units', 'tests.test_gpu_memory', 'tests.test_recording', 'tests.test_hooks')).toMatch(/\nOK\n$/)
+    expect(
+      await unittest('tests.test_units', 'tests.test_gpu_memory', 'tests.test_recording', 'tests.test_standstill', 'tests.test_hooks'),
+    ).toMatch(/\nOK\n$/)
   })
 
   it('brings every step to the agent, once', { timeout: LIMIT_MS }, async () => {

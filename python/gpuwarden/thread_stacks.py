@@ -53,7 +53,7 @@ def threads() -> List[Dict[str, Any]]:
 def mark_of_main() -> Any:
     """Equal as long as the main thread stays in the same call of the same functions."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    mark = []
+    mark: List[Tuple[int, int]] = []
     while frame is not None and len(mark) < MOST_FRAMES:
         mark.append((id(frame), frame.f_lasti))
         frame = frame.f_back

@@ -9,7 +9,7 @@ export interface RunToAsk {
   readonly name: string
   readonly host: string | null
   readonly endedAt: Reading
-  readonly training: { readonly meanStepSeconds: number | string | null } | null
+  readonly training: { readonly meanStepSeconds: number | string | null; readonly lastStep: Reading } | null
 }
 
 /** It goes on; else this fails, and says which do. */

@@ -95,7 +95,9 @@ export class RunWatch {
     if (ending.signal === 'SIGKILL') await new Promise((resolve) => setTimeout(resolve, KERNEL_LOG_MS))
     await this.#follower.takeFindings()
     const answer = await link.tryGet(path)
-    const record = answer.status === 200 ? (answer.body as RunAnswer) : null
+    const known = answer.status === 200 ? (answer.body as RunAnswer) : null
+    const stacks = known?.hang ? ((await link.tryGet(`${path}/stacks`)).body as { ranks?: ReportRun['stacks'] } | null)?.ranks : undefined
+    const record = known && { ...known, stacks: stacks ?? [] }
     return { summary: this.#summary(ending, record, end, price, notes, printed.stepsTaken), record }
   }
 
@@ -146,6 +148,8 @@ export class RunWatch {
         message: record ? record.message : end.message,
         outOfMemory: readOomReport(record?.report),
         leaks: record?.leakLines ?? [],
+        hang: record?.hang ?? null,
+        stacks: record?.stacks ?? [],
         hyperparameters: record?.hyperparameters ?? {},
         layers: null,
         runs: [],

@@ -40,8 +40,8 @@ export async function stacks(config: Config, options: Readonly<Record<string, un
 function headOf(run: RunToAsk, { silentSince, verdict, ranks, notes }: Answer): readonly string[] {
   const name = `run ${printable(run.name)} (${run.id})`
   const now = Date.now()
-  const state =
-    silentSince === null ? 'makes steps' : `stands still since ${formatClock(silentSince, now)} (${formatDuration(now - silentSince)})`
+  const steps = run.training?.lastStep == null ? 'has made no step yet' : 'makes steps'
+  const state = silentSince === null ? steps : `stands still since ${formatClock(silentSince, now)} (${formatDuration(now - silentSince)})`
   const noSdk = 'No SDK in it answers: this is what the kernel shows. Python stacks need gpuwarden run, or the SDK in the program.'
   return [
     `${name} ${state}${silentSince === null || verdict === null ? '' : `: ${printable(verdict.sentence)}`}`,

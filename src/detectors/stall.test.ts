@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DetectorInput } from '../core/detector-contract.ts'
+import type { RunHang } from '../core/model.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { alarms, device, GIB, gpu, process, processInfo, run as runInput, START, step, timeOf } from './inputs.fixture.ts'
 import { stall } from './stall.ts'
@@ -32,6 +33,22 @@ function training(
   }
   return inputs
 }
+const isPaused = (at: number) => at >= START + 60_000 && at < START + 90_000
+const HANG: RunHang = {
+  kind: 'behind',
+  at: 0,
+  sentence: 'rank 3 is in data.py:7; 7 ranks wait for it in all_reduce #5',
+  culprits: [3],
+  waiting: [0, 1, 2, 4, 5, 6, 7],
+  place: 'data.py:7',
+  isStuck: true,
+}
+/** The ranks say at this second where they stand. */
+function withHang(inputs: DetectorInput[], second: number, more: Partial<RunHang> = {}): DetectorInput[] {
+  const at = START + second * 1000
+  const index = inputs.findIndex((input) => (timeOf(input) ?? 0) >= at)
+  return [...inputs.slice(0, index), runInput({ id: 'run-1', hang: { ...HANG, at, ...more } }), ...inputs.slice(index)]
+}
 const withoutSteps = (inputs: DetectorInput[]) => inputs.filter((input) => input.type !== 'step')
 
 detectorContract({ kind: stall, trouble: () => training(120, [[60, 90]]) })
@@ -47,6 +64,18 @@ describe('stall', () => {
     expect(silent).toBeLessThan(12.5)
     expect(found[0]).toMatchObject({ severity: 'warning', subject: { run: 'run-1' }, evidence: { last_step: 59 } })
     expect(found[1]?.at).toBe(START + 90_100)
+  })
+
+  it('is said once more when it becomes known where, and not again', () => {
+    const found = run(withHang(training(120, [[60, 90]]), 80))
+    expect(found.map(({ state, evidence }) => [state, evidence.place ?? null])).toEqual([
+      ['active', null],
+      ['active', 'data.py:7'],
+      ['resolved', 'data.py:7'],
+    ])
+    expect(found[1]).toMatchObject({ since: found[0]?.since, severity: 'warning', evidence: { culprit_ranks: '3', waiting_ranks: 7 } })
+    // What was said of an earlier standstill says nothing of this one.
+    expect(run(withHang(training(120, [[60, 90]]), 50))[0]?.evidence.place).toBeUndefined()
   })
 
   it('bears with pauses of a checkpoint', () => {
@@ -93,6 +122,32 @@ describe('stall', () => {
         ['active', 'warning'],
         ['resolved', 'warning'],
       ])
+    })
+
+    it('nor by one at full power that reads no memory', () => {
+      const inputs = training(120, [[60, 90]], { utilization: () => 1, watts: () => 550 }).map((input) =>
+        input.type === 'gpu'
+          ? { ...input, sample: { ...input.sample, memoryUtilizationRatio: isPaused(input.sample.at) ? 0.01 : 0.4 } }
+          : input,
+      )
+      expect(severities(inputs)[0]).toEqual(['active', 'warning'])
+      expect(severities(training(120, [[60, 90]], { utilization: () => 1, watts: () => 550 }))[0]).toEqual(['active', 'info'])
+    })
+
+    it('nor when its ranks say that nobody moves, as soon as they do', () => {
+      const spinning = () => training(120, [[60, 90]], { utilization: () => 1, watts: () => 550 })
+      const early = run(withHang(spinning(), 62))
+      expect(alarms(early).map(({ at }) => (at - START) / 1000)).toEqual(
+        alarms(run(training(120, [[60, 90]]))).map(({ at }) => (at - START) / 1000),
+      )
+      expect(early[0]?.message).toBe(
+        'Run run-1 stands still: rank 3 is in data.py:7; 7 ranks wait for it in all_reduce #5. No step for 12 s after step 59, usually one every 1 s.',
+      )
+      const late = run(withHang(spinning(), 80))
+      expect(late.map(({ severity }) => severity)).toEqual(['info', 'warning', 'warning'])
+      const saving = run(withHang(spinning(), 62, { isStuck: false }))
+      expect(saving.map(({ severity }) => severity)).toEqual(['info', 'info'])
+      expect(saving[0]?.message).toMatch(/as in an evaluation: rank 3 is in data.py:7; .*#5\. No step for 12 s/)
     })
 
     it('nor by another GPU, when the run has said which are its own', () => {

@@ -1,5 +1,6 @@
 /** The report of a run or a recording as one HTML file. */
-import { formatBytes, formatDuration, formatFigure, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
+import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
+import { stacksText } from '../core/hang/stacks-text.ts'
 import type { Hyperparameter, Hyperparameters } from '../core/hyperparameters.ts'
 import type { ReportChart, ReportMark, ReportPageData } from '../core/report-page.ts'
 import { findingMarks, findingTable, MOST_ROWS } from './finding-html.ts'
@@ -44,6 +45,7 @@ export function htmlReport(report: HtmlReport): string {
     body: `${message === null ? '' : `<pre>${escapeHtml(message)}</pre>`}
 ${summary.notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join('')}
 ${summary.leaks.map((line) => `<p class="note">Leak: ${escapeHtml(leakText(line))}</p>`).join('')}
+${hangSection(summary)}
 ${tiles(summary)}
 ${lastWords(report)}
 ${runTable(summary.runs)}
@@ -60,6 +62,14 @@ ${chartPlaces(charts.map((_, position) => position))}`,
     generatedAt: report.generatedAt,
     data: { from: summary.from, to: summary.to, times, marks: [...findingMarks(summary.findings), ...endingMarks(summary)], charts },
   })
+}
+
+function hangSection({ hang, stacks }: Summary): string {
+  if (hang === null) return ''
+  const lines = stacksText(stacks, true).map(escapeHtml).join('\n')
+  const details =
+    stacks.length === 0 ? '' : `<details><summary>Stacks of ${formatCount(stacks.length, 'rank')}</summary><pre>${lines}</pre></details>`
+  return `<p class="note">Stood still at ${timeHtml(hang.at)}: ${escapeHtml(hang.sentence)}.</p>${details}`
 }
 
 /** Where runs ended that no finding is about: the death of a run is one. */

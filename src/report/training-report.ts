@@ -1,10 +1,11 @@
 /** Builds a report from a log folder: of one run, or of everything recorded. */
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import type { Hyperparameters } from '../core/hyperparameters.ts'
 import type { LayerSummary } from '../core/layer-figures.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
-import type { Finding, Reading, RunLeakLine } from '../core/model.ts'
+import type { Finding, Reading, RunHang, RunLeakLine } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
 import { timeText } from '../core/time-span.ts'
 import { type HtmlReport, htmlReport } from './html.ts'
@@ -26,6 +27,8 @@ export interface ReportRun {
   readonly gpus: readonly string[]
   readonly report: Readonly<Record<string, unknown>> | null
   readonly leakLines?: readonly RunLeakLine[]
+  readonly hang?: RunHang | null
+  readonly stacks?: readonly RankStacks[]
   readonly hyperparameters?: Hyperparameters
   readonly model?: RunModel | null
   readonly layers?: LayerSummary | null
@@ -161,6 +164,8 @@ function summaryOf(
       message: run?.message ?? null,
       outOfMemory: readOomReport(lastReport),
       leaks: run?.leakLines ?? [],
+      hang: run?.hang ?? null,
+      stacks: run?.stacks ?? [],
       hyperparameters: run?.hyperparameters ?? {},
       layers: run?.layers ?? null,
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),

@@ -1,9 +1,11 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
+
 import { type Cost, costOf } from '../core/gpu-cost.ts'
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import type { Hyperparameters } from '../core/hyperparameters.ts'
 import type { LayerSummary } from '../core/layer-figures.ts'
 import type { OomReport } from '../core/memory/oom-report.ts'
-import type { Reading, RunLeakLine, Severity } from '../core/model.ts'
+import type { Reading, RunHang, RunLeakLine, Severity } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
 import type { RunTime } from '../core/run-time.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
@@ -74,6 +76,9 @@ export interface Summary {
   readonly outOfMemory: OomReport | null
   /** Lines that were recorded to leak GPU memory. */
   readonly leaks: readonly RunLeakLine[]
+  /** Who held it up when it last stood still, and where its ranks were. */
+  readonly hang: RunHang | null
+  readonly stacks: readonly RankStacks[]
   /** Of one run; empty where none were reported. */
   readonly hyperparameters: Hyperparameters
   /** Of the model; null: nobody watched them. */

@@ -35,6 +35,8 @@ function summaryOf(outOfMemory: OomReport | null, more: Partial<SummaryInput> = 
     message: RECORD.message,
     outOfMemory,
     leaks: [],
+    hang: null,
+    stacks: [],
     hyperparameters: {},
     layers: null,
     runs: [],

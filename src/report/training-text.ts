@@ -17,10 +17,11 @@ const MOST_RUNS = 10
 const MOST_SETTINGS = 12
 
 export function summaryText(summary: Summary): string {
-  const { training, cost, findings, gpus, runs, outOfMemory, leaks, hyperparameters } = summary
+  const { training, cost, findings, gpus, runs, outOfMemory, leaks, hang, hyperparameters } = summary
   const rows: (readonly [string, string])[] = []
   if (outOfMemory) rows.push(...oomRows(outOfMemory, oomRunName(summary)))
   for (const line of leaks) rows.push(['leak', leakText(line)])
+  if (hang) rows.push(['hang', `stood still: ${hang.sentence}`])
   rows.push(['duration', formatDuration(summary.to - summary.from)])
   if (runs.length > 0) rows.push(...runRows(runs))
   if (training && training.steps > 0) rows.push(['training', trainingText(training)])

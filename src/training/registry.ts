@@ -107,6 +107,12 @@ export class Registry {
     return entry.progress
   }
 
+  /** It lives, without anything new to keep. */
+  hear(id: string, at: number): void {
+    const entry = this.#entries.get(id)
+    if (entry) entry.heardAt = Math.max(entry.heardAt, at)
+  }
+
   /** `progress` has changed. It counts even if it was evicted between the request and the change. */
   touch(id: string, progress: Progress, at: number): void {
     const entry = this.#entries.get(id)

@@ -60,6 +60,7 @@ const WAIT_MS = 4000
 const FRESH_MS = 30_000
 /** While a stall lasts. */
 const AGAIN_MS = 55_000
+const LEAST_PAUSE_MS = 3000
 /** Earlier than the detector, so that the answers are there when it finds a stall. */
 const SILENT_STEPS = 5
 const SILENT_MS = 1500
@@ -84,7 +85,9 @@ export class Standstills {
     const since = this.#silentSince(progress)
     if (since === null || this.#options.run(run)?.endedAt != null) return
     const look = this.#looks.get(run)
-    if (!look || look.begunAt < since) this.#begin(run)
+    // Again while the silence lasts, ever more rarely: a stall is to find answers that are not much older than itself.
+    const pauseMs = Math.max(LEAST_PAUSE_MS, (this.#options.now() - since) / 3)
+    if (!look || look.begunAt < since || (!look.isStall && this.#age(look) > pauseMs)) this.#begin(run)
   }
 
   noteFinding({ detector, state, provenance, subject: { run }, since }: Finding): void {

@@ -128,6 +128,7 @@ export class StepIntake {
     const { registry, standstills, now } = this.#options
     const progress = await registry.progressOf(id)
     if (!progress) return null
+    registry.hear(id, now())
     standstills.noteSign(id, progress)
     const { outcome } = applyBatch(progress, id, Buffer.alloc(0), now())
     return rank === null ? outcome : { ...outcome, ...this.#orders(id, rank, progress) }

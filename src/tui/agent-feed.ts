@@ -1,6 +1,8 @@
 /** Follows an agent: what it knows, what it knew, then its live stream, for as long as it takes. */
 import type { IncomingMessage } from 'node:http'
 import { type AgentAddress, AgentClient, AgentFault } from '../core/agent-client.ts'
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
+import { stacksText } from '../core/hang/stacks-text.ts'
 import type { HistoryAnswer, StreamEvent } from '../core/kinds.ts'
 import { askPicture, type Picture } from '../core/known/picture.ts'
 import { numberOf, revived } from '../core/known/revive.ts'
@@ -57,6 +59,11 @@ export class AgentFeed implements Feed {
       await this.stop()
       throw error
     }
+  }
+
+  async stacks(run: string): Promise<readonly string[]> {
+    const { ranks } = await this.#agent.get<{ ranks: readonly RankStacks[] }>(`/api/v1/runs/${encodeURIComponent(run)}/stacks`)
+    return stacksText(ranks, false)
   }
 
   async stop(): Promise<void> {

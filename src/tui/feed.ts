@@ -24,5 +24,7 @@ export interface Feed {
   usage?(): { readonly cpuSeconds: number; readonly residentBytes: number }
   /** Only where it can be asked for: the state of the sources now. */
   health?(): readonly SourceHealth[]
+  /** Only where an agent can be asked: the stacks of a run that stands still, as lines. */
+  stacks?(run: string): Promise<readonly string[]>
   stop(): Promise<void>
 }

@@ -11,7 +11,7 @@ export type Effect =
   | { readonly kind: 'ask-kill'; readonly row: ProcessRow }
   | { readonly kind: 'signal'; readonly question: KillQuestion; readonly signal: SignalName }
   | { readonly kind: 'details'; readonly row: ProcessRow }
-  | { readonly kind: 'acknowledge' | 'silence'; readonly finding: Finding }
+  | { readonly kind: 'acknowledge' | 'silence' | 'stacks'; readonly finding: Finding }
 
 export interface Outcome {
   readonly view: View

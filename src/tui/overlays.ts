@@ -51,7 +51,7 @@ export function drawOverlay(painter: Painter, data: ScreenData, view: View, over
       drawSilence(painter, overlay.finding, overlay.selected)
       break
     case 'finding':
-      drawFinding(painter, data, overlay.fingerprint, overlay.offset)
+      drawFinding(painter, data, overlay.fingerprint, overlay.offset, overlay.stacks ?? [])
       break
     case 'kill':
       drawKill(painter, overlay.question, overlay.selected)
@@ -91,7 +91,7 @@ function drawKill(painter: Painter, { pid, user, command, gpuLabel, memoryUsedBy
   })
 }
 
-function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, offset: number): void {
+function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, offset: number, stacks: readonly string[]): void {
   const finding = alertRows(data).find((row) => row.finding.fingerprint === fingerprint)?.finding
   const wide = Math.min(100, painter.grid.width - 4)
   if (!finding) {
@@ -112,6 +112,7 @@ function drawFinding(painter: Painter, data: ScreenData, fingerprint: string, of
     ...evidenceRows(finding.evidence, (at) => formatClock(at, data.now)).map(({ label, value }) => [
       { text: printable(`${label}: ${value}`), style: TONE.muted },
     ]),
+    ...(stacks.length === 0 ? [] : [[], ...stacks.map((text) => [{ text: cut(text, wide) }])]),
   ]
   scrolled(painter, box(painter, 'Finding', wide, lines.length), lines, offset)
 }

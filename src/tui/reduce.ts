@@ -165,17 +165,19 @@ function entered(view: View, around: Surroundings): Outcome {
     const gpu = data.gpus[frame.scroll.gpus.selected]?.view.info.id ?? null
     return same({ ...view, gpu: view.gpu === gpu ? null : gpu })
   }
-  if (view.focus === 'findings') return same(openFinding(view, data.findings[frame.scroll.findings.selected]))
+  if (view.focus === 'findings') return openFinding(view, data.findings[frame.scroll.findings.selected])
   if (view.focus === 'training') {
     const run = data.runs[frame.scroll.training.selected]
-    return same(openFinding(view, run?.leak ?? run?.oom ?? data.findings.find((finding) => finding.subject.run === run?.id)))
+    return openFinding(view, run?.stall ?? run?.leak ?? run?.oom ?? data.findings.find((finding) => finding.subject.run === run?.id))
   }
   const row = selectedRow(around)
   return row ? { view, effect: { kind: 'details', row } } : same(view)
 }
 
-function openFinding(view: View, finding: Finding | null | undefined): View {
-  return finding ? { ...view, overlay: { kind: 'finding', fingerprint: finding.fingerprint, offset: 0 } } : view
+function openFinding(view: View, finding: Finding | null | undefined): Outcome {
+  if (!finding) return same(view)
+  const opened: View = { ...view, overlay: { kind: 'finding', fingerprint: finding.fingerprint, offset: 0 } }
+  return finding.detector === 'stall' && finding.subject.run !== null ? { view: opened, effect: { kind: 'stacks', finding } } : same(opened)
 }
 
 function askKill(view: View, around: Surroundings): Outcome {

@@ -32,6 +32,7 @@ export interface RunData {
   readonly quietMs: number
   readonly outcome: string | null
   readonly leak: Finding | null
+  readonly stall: Finding | null
   readonly oom: Finding | null
 }
 
@@ -125,7 +126,8 @@ export type Overlay =
   /** By fingerprint: alerts come and go while somebody looks. */
   | { readonly kind: 'alerts'; readonly selected: number; readonly fingerprint: string | null }
   | { readonly kind: 'silence'; readonly finding: Finding; readonly selected: number }
-  | { readonly kind: 'finding'; readonly fingerprint: string; readonly offset: number }
+  /** `stacks`: of a stall, once they are there. */
+  | { readonly kind: 'finding'; readonly fingerprint: string; readonly offset: number; readonly stacks?: readonly string[] }
   | { readonly kind: 'kill'; readonly question: KillQuestion; readonly selected: number }
   | { readonly kind: 'process'; readonly details: ProcessDetails; readonly showEnvironment: boolean; readonly offset: number }
 

@@ -1,3 +1,4 @@
+import type { Finding } from '../core/model.ts'
 import { identify, localFacts, mayInterfere, signal } from '../core/process-control.ts'
 import type { AlertDesk, Feed } from './feed.ts'
 import type { Key } from './keys.ts'
@@ -197,6 +198,9 @@ export class TopScreen {
       case 'details':
         this.#details(effect.row)
         break
+      case 'stacks':
+        this.#stacks(effect.finding)
+        break
       case 'acknowledge':
         this.#atDesk((desk) => desk.acknowledge(effect.finding.fingerprint))
         break
@@ -212,14 +216,24 @@ export class TopScreen {
     else if (text !== null) this.#view = { ...this.#view, message: { text, isTrouble: false } }
   }
 
+  readonly #sayError = (error: unknown) => this.say(error instanceof Error ? error.message : String(error), true)
+
   /** What is said about it comes when it comes; the screen goes on meanwhile. */
   #atDesk(work: (desk: AlertDesk) => Promise<string>): void {
     const desk = this.#feed?.alerts
     if (!desk) return
-    work(desk).then(
-      (text) => this.say(text, false),
-      (error: unknown) => this.say(error instanceof Error ? error.message : String(error), true),
-    )
+    work(desk).then((text) => this.say(text, false), this.#sayError)
+  }
+
+  /** Shown below the finding when they come, if it is still open then. */
+  #stacks({ fingerprint, subject: { run } }: Finding): void {
+    const asked = run === null ? undefined : this.#feed?.stacks?.(run)
+    asked?.then((stacks) => {
+      const { overlay } = this.#view
+      if (overlay?.kind !== 'finding' || overlay.fingerprint !== fingerprint) return
+      this.#view = { ...this.#view, overlay: { ...overlay, stacks } }
+      this.draw()
+    }, this.#sayError)
   }
 
   #save(): void {

@@ -81,6 +81,7 @@ function memory(run: RunData, at: number, ascii: boolean, width: number): Span[]
           style: run.outcome === 'success' ? TONE.good : TONE.critical,
         },
     { text: isQuiet ? `no step for ${formatAge(run.quietMs)}` : '', style: TONE.warning },
+    ...(run.stall ? [{ text: stallText(run.stall), style: severityTone(run.stall.severity) | BOLD }] : []),
     run.leak ? { text: leakText(run.leak), style: severityTone(run.leak.severity) | BOLD } : { text: '' },
     oomSpan(run, at),
     ...phaseSpans(run, ascii, width),
@@ -128,6 +129,12 @@ function phaseSpans({ phases }: RunData, ascii: boolean, width: number): Span[] 
 /** With the line where it was recorded; the finding says the rest. */
 function leakText({ evidence: { line } }: Finding): string {
   return typeof line === 'string' ? `LEAK ${printable(line)}` : 'LEAK'
+}
+
+/** With the place where it stands once that is known; the finding names the ranks. */
+function stallText({ evidence: { place, culprit_ranks } }: Finding): string {
+  if (typeof place !== 'string') return 'STALLED'
+  return `HANGS${typeof culprit_ranks === 'string' ? ` rank ${culprit_ranks}` : ''} ${printable(place)}`
 }
 
 function allocator(allocated: Reading, reserved: Reading): string {

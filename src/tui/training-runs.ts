@@ -71,6 +71,7 @@ export class RunCourses {
         quietMs: Math.max(0, present - step.at),
         outcome: hasEnded ? (run.outcome ?? 'ended') : null,
         leak: about('leak'),
+        stall: about('stall'),
         oom: about('oom'),
       }
     })

@@ -46,7 +46,7 @@ describe('a hang', () => {
     const thread = { name: 'python', isMain: true, state: 'D', syscall: null, wchan: 'nfs_wait_bit', frames: [] }
     const stuck = view(1, [], { from: 'proc', threads: [thread] })
     expect(hangVerdict([waiter(0, 5), stuck], 2).sentence).toMatch(
-      /^rank 1 \(gpu 1\) does not answer, its main thread is stuck in the kernel \(nfs_wait_bit\)/,
+      /^rank 1 \(gpu 1\) does not answer \(native code may hold Python’s lock\), its main thread is stuck in the kernel \(nfs_wait_bit\)/,
     )
   })
 

@@ -87,7 +87,7 @@ function whereText(one: Standing): string {
   if (one.stacks === null) return ''
   if (one.stacks.reason !== null) return `: ${one.stacks.reason}`
   const words = kernelWords(mainThread(one.stacks))
-  return words === null ? '' : `, its main thread is ${words}`
+  return ` (native code may hold Python’s lock)${words === null ? '' : `, its main thread is ${words}`}`
 }
 
 function from({ at }: Standing): string {

@@ -23,6 +23,7 @@ import { keptRow, type RunRow, runRows } from './run-rows.ts'
 import { lastSpan, wholeSpan } from './run-span.ts'
 import { ProvenanceBadge, StateBadge } from './run-state.tsx'
 import { parseSmoothing } from './smoothing.ts'
+import { Standing } from './standing.tsx'
 import { useIsKept, useRunCurve, useRunFacts, useRunFindings } from './use-run.ts'
 
 const USUAL_SMOOTHING = 0.6
@@ -153,6 +154,7 @@ export function RunPage({ id }: { readonly id: string }) {
         />
       )}
       {!course.isSeenOnly && <RanksPanel id={id} findings={found} isRunning={run === null || run.endedAt === null} />}
+      {run && <Standing run={run} />}
       <Found list={death === null ? found : found.filter((finding) => finding !== death)} isEnding={death !== null} />
       {run?.report && !outOfMemory && <LastWords raw={run.report} />}
     </>
