@@ -87,6 +87,7 @@ class Run:
             "command": provenance.command(),
             "git_commit": provenance.git_commit(),
             "framework": framework,
+            "rank": self.rank,
             "world_size": self.world_size,
             "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),

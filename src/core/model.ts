@@ -206,8 +206,18 @@ export interface Run {
   readonly ending: RunEnding | null
   /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
+  /** Where its ranks are, as far as they said; absent: none did. */
+  readonly places?: readonly RankPlace[]
   /** What the model needs to compute; absent or null: not known. */
   readonly model?: RunModel | null
+}
+
+/** `gpu`: as the rank names it, an id or an index. */
+export interface RankPlace {
+  readonly rank: number
+  readonly host: string | null
+  readonly gpu: string | null
+  readonly pid: Reading
 }
 
 /** Memory that a line of a program made and kept. */

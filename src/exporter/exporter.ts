@@ -19,7 +19,7 @@ import { computeApps, NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 import { PROCESS_METRICS, processRows } from './processes.ts'
 import { FamilyList, Page, type Publication, publish } from './render.ts'
 import { SELF_METRICS } from './self.ts'
-import { TRAINING_METRICS } from './training.ts'
+import { RUN_METRICS, TRAINING_METRICS } from './training.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 import { XidCounts } from './xid-counts.ts'
 
@@ -95,6 +95,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       publish(to, NVIDIA_SMI_COLLECTION, { state, gpus, xids })
     }
     publish(to, TRAINING_METRICS, training)
+    publish(to, RUN_METRICS, { training, gpus: all.map(({ info }) => info) })
     if (alerts) publish(to, ALERT_METRICS, alerts())
     publish(to, SELF_METRICS, {
       state,

@@ -375,6 +375,7 @@ export function fixedTraining(): TrainingMetrics {
     outcome: null,
     ending: null,
     provenance: 'live',
+    model: { parameters: 8e9, activeParameters: 7.5e9, flopsPerToken: null, flopsPerSample: 1e13, computeType: 'bfloat16' },
   })
   training.accept([
     trainingStep({ step: 999, at: NOW - 2000, stepSeconds: 0.2, loss: 0.5, learningRate: 1e-7 }),

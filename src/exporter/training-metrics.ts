@@ -2,6 +2,7 @@ import { CURVE_FIELDS } from '../core/curve-fields.ts'
 import type { StepFigure } from '../core/fields/step.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'
 import { NO_FIGURES } from '../core/record.ts'
+import { type RunTime, TimeAccount } from '../core/run-time.ts'
 import { GPU_CLOCK, hasGpuClock, isOccasional } from '../core/step-phases.ts'
 import { Labels, labelText, provenanceLabels } from './labels.ts'
 
@@ -31,8 +32,20 @@ export interface RankEntry {
   readonly custom: Map<string, number>
 }
 
+/** A run as a whole, by its lowest rank. */
+export interface RunWork {
+  readonly labels: Labels
+  readonly run: Run
+  readonly rank: RankEntry | null
+  readonly time: RunTime
+}
+
 interface RunEntry {
   info: Labels | null
+  run: Run | null
+  /** What its wall time went to, by its lowest rank. */
+  time: TimeAccount
+  leader: number
   /** What sets a simulated run apart. */
   mark: Labels
   readonly ranks: Map<number, RankEntry>
@@ -76,12 +89,15 @@ export class TrainingMetrics {
       const rank = run.ranks.get(step.rank) ?? newRank(step, provenance)
       if (touch(run.ranks, step.rank, rank, MAX_RANKS)) this.#evicted++
       record(rank, step)
+      if (step.rank < run.leader) Object.assign(run, { leader: step.rank, time: new TimeAccount() })
+      if (step.rank === run.leader) run.time.add(step)
     }
   }
 
   acceptRun(run: Run): void {
     const entry = this.#run(run.id)
     entry.mark = provenanceLabels(run.provenance)
+    entry.run = run
     entry.info = Labels.of({ run: run.id, name: run.name, user: run.user, host: run.host }).and(entry.mark)
     entry.endedAt = run.endedAt === null ? null : (entry.endedAt ?? this.#now())
     this.#countEnd(run)
@@ -113,6 +129,16 @@ export class TrainingMetrics {
     return Array.from(this.#runs.values(), (run) => run.info).filter((info) => info !== null)
   }
 
+  /** Announced runs with what became of their time. */
+  works(): readonly RunWork[] {
+    this.#forgetOld()
+    return Array.from(this.#runs.values()).flatMap(({ run, time, ranks, leader, mark }): RunWork[] => {
+      if (run === null) return []
+      const spent = time.until(run.startedAt, run.endedAt ?? this.#now(), run.outcome !== 'success')
+      return [{ labels: Labels.of({ run: run.id }).and(mark), run, rank: ranks.get(leader) ?? null, time: spent }]
+    })
+  }
+
   /** Runs that said that they have ended, and when we heard of it. */
   runEnds(): readonly { readonly labels: Labels; readonly at: number }[] {
     this.#forgetOld()
@@ -124,7 +150,16 @@ export class TrainingMetrics {
   /** Keyed by what the label will say, so that two runs can never be one series twice. */
   #run(id: string): RunEntry {
     const key = labelText(id)
-    const run = this.#runs.get(key) ?? { info: null, mark: provenanceLabels('live'), ranks: new Map(), updatedAt: 0, endedAt: null }
+    const run = this.#runs.get(key) ?? {
+      info: null,
+      run: null,
+      time: new TimeAccount(),
+      leader: Number.POSITIVE_INFINITY,
+      mark: provenanceLabels('live'),
+      ranks: new Map(),
+      updatedAt: 0,
+      endedAt: null,
+    }
     run.updatedAt = this.#now()
     if (touch(this.#runs, key, run, MAX_RUNS)) this.#evicted++
     return run

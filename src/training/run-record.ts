@@ -2,12 +2,12 @@
 
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
+import type { RunOutcome as Outcome, RankPlace, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
-export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
+export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'model' | 'places'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
@@ -25,6 +25,8 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines'> {
   /** Whether its SDK can record which lines keep memory; null: it did not say. */
   readonly canRecord: boolean | null
   readonly model: RunModel | null
+  /** By rank, ascending. */
+  readonly places: readonly RankPlace[]
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
 }
@@ -54,6 +56,8 @@ export interface RunPost {
   readonly correlationId: string | null
   readonly canRecord: boolean | null
   readonly model: RunModel | null
+  /** Of the process that reports; null: it does not say. */
+  readonly rank: Reading
 }
 
 export interface RunEnd {
@@ -71,7 +75,7 @@ const MOST_LEAK_LINES = 8
 /** What an earlier version did not store. */
 export const UNKNOWN_PARTS: Pick<
   RunRecord,
-  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'model'
+  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'model' | 'places'
 > = {
   provenance: 'live',
   totalSteps: null,
@@ -80,11 +84,20 @@ export const UNKNOWN_PARTS: Pick<
   canRecord: null,
   recordings: [],
   model: null,
+  places: [],
 }
 
 /** `process`: the one that reports, when it runs on this host. */
-export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
-  const known = { startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [], recordings: [] }
+export function newRun({ rank, ...post }: RunPost, now: number, process: RunProcess | null): RunRecord {
+  const places = withPlace([], { ...post, rank })
+  const known = {
+    startedAt: post.startedAt ?? now,
+    updatedAt: now,
+    report: null,
+    processes: process ? [process] : [],
+    recordings: [],
+    places,
+  }
   return { ...post, ...OPEN, provenance: 'live', ...known }
 }
 
@@ -120,11 +133,23 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
     canRecord: post.canRecord ?? known.canRecord,
     model: post.model ?? known.model,
+    places: withPlace(resumes ? [] : known.places, post),
     recordings: resumes ? [] : known.recordings,
     processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
     ...(resumes ? OPEN : {}),
     updatedAt: now,
   }
+}
+
+/** Where the rank is that reports. */
+function withPlace(
+  known: readonly RankPlace[],
+  { rank, host, gpus, pid }: Pick<RunPost, 'rank' | 'host' | 'gpus' | 'pid'>,
+): readonly RankPlace[] {
+  if (rank === null) return known
+  const others = known.filter((place) => place.rank !== rank)
+  if (others.length >= MOST_GPUS) return known
+  return [...others, { rank, host, gpu: gpus[0] ?? null, pid }].sort((a, b) => a.rank - b.rank)
 }
 
 /** The more specific outcome stays: a launcher only sees an exit code where the SDK saw the exception. */
@@ -151,7 +176,7 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model } = run
+  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model, places } = run
   return {
     id,
     name,
@@ -168,6 +193,7 @@ export function publicRun(run: RunRecord): Run {
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
     model,
+    places,
   }
 }
 

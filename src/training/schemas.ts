@@ -32,6 +32,7 @@ export const runPost = z.object({
     .describe('The first 4096 characters are kept'),
   git_commit: shortText,
   framework: shortText,
+  rank: count.describe('Of the process that reports'),
   world_size: count,
   total_steps: z.number().int().min(1).nullish().describe('How many steps the run is planned to have'),
   gpus: z

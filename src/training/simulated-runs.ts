@@ -50,6 +50,7 @@ export class SimulatedRuns {
       canRecord: false,
       recordings: [],
       model: run.model ?? null,
+      places: run.places ?? [],
     }
     return this.#registry.keep({ ...run, ...about, ...unknown, message: ending?.message ?? null, updatedAt: this.#now() })
   }
