@@ -3,6 +3,7 @@ import type { AgentState, GpuView } from '../core/kinds.ts'
 import type { MetricFamily } from '../core/metric-family.ts'
 import type { GpuReadings } from '../core/model.ts'
 import { NO_READINGS } from '../core/record.ts'
+import type { RunTime } from '../core/run-time.ts'
 import { ALERT_METRICS, type AlertFigures } from './alerts.ts'
 import { DCGM_METRICS, dcgmLabels } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'
@@ -38,6 +39,8 @@ export interface ExporterOptions {
   readonly maxProcesses: number
   readonly training?: TrainingMetrics
   readonly xids?: XidCounts
+  /** What the wall time of a run went to; without it nobody says. */
+  readonly timeOf?: (run: string) => RunTime | null
   /** How the alerts stand; without it there are none. */
   readonly alerts?: () => AlertFigures
   /** Runs that each detector has no room for; without it there are no detectors. */
@@ -95,7 +98,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       publish(to, NVIDIA_SMI_COLLECTION, { state, gpus, xids })
     }
     publish(to, TRAINING_METRICS, training)
-    publish(to, RUN_METRICS, { training, gpus: all.map(({ info }) => info) })
+    publish(to, RUN_METRICS, { training, gpus: all.map(({ info }) => info), timeOf: options.timeOf ?? (() => null) })
     if (alerts) publish(to, ALERT_METRICS, alerts())
     publish(to, SELF_METRICS, {
       state,

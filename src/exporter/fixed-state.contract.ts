@@ -15,6 +15,7 @@ import type {
   TrainingStep,
 } from '../core/model.ts'
 import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
+import type { RunTime } from '../core/run-time.ts'
 import type { AlertFigures } from './alerts.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 import { XidCounts } from './xid-counts.ts'
@@ -400,6 +401,13 @@ export function fixedTraining(): TrainingMetrics {
     trainingStep({ rank: 1, step: 1000, loss: Number.NEGATIVE_INFINITY, stepSeconds: 100 }),
   ])
   return training
+}
+
+/** Of run-1. */
+export const FIXED_TIME: RunTime = {
+  wallSeconds: 60,
+  goodputRatio: 0.75,
+  seconds: { productive: 45, startup: 10, data: 3, checkpoint: 0, evaluation: null, repeated: 0, hang: 0, rest: 2 },
 }
 
 export const FIXED_ALERTS: AlertFigures = {

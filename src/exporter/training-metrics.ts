@@ -2,7 +2,6 @@ import { CURVE_FIELDS } from '../core/curve-fields.ts'
 import type { StepFigure } from '../core/fields/step.ts'
 import type { Provenance, Reading, Run, TrainingStep } from '../core/model.ts'
 import { NO_FIGURES } from '../core/record.ts'
-import { type RunTime, TimeAccount } from '../core/run-time.ts'
 import { GPU_CLOCK, hasGpuClock, isOccasional } from '../core/step-phases.ts'
 import { Labels, labelText, provenanceLabels } from './labels.ts'
 
@@ -37,15 +36,11 @@ export interface RunWork {
   readonly labels: Labels
   readonly run: Run
   readonly rank: RankEntry | null
-  readonly time: RunTime
 }
 
 interface RunEntry {
   info: Labels | null
   run: Run | null
-  /** What its wall time went to, by its lowest rank. */
-  time: TimeAccount
-  leader: number
   /** What sets a simulated run apart. */
   mark: Labels
   readonly ranks: Map<number, RankEntry>
@@ -89,8 +84,6 @@ export class TrainingMetrics {
       const rank = run.ranks.get(step.rank) ?? newRank(step, provenance)
       if (touch(run.ranks, step.rank, rank, MAX_RANKS)) this.#evicted++
       record(rank, step)
-      if (step.rank < run.leader) Object.assign(run, { leader: step.rank, time: new TimeAccount() })
-      if (step.rank === run.leader) run.time.add(step)
     }
   }
 
@@ -129,13 +122,12 @@ export class TrainingMetrics {
     return Array.from(this.#runs.values(), (run) => run.info).filter((info) => info !== null)
   }
 
-  /** Announced runs with what became of their time. */
+  /** Announced runs. */
   works(): readonly RunWork[] {
     this.#forgetOld()
-    return Array.from(this.#runs.values()).flatMap(({ run, time, ranks, leader, mark }): RunWork[] => {
-      if (run === null) return []
-      const spent = time.until(run.startedAt, run.endedAt ?? this.#now(), run.outcome !== 'success')
-      return [{ labels: Labels.of({ run: run.id }).and(mark), run, rank: ranks.get(leader) ?? null, time: spent }]
+    return Array.from(this.#runs.values()).flatMap(({ run, ranks, mark }): RunWork[] => {
+      const rank = ranks.get(Math.min(...ranks.keys())) ?? null
+      return run === null ? [] : [{ labels: Labels.of({ run: run.id }).and(mark), run, rank }]
     })
   }
 
@@ -153,8 +145,6 @@ export class TrainingMetrics {
     const run = this.#runs.get(key) ?? {
       info: null,
       run: null,
-      time: new TimeAccount(),
-      leader: Number.POSITIVE_INFINITY,
       mark: provenanceLabels('live'),
       ranks: new Map(),
       updatedAt: 0,

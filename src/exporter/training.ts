@@ -6,7 +6,7 @@ import type { GpuInfo, Reading, Run } from '../core/model.ts'
 import { mfuOf } from '../core/model-work.ts'
 import { TOKENS_PER_SECOND } from '../core/rank-groups.ts'
 import { STEP_COLUMNS } from '../core/record.ts'
-import { TIME_PARTS } from '../core/run-time.ts'
+import { type RunTime, TIME_PARTS } from '../core/run-time.ts'
 import { Labels } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { type RankEntry, STEP_SECONDS_BUCKETS, type TrainingMetrics } from './training-metrics.ts'
@@ -20,6 +20,8 @@ type TrainingMetric = Metric<TrainingMetrics>
 export interface RunsOnCards {
   readonly training: TrainingMetrics
   readonly gpus: readonly GpuInfo[]
+  /** What the wall time of a run went to; null: not known. */
+  readonly timeOf: (run: string) => RunTime | null
 }
 
 function perRank(type: 'gauge' | 'counter', name: string, unit: string, help: string, of: (rank: RankEntry) => Reading): TrainingMetric {
@@ -134,8 +136,8 @@ export const RUN_METRICS: readonly Metric<RunsOnCards>[] = [
     'ratio',
     'Productive share of the wall time of a run, so far.',
     ['run'],
-    ({ training }, emit) => {
-      for (const { labels, time } of training.works()) emit(labels, time.goodputRatio)
+    ({ training, timeOf }, emit) => {
+      for (const { labels, run } of training.works()) emit(labels, timeOf(run.id)?.goodputRatio ?? null)
     },
   ),
   metric(
@@ -144,9 +146,11 @@ export const RUN_METRICS: readonly Metric<RunsOnCards>[] = [
     'seconds',
     'What the wall time of a run went to: productive, startup, data, checkpoint, evaluation, repeated, hang, rest.',
     ['run', 'part'],
-    ({ training }, emit) => {
-      for (const { labels, time } of training.works())
-        for (const part of TIME_PARTS) emit(labels.and(Labels.of({ part })), time.seconds[part])
+    ({ training, timeOf }, emit) => {
+      for (const { labels, run } of training.works()) {
+        const time = timeOf(run.id)
+        for (const part of TIME_PARTS) emit(labels.and(Labels.of({ part })), time?.seconds[part] ?? null)
+      }
     },
   ),
   metric(
