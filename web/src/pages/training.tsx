@@ -1,8 +1,10 @@
 import '../style/training.css'
 import { place } from '../location.ts'
-import { ComparePage } from './training/compare.tsx'
+import { later } from '../parts/later.tsx'
 import { RunListPage } from './training/run-list.tsx'
 import { RunPage } from './training/run-page.tsx'
+
+const ComparePage = later(async () => (await import('./training/compare.tsx')).ComparePage)
 
 export function TrainingPage() {
   const [, name] = place.value.parts
