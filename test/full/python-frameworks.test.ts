@@ -61,7 +61,7 @@ describe('the Python SDK in real frameworks', () => {
     async ({ skip }) => {
       if (missing !== null) skip(missing)
       const env = { ...process.env, GPUWARDEN_TEST_NODE: process.execPath, PYTHONDONTWRITEBYTECODE: '1' }
-      const said = await run(PYTHON, ['-m', 'unittest', '-v', 'tests.frameworks_check'], {
+      const said = await run(PYTHON, ['-m', 'unittest', '-v', 'tests.frameworks_check', 'tests.model_check'], {
         cwd: join(ROOT, 'python'),
         env,
         timeout: TESTS_MS,
