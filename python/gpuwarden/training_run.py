@@ -242,7 +242,8 @@ class Run:
             if message:
                 end["message"] = message
             if self._sender is not None:
-                self._sender.finish(end, max(0.1, timeout))
+                self._sender.finish(end, max(0.1, timeout * 0.9))
+            self._model.join(timeout * 0.1)
         except Exception as error:
             self._fault("the end of the run was not reported", error)
         finally:
