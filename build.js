@@ -53,11 +53,12 @@ const ENTRIES = {
   cli: 'src/cli.ts',
   'agent/sampler-child': 'src/agent/sampler-child.ts',
   'agent/snapshot-child': 'src/agent/snapshot-child.ts',
+  'agent/tiers-child': 'src/agent/tiers-child.ts',
 }
 /** Native code, and what starts files of its own or is needed by none of the quick commands. */
 const NOT_BUNDLED = ['koffi', '@resvg/resvg-js', 'pino', 'nodemailer']
 /** Modules that start an entry see themselves beside it; all others where the compiler puts them. */
-const STARTS_ENTRIES = new Set(['agent/sampling.ts', 'agent/snapshots.ts'])
+const STARTS_ENTRIES = new Set(['agent/sampling.ts', 'agent/snapshots.ts', 'agent/tiers.ts'])
 
 await build()
 

@@ -227,6 +227,36 @@ describe('a restart', () => {
     await next.stop()
   })
 
+  it('of a NaN in steps that arrive after the end of their run is delivered once, and leaves the run over', async () => {
+    const box = await mailbox()
+    const script = fakeNvmlScript({ gpus: 1 })
+    const env = { GPUWARDEN_NVML: library, ...script.env, ...mailVariables(box.port), GPUWARDEN_ALERTS_GROUP_SECONDS: '0' }
+    const agent = await start(['--source', 'nvidia', '--interval', '0.2'], env)
+    const post = (path: string, body: string, type = 'application/json') =>
+      fetch(`${agent.url}/api/v1/${path}`, { method: 'POST', headers: { 'content-type': type }, body })
+    const from = Date.now() - 60_000
+    const steps = (first: number, loss: string) =>
+      Array.from(
+        { length: 20 },
+        (_, index) => `{"seq":${first + index},"step":${first + index},"t":${from + (first + index) * 1000},"loss":${loss}}`,
+      )
+    const send = (lines: string[]) => post('runs/late/steps', lines.join('\n'), 'application/x-ndjson')
+    await post('runs', JSON.stringify({ id: 'late', name: 'late run', started_at: from }))
+    await send(steps(1, '1.5'))
+    await post('runs/late/end', JSON.stringify({ outcome: 'failed', message: 'RuntimeError: boom' }))
+    await until('its death is delivered', () => box.mails.some(({ text }) => text.includes('late run died')))
+    expect((await send(steps(21, '"NaN"'))).status).toBe(200)
+    const nans = () => box.mails.filter(({ text }) => /^X-Gpuwarden-Detector: .*loss_nan/m.test(text))
+    await until('the NaN is delivered', () => nans().length > 0)
+    expect(nans()[0]?.text).toContain('NaN at step 21')
+    await send(steps(41, '"NaN"'))
+    const { runs } = await agent.get<{ runs: { id: string; outcome: string; endedAt: number | null }[] }>('/api/v1/runs')
+    expect(runs.find(({ id }) => id === 'late')).toMatchObject({ outcome: 'failed', endedAt: expect.any(Number) })
+    await agent.stop()
+    expect(nans().filter(({ subject }) => /CRITICAL/.test(subject))).toHaveLength(1)
+    expect(box.mails.filter(({ text }) => /stall|straggler/.test(text))).toEqual([])
+  })
+
   it.each([
     { what: 'a presumed death', end: { outcome: 'killed', endIsPresumed: true, message: 'its process (7) is gone' } },
     { what: 'a reported failure', end: { outcome: 'failed', endIsPresumed: false, message: 'RuntimeError: boom' } },

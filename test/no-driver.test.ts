@@ -311,6 +311,65 @@ it('cards of several vendors are watched in one run', { timeout: 60_000 }, async
   for (const vendor of ['nvidia', 'amd']) expect(metrics).toMatch(new RegExp(`^gpu_memory_used_mb\\{[^}]*vendor="${vendor}"`, 'm'))
 })
 
+it('a vendor without a driver next to one that is read: ready, degraded, and named', { timeout: 60_000 }, async () => {
+  const root = join(temporaryFolder(), 'root')
+  cpSync(join(FIXTURES, 'amd/radeon'), root, { recursive: true, verbatimSymlinks: true })
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  const card = join(root, 'sys/bus/pci/devices/0000:41:00.0')
+  mkdirSync(card, { recursive: true })
+  for (const [file, text] of Object.entries({ vendor: '0x10de', class: '0x030200', device: '0x2330' }))
+    writeFileSync(join(card, file), `${text}\n`)
+  const agent = await monitor({ GPUWARDEN_ROOT: root })
+  const rows = await until('all rows are there', async () => {
+    const all = await gpusOf(agent)
+    return all.some(({ sample }) => sample?.state === 'ok') && all.some(({ sample }) => sample?.state === 'no_driver') ? all : null
+  })
+  expect(rows.find(({ sample }) => sample?.state === 'no_driver')?.info.vendor).toBe('nvidia')
+  const ready = await fetch(`${agent.url}/readyz`)
+  expect([ready.status, await ready.json()]).toEqual([
+    200,
+    { status: 'ready', reasons: [expect.stringMatching(/^nvidia has been failed since .*no driver is loaded/)] },
+  ])
+  const health = await agent.get<Health>('/api/v1/health')
+  expect(health.status).toBe('degraded')
+  expect(await agent.text('/metrics')).toMatch(/^gpuwarden_up\{source="nvidia"\} 0$/m)
+  await until('there is an alert', async () =>
+    (await agent.get<Alerts>('/api/v1/alerts')).alerts.some(({ finding }) => finding.detector === 'driver_stuck'),
+  )
+  expect((await run(['status', '--port', portOf(agent)])).code).toBe(5)
+})
+
+it('a driver that is slow to start is named, is a warning until it answers, and holds up nobody', { timeout: 90_000 }, async () => {
+  const machine = twoCards('nvidia')
+  machine.write('dev/nvidiactl', '')
+  // It counts as too slow after 8 s, and may take 30.
+  const agent = await monitor({ ...machine.env, ...driver({ delay_us: ['nvmlInit_v2:20000000'], gpus: 2 }) })
+  const sources = async () => {
+    const { sources: all } = await agent.get<Health>('/api/v1/health')
+    return new Map(all.map((one) => [one.source, one]))
+  }
+  const alert = await until('there is an alert', async () =>
+    (await agent.get<Alerts>('/api/v1/alerts')).alerts.find(({ finding }) => finding.detector === 'driver_stuck'),
+  )
+  const message = /waiting for the nvidia driver to start: no answer for \d+(\.\d+)? s, up to 30 s are allowed \(open_deadline\)/
+  expect(alert).toMatchObject({ state: 'firing', finding: { severity: 'warning', message: expect.stringMatching(message) } })
+  await until('the host is read', async () => (await sources()).get('host')?.state === 'ok')
+  const slow = (await sources()).get('nvidia')
+  expect(slow).toMatchObject({ state: 'not_responding', restarts: 0, message: expect.stringMatching(message) })
+  expect((await gpusOf(agent)).map(({ sample }) => sample?.state)).toEqual(['no_driver', 'no_driver'])
+  const isRead = async () => (await gpusOf(agent)).every(({ info, sample }) => info.id.startsWith('GPU-') && sample?.state === 'ok')
+  await until('it is read', isRead)
+  expect((await sources()).get('nvidia')).toMatchObject({ state: 'ok', restarts: 0, pid: slow?.pid, message: null })
+  await until('all is well', async () => (await agent.get<Health>('/api/v1/health')).status === 'ok')
+  const { stderr } = await agent.stop()
+  expect(
+    stderr
+      .split('\n')
+      .filter((line) => message.test(line))
+      .map((line) => JSON.parse(line).level),
+  ).toEqual(['info', 'warn', 'warn'])
+})
+
 const mayMount = spawnSync('unshare', ['-m', 'true']).status === 0
 
 describe.skipIf(!mayMount)('on this very machine, with another bus mounted over its own', { timeout: 60_000 }, () => {

@@ -69,7 +69,7 @@ describe('the package', () => {
       /^docs\/([\w-]+\/)*[\w.-]+\.(md|png|svg|gif|webp)$/,
       /^(grafana\/dashboards\/[\w-]+\.json|prometheus\/([\w-]+\/)?[\w.-]+\.(ya?ml|json|example))$/,
       /^deploy\/([\w-]+\/)?([\w.-]+\.(ya?ml|service|env|tmpl|conf|dockerignore)|Dockerfile(\.dockerignore)?)$/,
-      /^python\/(LICENSE|README\.md|pyproject\.toml|gpuwarden\/(startup\/sitecustomize\.py|\w+\.py|py\.typed))$/,
+      /^python\/(LICENSE|README\.md|pyproject\.toml|gpuwarden\/((startup|memory|gpu_monitor|compat(\/\w+)?)\/\w+\.py|\w+\.py|py\.typed))$/,
     ]
     expect([...files].filter((path) => !known.some((pattern) => pattern.test(path)))).toEqual([])
   })

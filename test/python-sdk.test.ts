@@ -11,6 +11,10 @@ describe('the Python SDK', () => {
     expect(await unittest('tests.test_real_agent')).toMatch(/\nOK\n$/)
   })
 
+  it('answers to the names of the tools before it', { timeout: LIMIT_MS }, async () => {
+    expect(await unittest('tests.test_older_names')).toMatch(/\nOK\n$/)
+  })
+
   it('names the line of a leak while the run goes on', { timeout: LIMIT_MS }, async () => {
     expect(await unittest('tests.test_live_recording')).toMatch(/\nOK\n$/)
   })

@@ -352,6 +352,27 @@ describe('what a command prints', () => {
     expect(parser.totalSteps).toBe(5000)
   })
 
+  it('counts steps by their number, also those of each epoch, and knows how many there will be', () => {
+    const parser = new OutputParser()
+    expect(parser.feed('step 12/240 loss 1.5\nstep 24 / 240: loss=1.4\n')).toMatchObject([{ step: 12 }, { step: 24 }])
+    expect(parser.totalSteps).toBe(240)
+    expect(parse('Step [3/10], Loss: 0.5')).toMatchObject([{ step: 3 }])
+    expect(parse('iteration 7 of 90 | loss 2')).toMatchObject([{ step: 7 }])
+    const epochs = new OutputParser()
+    const lines = [
+      'Epoch 1/3 step 50/100 loss 3',
+      'Epoch 1/3 step 100/100 loss 2',
+      'Epoch 2/3 step 50/100 loss 1',
+      'Epoch [3/3], Step [50/100], Loss: 1',
+    ]
+    expect(epochs.feed(`${lines.join('\n')}\n`)).toMatchObject([{ step: 50 }, { step: 100 }, { step: 150 }, { step: 250 }])
+    expect(epochs.totalSteps).toBe(300)
+    const unknown = new OutputParser()
+    unknown.feed('epoch 1 batch 5/10 loss 1\n')
+    expect(unknown.totalSteps).toBe(null)
+    expect(parse('step 12/7 loss 1')).toMatchObject([{ step: 12 }])
+  })
+
   it('says nothing of other losses and of prose', () => {
     for (const text of [
       'val_loss: 0.5',

@@ -10,15 +10,19 @@ from ._version import __version__
 from .automatic import attach
 from .gpu_metrics import GPUMetrics
 from .gpu_monitor import GPUMonitor, TrainingMonitorCallback
-from .latest_run import log_step, run, snapshot
+from .latest_run import log_step, run, snapshot, start_run
+from .leak_detector import FragmentationAnalyzer, LeakDetector, LeakVerdict
 from .memory import MemoryDebugger, MemoryProfiler
 from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
 from .recording import Recording
 from .training_run import Run
 
 __all__ = [
+    "FragmentationAnalyzer",
     "GPUMetrics",
     "GPUMonitor",
+    "LeakDetector",
+    "LeakVerdict",
     "MemoryDebugger",
     "MemoryProfiler",
     "OOMDetector",
@@ -32,4 +36,5 @@ __all__ = [
     "log_step",
     "run",
     "snapshot",
+    "start_run",
 ]

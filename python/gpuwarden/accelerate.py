@@ -39,7 +39,8 @@ class GPUWardenTracker(GeneralTracker):  # type: ignore[misc,unused-ignore]
         """The run begins with the object; Accelerate calls this later."""
 
     def store_init_configuration(self, values: Dict[str, Any]) -> None:
-        """Hyperparameters are not kept: gpuwarden follows what changes."""
+        """Keeps the hyperparameters with the run."""
+        self.run.configure(values)
 
     def log(self, values: Dict[str, Any], step: Optional[int] = None, **kwargs: Any) -> None:
         known: Dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import logging
 import os
 import socket
 from typing import Any, Dict, NamedTuple, Optional
@@ -11,6 +12,8 @@ from urllib.parse import urlsplit
 
 from ._version import __version__
 from .settings import Settings
+
+log = logging.getLogger("gpuwarden")
 
 #: Compressing for a socket of the same host costs more than it saves.
 _GZIP_FROM_BYTES = 4096
@@ -33,6 +36,8 @@ class Answer(NamedTuple):
     retry_after: Optional[float]
     #: Who answered, and the first words: for what is not an agent's answer.
     sender: str = ""
+    #: The body where it is no JSON.
+    text: Optional[str] = None
 
     @property
     def ok(self) -> bool:
@@ -59,6 +64,9 @@ class AgentLink:
 
     def get(self, path: str) -> Answer:
         return self._ask("GET", path, None, {})
+
+    def delete(self, path: str) -> Answer:
+        return self._ask("DELETE", path, None, {})
 
     def post_json(self, path: str, value: Any) -> Answer:
         return self._ask("POST", path, json.dumps(value).encode("utf-8"), {"Content-Type": "application/json"})
@@ -108,11 +116,14 @@ class AgentLink:
         raw = response.read(_ANSWER_LIMIT_BYTES)
         if response.will_close:
             self.close()
+        parsed: Any = None
+        text: Optional[str] = None
         try:
             parsed = json.loads(raw.decode("utf-8")) if raw else None
         except ValueError:
-            parsed = None
-        return Answer(response.status, parsed, _seconds(response.getheader("Retry-After")), _sender(response, raw))
+            text = raw.decode("utf-8", "replace")
+        log.debug("gpuwarden: %s %s: HTTP %d", method, path, response.status)
+        return Answer(response.status, parsed, _seconds(response.getheader("Retry-After")), _sender(response, raw), text)
 
     def _open(self) -> http.client.HTTPConnection:
         parts = urlsplit(self._settings.url)

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, Dict, Iterator, Optional
 
-from . import lifecycle
+from . import hyperparameters, lifecycle, trackers
 from .settings import read_settings
 from .step_meter import Measured, StepMeter
 
@@ -22,6 +22,8 @@ _framework = "pytorch"
 #: What the program logged elsewhere since the last step.
 _logged: Dict[str, Any] = {}
 _MOST_LOGGED = 64
+#: Hyperparameters that the program gave elsewhere before the run began.
+_config: Dict[str, Any] = {}
 
 
 def begin(meter: StepMeter) -> None:
@@ -47,6 +49,11 @@ def meter_in_use() -> Optional[StepMeter]:
     return _meter
 
 
+def phase() -> Optional[str]:
+    """What the hooks see the program do now; None: not known."""
+    return None if _meter is None else _meter.phase
+
+
 def use_framework(name: str) -> None:
     """What the run is called to be made with."""
     global _framework
@@ -58,6 +65,23 @@ def also_log(values: Any) -> None:
     for name, value in values.items():
         if isinstance(value, (int, float)) and len(_logged) < _MOST_LOGGED:
             _logged[str(name)] = value
+
+
+def also_configure(values: Any) -> None:
+    """Hyperparameters that the program gives elsewhere are kept with its run."""
+    added = hyperparameters.flat(values)
+    run = lifecycle.latest()
+    if run is not None:
+        run.configure(added)
+    else:
+        _config.update(added)
+
+
+def before_tracker_ends() -> None:
+    """The program ends its run at a tracker: what was seen until now goes with it."""
+    run = lifecycle.latest()
+    if run is not None:
+        run.tell_trackers()
 
 
 def attach(model: Any = None, optimizer: Any = None, loader: Any = None, *, grad_norm: bool = False) -> "Attached":
@@ -110,7 +134,7 @@ def _on_step(meter: StepMeter) -> None:
         if read_settings().disabled:
             meter.on_step = None
             return
-        _run = Run(framework=_framework)
+        _run = Run(framework=_framework, config={**trackers.config(), **_config})
     custom = dict(_logged)
     _logged.clear()
     _run.log(meter.steps, **{_free(name): value for name, value in custom.items()})

@@ -28,8 +28,8 @@ class Delivery:
         self.deadline: Optional[float] = None
         #: How long the agent asked us to wait.
         self.asked_pause = 0.0
-        #: Called with what the agent asks for in its answer to steps.
-        self.on_request: Callable[[Any], None] = lambda _: None
+        #: Called with the agent's answer to steps, which may ask for something.
+        self.on_answer: Callable[[Mapping[str, Any]], None] = lambda _: None
         self.link = AgentLink(settings, trace_id=trace_id)
         self._said: Dict[str, float] = {}
 
@@ -42,10 +42,10 @@ class Delivery:
             # An agent too old to know runs, a wrong token, a full disk: all may be fixed while we wait.
             raise unacknowledged(answer)
 
-    def steps(self, run: Mapping[str, Any], lines: List[bytes]) -> None:
-        """A batch that is refused as a whole is halved, until only the bad steps are left out."""
+    def steps(self, run: Mapping[str, Any], lines: List[bytes], rank: Optional[int] = None) -> None:
+        """A batch that is refused as a whole is halved, until only the bad steps are left out. None at all, of `rank`, is a sign of life."""
         body = b"".join(lines)
-        answer = self._about(run, "steps", lambda path: self.link.post_lines(path, body))
+        answer = self._about(run, "steps" if rank is None else "steps?rank=%d" % rank, lambda path: self.link.post_lines(path, body))
         # A proxy may say so too, where an agent would take less at once.
         is_too_large = answer.status == 413 and len(lines) > 1
         if is_too_large or (answer.status in _REFUSED_STEPS and answer.code):
@@ -65,7 +65,7 @@ class Delivery:
             self.say("rejected", "the agent refused %d steps: %s" % (refused, str(answer.body.get("rejected"))[:300]))
         self.delivered += len(lines) - refused
         try:
-            self.on_request(answer.body.get("record"))
+            self.on_answer(answer.body)
         except Exception as error:  # The steps are delivered, whatever becomes of the request.
             self.say("request", "what the agent asks for failed: %s: %s" % (type(error).__name__, error))
 

@@ -46,10 +46,21 @@ def attach(name: str, module: Any) -> None:
         module.Trainer.train = _first(module.Trainer.train, _follow_transformers)
     elif name.endswith("trainer.trainer"):
         module.Trainer.fit = _first(module.Trainer.fit, _follow_lightning)
+    elif name == "wandb.sdk.wandb_run":
+        module.Run.finish = _first(module.Run.finish, lambda *_, **__: automatic.before_tracker_ends())
+    elif name == "mlflow.tracking.fluent":
+        _follow_mlflow(module)
     elif name == "accelerate.accelerator":
         accelerator = module.Accelerator
         accelerator.__init__ = _first(accelerator.__init__, lambda *_, **__: automatic.use_framework("accelerate"))
+        accelerator.init_trackers = _first(accelerator.init_trackers, lambda _, name=None, config=None, *rest, **named: automatic.also_configure(config))
         accelerator.log = _first(accelerator.log, lambda _, values=None, *rest, **named: automatic.also_log(values or {}))
+
+
+def _follow_mlflow(module: Any) -> None:
+    if hasattr(module, "log_params"):
+        module.log_params = _first(module.log_params, lambda params=None, *_, **__: automatic.also_configure(params))
+        module.log_param = _first(module.log_param, lambda key=None, value=None, *_, **__: automatic.also_configure({key: value}))
 
 
 def _first(original: Any, before: Callable[..., Any]) -> Any:

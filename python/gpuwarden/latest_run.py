@@ -18,14 +18,20 @@ def run(
     correlation_id: Optional[str] = None,
     gpus: Optional[List[Union[int, str]]] = None,
     total_steps: Optional[int] = None,
+    config: Any = None,
 ) -> Run:
     """Starts a run. Use it with `with`, or call `finish()`; a program that just ends is fine too.
 
-    With `total_steps` gpuwarden can show the remaining time.
+    With `total_steps` gpuwarden can show the remaining time. `config` are the hyperparameters: a map, a dataclass or a namespace; secrets
+    among them are masked.
     """
     global _last_run
-    _last_run = Run(name, run_id=run_id, framework=framework, correlation_id=correlation_id, gpus=gpus, total_steps=total_steps)
+    _last_run = Run(name, run_id=run_id, framework=framework, correlation_id=correlation_id, gpus=gpus, total_steps=total_steps, config=config)
     return _last_run
+
+
+#: Under the name that other trackers have for it.
+start_run = run
 
 
 def log_step(step: Optional[int] = None, **values: Any) -> None:

@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any, Dict, Optional
 
-from . import automatic, callback_hooks
+from . import automatic, callback_hooks, hyperparameters
 from .batch_size import size_of, spec_of
 from .gpu_monitor import GPUMonitor, learning_rate, run_beside
 from .gradient_norm import norm_of_gradients
@@ -24,6 +24,9 @@ else:
 _METRICS_SECONDS = 0.25
 #: Names under which modules commonly log what has its own field.
 _GRAD_NORM = ("grad_norm", "grad_norm_total", "grad_2.0_norm_total")
+
+
+_TRAINER = ("max_epochs", "max_steps", "precision", "accumulate_grad_batches", "gradient_clip_val", "num_devices", "num_nodes")
 
 
 class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
@@ -56,7 +59,7 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
             self.run.plan(total_steps)
         else:
             name = self._run_name or (monitor.run_name if monitor else None) or type(pl_module).__name__
-            self.run = run_beside(monitor, name, "lightning", total_steps, "the Trainer came to its end")
+            self.run = run_beside(monitor, name, "lightning", total_steps, "the Trainer came to its end", _settings(trainer, pl_module))
         callback_hooks.watch_clipping()
         self._ended = 0.0
         self._knows_batch = False
@@ -152,6 +155,15 @@ class GPUWardenCallback(Callback):  # type: ignore[misc,unused-ignore]
         self._metrics_at = now
         logged = getattr(trainer, "logged_metrics", {})
         return {_free(name): value for name, value in logged.items() if name not in ("loss", "epoch")}
+
+
+def _settings(trainer: Any, pl_module: Any) -> Dict[str, Any]:
+    """`save_hyperparameters()` of the module and its data, and what the Trainer was given."""
+    settings: Dict[str, Any] = {}
+    for owner in (getattr(trainer, "datamodule", None), pl_module):
+        settings.update(hyperparameters.flat(getattr(owner, "hparams", None)))
+    settings["trainer"] = {name: getattr(trainer, name, None) for name in _TRAINER if getattr(trainer, name, None) is not None}
+    return settings
 
 
 def _pace(batch: Any, seconds: float) -> "tuple[Optional[float], Optional[float]]":

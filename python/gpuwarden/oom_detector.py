@@ -11,7 +11,7 @@ from .agent_link import AgentLink
 from .formats import format_percent
 from .gpu_metrics import GPUMetrics, read_findings, read_gpus
 from .settings import settings_for
-from .watch import Monitoring, Watch
+from .agent_watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
 
@@ -101,7 +101,9 @@ class OOMDetector(Monitoring):
         """At most one prediction for each GPU: the most serious that is true now."""
         found: Dict[int, OOMPrediction] = {}
         usage = {gpu.gpu_index: gpu.memory_percent for gpu in gpus if gpu.live}
-        candidates = [prediction for prediction in (self._forecast(one, usage, now_ms) for one in findings) if prediction]
+        # A recording, or an agent on another host, has another clock: a forecast is ahead of the samples it came from.
+        seen_ms = {gpu.gpu_index: float(gpu.at_ms) for gpu in gpus}
+        candidates = [prediction for prediction in (self._forecast(one, usage, seen_ms, now_ms) for one in findings) if prediction]
         candidates += [self._level(index, percent) for index, percent in usage.items() if percent is not None and percent >= self.threshold]
         for prediction in candidates:
             if self._devices is not None and prediction.device_id not in self._devices:
@@ -113,12 +115,15 @@ class OOMDetector(Monitoring):
         simulated = {gpu.gpu_index for gpu in gpus if gpu.simulated}
         return [one._replace(simulated=one.device_id in simulated) for one in found.values()]
 
-    def _forecast(self, finding: Dict[str, Any], usage: Dict[int, Optional[float]], now_ms: float) -> Optional[OOMPrediction]:
+    def _forecast(
+        self, finding: Dict[str, Any], usage: Dict[int, Optional[float]], seen_ms: Dict[int, float], now_ms: float
+    ) -> Optional[OOMPrediction]:
         subject = finding.get("subject") or {}
         index, risk = subject.get("gpuIndex"), finding.get("riskLevel")
         if finding.get("detector") not in _FORECASTERS or finding.get("state") != "active" or index is None:
             return None
         level = RiskLevel(risk) if risk in [one.value for one in RiskLevel] else _from_severity(finding.get("severity"))
+        now_ms = max((at for at in (finding.get("at"), seen_ms.get(int(index))) if at is not None), default=now_ms)
         return OOMPrediction(
             device_id=int(index),
             risk_level=level,

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Tuple
 
 from .agent_link import Unreachable
 from .delivery import LONGEST_PAUSE, Delivery, Stopped
@@ -18,6 +18,7 @@ from .leftover_delivery import LeftoverDelivery
 from .lifecycle import watch_for_sigterm
 from .settings import Settings
 from .spool import Spool
+from .standstill import Standstill
 from .steps import Step
 
 log = logging.getLogger("gpuwarden")
@@ -29,6 +30,8 @@ _FIRST_PAUSE = 0.5
 _QUIET_SECONDS = 5.0
 _LEFTOVER_SECONDS = 300.0
 _LEAVE_SECONDS = 5.0
+#: Without a step for this long the agent is asked whether it wants something, again and again.
+_SILENT_SECONDS = 1.0
 
 
 class Sender:
@@ -46,8 +49,11 @@ class Sender:
         # Training continues in the meantime.
         self._leftovers = LeftoverDelivery(settings, self._delivery, between_batches=self._take)
         self._reports: Deque[Dict[str, Any]] = deque(maxlen=8)
-        #: What recordings found; of no use to anybody once the run is over.
-        self._recordings: Deque[Dict[str, Any]] = deque(maxlen=4)
+        #: What the agent asked for, by path; of no use to anybody once the run is over.
+        self._results: Deque[Tuple[str, Dict[str, Any]]] = deque(maxlen=4)
+        self._standstill: Optional[Standstill] = None
+        self._rank = int(fixed.get("rank", 0))
+        self._heard_at = 0.0
         self._end: Optional[Dict[str, Any]] = None
         self._announced = False
         self._pause = 0.0
@@ -69,6 +75,11 @@ class Sender:
     def dropped(self) -> int:
         return self._held.dropped
 
+    @property
+    def is_settled(self) -> bool:
+        """Everything that was logged has been delivered or kept."""
+        return self._held.is_queue_empty and len(self._held) == 0
+
     # --- called by the training thread
 
     def start(self) -> None:
@@ -82,12 +93,18 @@ class Sender:
         self._reports.append(report)
         self._wake.set()
 
-    def on_request(self, take: Callable[[Any], None]) -> None:
-        """`take` gets what the agent asks for; on the sender's thread."""
-        self._delivery.on_request = take
+    def on_requests(self, record: Callable[[Any], None], standstill: Standstill) -> None:
+        """Who gets what the agent asks for; on the sender's thread."""
+        self._standstill = standstill
 
-    def recording(self, result: Dict[str, Any]) -> None:
-        self._recordings.append(result)
+        def take(answer: Mapping[str, Any]) -> None:
+            standstill.ask(answer.get("stacks"))
+            record(answer.get("record"))
+
+        self._delivery.on_answer = take
+
+    def result(self, path: str, result: Dict[str, Any]) -> None:
+        self._results.append((path, result))
         self._wake.set()
 
     def describe(self, changes: Mapping[str, Any]) -> None:
@@ -143,14 +160,20 @@ class Sender:
 
     def _tick(self) -> None:
         self._take()
+        if self._standstill is not None and self._standstill.is_wanted:
+            self._standstill.tick()
         now = time.monotonic()
         if now < self._retry_at:
             self._store()
             return
-        if not (self._held or self._reports or self._recordings or self._end) and self._spool.is_empty and self._announced and now < self._leftovers_at:
+        is_silent = now - self._heard_at >= _SILENT_SECONDS
+        if not (self._held or self._reports or self._results or self._end or is_silent) and self._spool.is_empty and self._announced and now < self._leftovers_at:
             return
         try:
             self._deliver()
+            if is_silent and now - self._heard_at >= _SILENT_SECONDS:
+                self._delivery.steps(self.run, [], self._rank)
+                self._heard_at = now
             if now >= self._leftovers_at and not self._is_ending:
                 self._leftovers_at = now + _LEFTOVER_SECONDS
                 self._leftovers.deliver()
@@ -207,6 +230,7 @@ class Sender:
             batch = self._held.batch()
             self._delivery.steps(self.run, batch)
             self._held.release(len(batch))
+            self._heard_at = time.monotonic()
         while self._reports:
             self._delivery.once(self.run, "report", self._reports[0])
             self._reports.popleft()
@@ -214,10 +238,10 @@ class Sender:
             self._delivery.once(self.run, "end", self._end)
             self._end = None
         # Last: the rest must not wait for an agent that does not take them.
-        while self._recordings:
-            result = self._recordings[0]
-            self._delivery.once(self.run, "recordings/%s" % result["id"], result)
-            self._recordings.popleft()
+        while self._results:
+            path, result = self._results[0]
+            self._delivery.once(self.run, path, result)
+            self._results.popleft()
         self._pause = 0.0
         self._offline_since = None
 

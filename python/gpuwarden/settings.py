@@ -23,8 +23,12 @@ class Settings(NamedTuple):
     may_start_agent: bool
     #: Whether the agent may ask which lines allocate memory.
     may_record: bool = True
+    #: Whether Weights & Biases and MLflow get figures and findings.
+    may_tell_trackers: bool = True
     #: Whether the model is looked at, to say what it needs to compute.
     may_count_model: bool = True
+    #: Whether the agent may ask where the threads are.
+    may_tell_stacks: bool = True
 
     @property
     def is_loopback(self) -> bool:
@@ -53,7 +57,9 @@ def read_settings(environ: Optional[Mapping[str, str]] = None) -> Settings:
         disabled=_is_yes(env.get("GPUWARDEN_DISABLED")),
         may_start_agent=not _is_yes(env.get("GPUWARDEN_NO_START")),
         may_record=not _is_yes(env.get("GPUWARDEN_NO_RECORDING")),
+        may_tell_trackers=not _is_yes(env.get("GPUWARDEN_NO_TRACKERS")),
         may_count_model=not _is_yes(env.get("GPUWARDEN_NO_MODEL")),
+        may_tell_stacks=not _is_yes(env.get("GPUWARDEN_NO_STACKS")),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from . import collectives
 from . import hook_guard as guard
 from . import step_meter as phases
 from .backward_hooks import backward, follow_gradients, hook_scale
@@ -54,5 +55,7 @@ def _attach_to_torch(torch: Any) -> None:
     for collective in _COLLECTIVES:
         function = getattr(distributed, collective, None)
         if function is not None:
-            setattr(distributed, collective, scope(function, phases.SYNC))
+            setattr(distributed, collective, collectives.counted(scope(function, phases.SYNC), collective))
+    collectives.is_compiling = guard.is_compiling
+    collectives.prepare(str(getattr(torch, "__version__", "")))
     automatic.begin(meter)

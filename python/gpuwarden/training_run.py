@@ -13,13 +13,14 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, lifecycle, oom_moment, oom_report, provenance
+from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
 from .model_report import ModelReport
 from .ranks import read_ranks, shared_run_id
 from .recording import Recorder, Recording
 from .sender import QUEUE_STEPS, Sender
 from .settings import Settings, read_settings
+from .standstill import Standstill
 from .steps import Step, scalar, scalars, whole_steps
 
 log = logging.getLogger("gpuwarden")
@@ -43,6 +44,7 @@ class Run:
         gpus: Optional[List[Union[int, str]]] = None,
         gpu_hint: Optional[int] = None,
         total_steps: Optional[int] = None,
+        config: Any = None,
         settings: Optional[Settings] = None,
         end_is_told_by: Optional[str] = None,
     ) -> None:
@@ -59,6 +61,7 @@ class Run:
         self._end_is_told_by = None if settings.run_id else end_is_told_by
         self._planned = whole_steps(total_steps)
         self._off = settings.disabled
+        self._settings = settings
         # A given id may be used again, by a resumed training or a second process: numbers must never restart there.
         first_seq = int(time.time() * 1000) * 1000 + 1 if given else 1
         self._seq = itertools.count(first_seq).__next__
@@ -74,6 +77,7 @@ class Run:
         self._model_waits = settings.may_count_model
         self._groups: Dict[str, int] = {}
         self._finish_lock = threading.Lock()
+        self.hyperparameters = hyperparameters.flat(config)
         self.faults = 0
         if self._off:
             self._recorder.close()
@@ -88,18 +92,20 @@ class Run:
             "git_commit": provenance.git_commit(),
             "framework": framework,
             "rank": self.rank,
+            "hyperparameters": self.hyperparameters or None,
             "world_size": self.world_size,
             "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),
             "started_at": int(time.time() * 1000),
             "correlation_id": self.correlation_id,
             "can_record": settings.may_record,
+            "can_tell_stacks": settings.may_tell_stacks,
         }
         fixed = {"rank": self.rank, "local_rank": self.local_rank, "world_size": self.world_size, "pid": os.getpid()}
         body = {key: value for key, value in described.items() if value is not None}
         spool_name = "%s.rank%d.%d" % (self.id, self.rank, os.getpid())
         self._sender = Sender(settings, body, fixed, self._queue, first_seq, spool_name)
-        self._sender.on_request(self._recorder.ask)
+        self._sender.on_requests(self._recorder.ask, Standstill(self._sender.result, self.rank, settings.may_tell_stacks))
         try:
             self._sender.start()
         except RuntimeError as error:
@@ -204,6 +210,14 @@ class Run:
             self._planned = total
             self._sender.describe({"total_steps": total})
 
+    def configure(self, config: Any) -> None:
+        """Hyperparameters to keep with the run, besides those it began with: a map, a dataclass or a namespace."""
+        added = hyperparameters.flat(config)
+        if not added or self._sender is None or self._off or added.items() <= self.hyperparameters.items():
+            return
+        self.hyperparameters.update(added)
+        self._sender.describe({"hyperparameters": dict(self.hyperparameters)})
+
     def fail(self, error: BaseException) -> None:
         """Ends the run with `error` as its outcome; a CUDA out-of-memory error leaves a report of where the memory was."""
         if self._off:
@@ -235,6 +249,7 @@ class Run:
             return
         try:
             self._recorder.close()
+            self.tell_trackers()
             self._model.stop()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
@@ -248,6 +263,14 @@ class Run:
             self._fault("the end of the run was not reported", error)
         finally:
             lifecycle.closed(self)
+
+    def tell_trackers(self) -> None:
+        """Figures and findings go to Weights & Biases and MLflow where the program uses them, and its hyperparameters come from there."""
+        sender = self._sender
+        if sender is not None and not self._off and self.rank == 0 and self._settings.may_tell_trackers:
+            self.configure(trackers.config())
+            sender.wake()
+            trackers.tell(self.id, self._settings, lambda: sender.is_settled)
 
     def finish_with_program(self, timeout: float) -> None:
         """The program ends and nobody ended the run. Where a callback should have, the training did not finish."""
@@ -320,7 +343,7 @@ class Run:
 
     def _send_recording(self, result: Dict[str, Any]) -> None:
         if self._sender is not None:
-            self._sender.recording(result)
+            self._sender.result("recordings/%s" % result["id"], result)
 
     def _fault(self, what: str, error: BaseException) -> None:
         self.faults += 1

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 
 from transformers import TrainerCallback  # type: ignore[import-not-found,unused-ignore]
 
-from . import automatic, callback_hooks
+from . import automatic, callback_hooks, hyperparameters
 from .formats import NOT_AVAILABLE, format_bytes, format_percent
 from .gpu_metrics import MIB
 from .gpu_monitor import GPUMonitor, learning_rate, run_beside
@@ -18,6 +18,14 @@ log = logging.getLogger("gpuwarden")
 _NAMES = {"loss": "loss", "grad_norm": "grad_norm", "learning_rate": "lr", "epoch": "epoch"}
 #: Totals that the trainer reports at the end: they belong to no step.
 _TOTALS = frozenset(("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos", "train_loss"))
+
+
+#: Of interest also where they are as they are by default.
+_ALWAYS = (
+    "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps", "lr_scheduler_type",
+    "weight_decay", "max_grad_norm", "optim", "bf16", "fp16", "gradient_checkpointing", "dataloader_num_workers", "seed",
+)  # fmt: skip
+_MODEL = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 
 
 class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
@@ -45,7 +53,7 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
             self.run.plan(total_steps)
         else:
             name = self._run_name or (monitor.run_name if monitor else None) or getattr(args, "run_name", None)
-            self.run = run_beside(monitor, name, "transformers", total_steps, "the Trainer came to its end")
+            self.run = run_beside(monitor, name, "transformers", total_steps, "the Trainer came to its end", _settings(args, kwargs.get("model")))
         callback_hooks.watch_clipping()
         callback_hooks.watch_batches(kwargs.get("train_dataloader"))
         self._ended = 0.0
@@ -148,6 +156,19 @@ class GPUMonitoringCallback(TrainerCallback):  # type: ignore[misc,unused-ignore
                 _whole(gpu.temperature_celsius),
                 _whole(gpu.power_draw_watts),
             )
+
+
+def _settings(args: Any, model: Any) -> Dict[str, Any]:
+    """What of the arguments is not as it is by default, and what model it is."""
+    settings: Dict[str, Any] = {}
+    try:
+        settings.update(hyperparameters.changed_fields(args, _ALWAYS))
+        config = getattr(model, "config", None)
+        settings["model"] = {name: getattr(config, name) for name in _MODEL if getattr(config, name, None) is not None}
+        settings["model"]["parameters"] = sum(parameter.numel() for parameter in model.parameters())
+    except Exception as error:  # Arguments and models of others.
+        log.debug("gpuwarden: not all hyperparameters could be read: %s: %s", type(error).__name__, error)
+    return settings
 
 
 def _pace(seconds: float) -> Dict[str, float]:

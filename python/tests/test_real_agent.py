@@ -301,14 +301,94 @@ class Figures(WorldWithAgent):
 
         said = json.loads(done.stdout)
         self.assertEqual(said["devices"], ["0", "1"])
-        self.assertEqual(sorted(said["one"]["current_usage"]), ["allocated", "free", "total", "utilization_percent"])
-        self.assertEqual(sorted(said["one"]["statistics"]), ["avg_utilization", "max_utilization", "samples_count"])
+        usage = said["one"]["current_usage"]
+        self.assertLessEqual({"allocated", "free", "total", "utilization_percent"}, set(usage))
+        # As the driver says it, and as everywhere else: what it reserves for itself is neither free nor in use.
+        self.assertEqual(usage["free"], usage["total"] - usage["allocated"] - usage["reserved_by_driver"])
+        self.assertLessEqual({"avg_utilization", "max_utilization", "samples_count"}, set(said["one"]["statistics"]))
         self.assertGreaterEqual(len(said["one"]["timeline"]["at"]), 1)
         self.assertEqual((said["summary"]["total_devices"], said["summary"]["simulated"]), (2, True))
         self.assertIn(said["risk"], ("low", "medium", "high", "critical"))
         self.assertGreaterEqual(said["advice"], 1)
         self.assertRegex(said["words"], r"OOM Warning: GPU \d \(SIMULATED\)")
         self.assertLessEqual({"devices", "summary", "predictions", "leaks", "findings", "python_memory"}, set(said["debugger"]))
+
+    def test_ten_samples_a_second_whatever_the_agent_does_otherwise(self) -> None:
+        self.agent.end()
+        slow = self.start_agent(0, "--interval", "5", "--demo-scenario", "healthy")
+        done = self.run_script(
+            """
+            import json, logging, time
+            logging.basicConfig(level=logging.DEBUG)
+            from gpuwarden import FragmentationAnalyzer, GPUMonitor, LeakDetector, MemoryProfiler
+            profiler, monitor = MemoryProfiler(sampling_interval=0.1, devices=[1]), GPUMonitor(gpu_index=0, sample_interval=0.2)
+            leaks, pieces = LeakDetector(threshold=50), FragmentationAnalyzer()
+            for one in (profiler, monitor, leaks, pieces): one.start_monitoring()
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline and len(monitor.get_history()) < 10: time.sleep(0.1)
+            time.sleep(1)
+            verdicts, ledger = leaks.check_for_leaks(), pieces.analyze()
+            for one in (profiler, monitor, leaks, pieces): one.stop_monitoring()
+            report = profiler.generate_report("out.json")
+            profiler.generate_report("out.html")
+            profiler.generate_report("out.txt")
+            at = report["devices"]["1"]["timeline"]["at"]
+            print(json.dumps({
+                "devices": list(report["devices"]), "count": len(at), "gaps": sorted(b - a for a, b in zip(at, at[1:])),
+                "monitored": len(monitor.get_history()), "subjects": sorted({one.subject for one in verdicts}), "answers": sorted({one.answer for one in verdicts}),
+                "ledger": sorted(ledger["devices"]), "html": open("out.html").read()[:15], "charts": "GPU memory profile" in open("out.html").read(),
+                "text": open("out.txt").read(),
+            }))
+            """,
+            slow.url,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        import json
+
+        said = json.loads(done.stdout)
+        self.assertEqual(said["devices"], ["1"])
+        self.assertGreaterEqual(said["count"], 10)
+        self.assertLess(said["gaps"][len(said["gaps"]) // 2], 200)
+        self.assertGreaterEqual(said["monitored"], 10)
+        self.assertLessEqual({"gpu", "process"}, set(said["subjects"]))
+        self.assertLessEqual(set(said["answers"]), {"leak", "no leak", "too short to tell", "not known"})
+        self.assertEqual(said["ledger"], ["0", "1"])
+        self.assertEqual((said["html"].lower(), said["charts"]), ("<!doctype html>", True))
+        self.assertIn("samples of 1 GPU", said["text"])
+        # It says what it does, and has given back what it asked for.
+        for words in ("watching http://", "memory session ", "samples of ", "stopped watching"):
+            self.assertIn(words, done.stderr)
+        until("the agent reads as rarely as before", lambda: {one["intervalMs"] for one in slow.get("/api/v1/health")["sources"]} == {5000}, 5.0)
+
+    def test_what_was_seen_goes_to_the_trackers_that_the_program_uses(self) -> None:
+        done = self.run_script(
+            """
+            import json, sys, types, gpuwarden
+            summary, batches, files = {}, [], {}
+            run = types.SimpleNamespace(config={"lr": 0.1, "api_key": "abc"}, summary=summary)
+            sys.modules["wandb"] = types.SimpleNamespace(run=run)
+            class Client:
+                def log_batch(self, run_id, metrics, tags): batches.append((run_id, dict(metrics), dict(tags)))
+                def log_dict(self, run_id, value, path): files[path] = value
+            pair = types.SimpleNamespace(Metric=lambda name, value, at, step: (name, value), RunTag=lambda name, value: (name, value))
+            active = types.SimpleNamespace(info=types.SimpleNamespace(run_id="m1"))
+            sys.modules["mlflow"] = types.SimpleNamespace(active_run=lambda: active, MlflowClient=Client, entities=pair)
+            with gpuwarden.run("tracked", run_id="t1", config={"batch": 8}) as run:
+                for step in range(40): run.log(step=step, loss=1.0 if step < 20 else float("nan"), phases={"data": 0.1, "forward": 0.05}, step_seconds=0.2)
+            print(json.dumps([summary, batches, files]))
+            """,
+            self.agent.url,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        import json
+
+        summary, ((run_id, metrics, tags),), files = json.loads(done.stdout)
+        self.assertEqual((summary["gpuwarden/steps"], summary["gpuwarden/phase_share/data"], summary["gpuwarden/non_finite_steps"]), (40, 0.5, 20))
+        self.assertIn("critical loss_nan: ", summary["gpuwarden/findings_text"])
+        self.assertEqual((run_id, metrics["gpuwarden/steps"]), ("m1", 40))
+        self.assertIn("NaN at step 20", tags["gpuwarden.worst_finding"])
+        self.assertEqual(files["gpuwarden/findings.json"]["findings"][0]["detector"], "loss_nan")
+        self.assertEqual(self.agent.get("/api/v1/runs/t1")["hyperparameters"], {"batch": 8, "lr": 0.1, "api_key": "***"})
 
     def test_an_agent_is_started_on_demand_and_ends_with_the_program(self) -> None:
         port = self.agent.port

@@ -1,9 +1,12 @@
 """The parts by themselves: no agent, no process of their own."""
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import json
 import math
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -16,6 +19,7 @@ from unittest import mock
 from gpuwarden import OOMDetector, RiskLevel, allocator
 from gpuwarden.formats import format_bytes, format_percent
 from gpuwarden.gpu_metrics import GPUMetrics, _metrics
+from gpuwarden.hyperparameters import changed_fields, flat
 from gpuwarden.provenance import git_commit
 from gpuwarden.python_memory import PythonMemory
 from gpuwarden.ranks import Ranks, read_ranks, shared_run_id
@@ -33,6 +37,29 @@ class FormatsTest(unittest.TestCase):
         for written, cases in ((format_bytes, examples["bytes"]), (format_percent, examples["percent"])):
             self.assertEqual([written(value) for value, _ in cases], [text for _, text in cases])
         self.assertEqual(format_percent(None), "N/A")
+
+
+class HyperparametersTest(unittest.TestCase):
+    def test_the_same_are_kept_and_masked_as_by_the_agent(self) -> None:
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "hyperparameters.json"), encoding="utf-8") as file:
+            for given, kept in json.load(file):
+                self.assertEqual(flat(given), kept)
+
+    def test_what_programs_call_a_config(self) -> None:
+        given = argparse.Namespace(lr=0.1, betas=(0.9, 0.95), inf=math.inf, big=2**60, folder=pathlib.PurePosixPath("/x"))
+        self.assertEqual(flat(given), {"lr": 0.1, "betas": "(0.9, 0.95)", "inf": "inf", "big": str(2**60), "folder": "/x"})
+        config = dataclasses.make_dataclass("Config", [("lr", float, 0.5), ("steps", int, 7), ("name", str, "a")])
+        self.assertEqual(flat(config(steps=9)), {"lr": 0.5, "steps": 9, "name": "a"})
+        self.assertEqual(changed_fields(config(steps=9), ("lr",)), {"lr": 0.5, "steps": 9})
+
+    def test_bounded_and_never_an_error(self) -> None:
+        many = {"n%d" % number: "v" * 5000 for number in range(1000)}
+        self.assertLess(len(json.dumps(flat(many))), 64 * 1024)
+        loop: Dict[str, Any] = {}
+        loop["again"] = loop
+        self.assertLess(len(flat(loop)), 10)
+        for odd in (None, 7, "text", [1], object(), type, mock.MagicMock(to_dict=mock.MagicMock(side_effect=ValueError))):
+            self.assertEqual(flat(odd), {})
 
 
 class PlanTest(unittest.TestCase):

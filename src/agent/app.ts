@@ -13,21 +13,30 @@ import { hasMetricSet } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
+import { publicRun } from '../training/run-record.ts'
 import { createTraining, type Training } from '../training/training.ts'
+import { usageRoute } from '../usage/routes.ts'
+import { createUsage } from '../usage/usage.ts'
 import { type Alerting, alertsFolder, createAlerting } from './alerting.ts'
 import type { Config } from './config.ts'
 import { endDespiteDisk } from './end-despite-disk.ts'
 import { EventLog } from './event-log.ts'
 import { logFolder, unansweredNote } from './folders.ts'
 import { type OpenLog, openLog } from './log.ts'
+import { memorySessionRoutes } from './memory-session-routes.ts'
+import { MemorySessions } from './memory-sessions.ts'
 import { Replay } from './replay.ts'
 import { type Opened, Sampling } from './sampling.ts'
+import { SamplingPace } from './sampling-pace.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import { isShuttingDown, noteShutdown } from './system-state.ts'
+import { createTiers, type Tiers } from './tiers.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
 /** Runs work that the agent must not do itself. */
+/** Cold cards take seconds to start; after this, people are told. */
+const SLOW_START_MS = 8000
 const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
 
 export interface AgentOptions {
@@ -61,6 +70,7 @@ export class Agent {
   readonly #training: Training
   readonly #replay: Replay | null
   readonly #snapshots: Snapshots | null
+  readonly #tiers: Tiers | null
   readonly #abort = new AbortController()
   #refilled: Promise<unknown> = Promise.resolve()
   #port: number | null = null
@@ -89,6 +99,7 @@ export class Agent {
       runId,
       cardsFile: logDir === null || !answers ? null : join(logDir, 'gpus.json'),
       mayStandIn,
+      slowStartMs: SLOW_START_MS,
       ...(samplerEntry ? { samplerEntry } : {}),
       onEnded: (source) => log.info({ source }, 'the recording has ended'),
     })
@@ -118,7 +129,14 @@ export class Agent {
       )
     }
     const { store } = this
-    const recording = values.source.startsWith('replay:') ? values.source.slice('replay:'.length) : null
+    // A recording has its own time: what is played is not the past of this machine.
+    const isPlayed = values.source.startsWith('replay:')
+    this.#tiers =
+      store && logDir !== null && values['history.records'] && !isPlayed
+        ? createTiers({ logDir, values, store, memory: history, refilled: this.#refilled, log: log.child({ room: 'history' }), ...time })
+        : null
+    if (this.#tiers) hub.addSink(this.#tiers.sink)
+    const recording = isPlayed ? values.source.slice('replay:'.length) : null
     this.#replay =
       recording === null
         ? null
@@ -138,15 +156,27 @@ export class Agent {
       ...time,
       settings: values,
       judge: this.#watching,
+      gpuOf: (pid) => state.gpuOf(pid),
       ...(recording === null ? {} : { recording }),
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),
     })
     hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     if (this.#training.played) hub.addSink(this.#training.played)
-    const { recordings } = this.#training
-    hub.addSink({ name: 'recordings', accept: (event) => event.type === 'finding' && recordings.noteFinding(event.finding) })
+    const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => this.sampling.supervisor.pace(intervalMs) })
+    const memory = new MemorySessions({ state, pace, runs: () => this.#training.runs().map(({ run }) => publicRun(run)) })
+    hub.addSink(memory)
+    hub.addSink({ name: 'requests', accept: (event) => event.type === 'finding' && this.#training.noteFinding(event.finding) })
     hub.addSink(new EventLog({ log, correlationOf: (run) => this.#training.recordOf(run)?.correlationId ?? null }))
+    // A recording was counted when it was made.
+    const usage =
+      values['usage.enabled'] && recording === null
+        ? createUsage({
+            ...{ dir: logDir === null ? null : join(logDir, 'usage'), settings: values, log: log.child({ room: 'usage' }), ...time },
+            intervalMs: values.interval * 1000,
+          })
+        : null
+    if (usage) hub.addSink(usage)
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
@@ -157,6 +187,7 @@ export class Agent {
       timeOf: (run) => this.#training.timeOf(run),
       unfollowedRuns: () => this.#watching.health().runsNotFollowed,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
+      ...(usage ? { usage: () => usage.totals() } : {}),
     })
     const webUi = values['server.enabled']
       ? createWebUi({ config, logDir, state, log, port: () => this.#port, signal: this.#abort.signal })
@@ -180,21 +211,24 @@ export class Agent {
     this.#server = webUi
       ? createServer({
           state,
-          history,
+          history: this.#tiers?.history ?? history,
           metrics: { render: (format) => exporter.render(format), contentType: (format) => CONTENT_TYPES[format] },
           settings: values,
           log,
           version: VERSION,
           extraHealth: () => ({
             store: this.store?.health() ?? null,
+            history: this.#tiers?.health() ?? null,
             alerts: alerts?.health() ?? null,
             training: this.#training.health(),
             detectors: this.#watching.health(),
           }),
           routes: [
+            ...memorySessionRoutes(memory, pace),
             ...this.#alerting.routes,
             ...this.#training.routes,
             ...webUi.routes,
+            usageRoute(usage, Date.now),
             ...(this.#snapshots?.routes ?? []),
             ...(this.#replay ? replayRoutes(this.#replay) : []),
           ],
@@ -235,7 +269,9 @@ export class Agent {
       if (this.#replay) await hasRuns
       const opened = await this.sampling.open()
       void this.#replay?.readAhead()
-      for (const { source, result, message } of opened.openings) {
+      for (const { source, result, fault, message } of opened.openings) {
+        // Of one that does not respond, the supervisor says whether it is waited for or replaced.
+        if (fault === 'not_responding') continue
         if (result === 'failed') log.error({ source }, `${message ?? 'cannot be opened'}; trying again`)
         else log.info({ source, result }, `source ${source}: ${result}`)
       }
@@ -280,6 +316,7 @@ export class Agent {
     await this.sampling.hub.close()
     await this.#server?.close()
     await this.#snapshots?.close()
+    this.#tiers?.close()
     await logLane.patiently(() => this.#refilled, STUCK_AT_END_MS).catch(() => undefined)
     this.log.log.info({ reason }, 'gpuwarden stops')
     const lost = await this.log.close()

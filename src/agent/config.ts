@@ -18,6 +18,7 @@ import { serverSettings } from '../server/settings.ts'
 import { VENDOR_NAMES } from '../sources/vendors.ts'
 import { storeSettings } from '../store/settings.ts'
 import { trainingSettings } from '../training/settings.ts'
+import { usageSettings } from '../usage/settings.ts'
 import { logSettings } from './log-settings.ts'
 
 export const SETTINGS = {
@@ -32,6 +33,7 @@ export const SETTINGS = {
   ...channelSettings,
   ...pushSettings,
   ...trainingSettings,
+  ...usageSettings,
 } satisfies Settings
 
 export type ConfigKey = keyof typeof SETTINGS

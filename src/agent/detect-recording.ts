@@ -1,6 +1,6 @@
 /** Shows a recording to the detectors, as fast as it can be read; in this process, because no hardware is touched. */
 import { EXIT, Failure } from '../core/failure.ts'
-import type { Tick } from '../core/kinds.ts'
+import type { HubEvent, Tick } from '../core/kinds.ts'
 import type {
   Finding,
   GpuEvent,
@@ -53,20 +53,34 @@ export async function openForReading(path: string): Promise<Recording> {
 export async function detectRecording(recording: Recording, options: DetectionOptions): Promise<Detection> {
   const engine = createEngine(options.engine)
   const counts = { gpuSamples: 0, memorySamples: 0, steps: 0, findings: 0, isSimulated: false }
-  const moments = new Moments()
-  const say = (found: readonly Finding[]) => {
+  await playRecording(recording, options, (event) => {
+    if (event.type === 'devices') counts.isSimulated ||= event.devices.some((device) => device.provenance === 'simulated')
+    else if (event.type === 'steps') counts.steps += event.steps.length
+    else if (event.type === 'tick') {
+      for (const sample of event.tick.gpus) if (sample.memoryUsedBytes !== null && sample.memoryTotalBytes !== null) counts.memorySamples++
+      counts.gpuSamples += event.tick.gpus.length
+    }
+    const found = engine.accept(event)
     const shown = options.devices === null ? found : found.filter((finding) => isAbout(finding, options.devices))
     if (shown.length === 0) return
     counts.findings += shown.length
     options.onFindings(shown)
-  }
+  })
+  return { stats: recording.stats(), ...counts }
+}
+
+export type PlayOptions = Pick<DetectionOptions, 'until' | 'durationMs' | 'runs'>
+
+/** Passes on what was recorded as the hub published it. */
+export async function playRecording(recording: Recording, options: PlayOptions, accept: (event: HubEvent) => void): Promise<void> {
+  const moments = new Moments()
   const timeline = new RunTimeline(options.runs ?? [])
   const sayOf = (runs: readonly RunRecord[]) => {
-    for (const run of runs) say(engine.accept({ type: 'run', run: publicRun(run) }))
+    for (const run of runs) accept({ type: 'run', run: publicRun(run) })
   }
-  let known: readonly GpuInfo[] | null = null
   let firstAt: number | null = null
   let isCut = false
+  let known: readonly GpuInfo[] | null = null
   for await (const item of recording) {
     firstAt ??= item.at
     isCut = (options.until !== null && item.at > options.until) || (options.durationMs !== null && item.at > firstAt + options.durationMs)
@@ -74,23 +88,14 @@ export async function detectRecording(recording: Recording, options: DetectionOp
     if (item.devices !== known) {
       known = item.devices
       moments.devices = known
-      counts.isSimulated ||= known.some((device) => device.provenance === 'simulated')
-      say(engine.accept({ type: 'devices', devices: known }))
+      accept({ type: 'devices', devices: known })
     }
     sayOf(timeline.moveTo(item.at))
     const { tick, steps } = moments.read(item)
-    if (tick !== null) {
-      for (const sample of tick.gpus) if (sample.memoryUsedBytes !== null && sample.memoryTotalBytes !== null) counts.memorySamples++
-      counts.gpuSamples += tick.gpus.length
-      say(engine.accept({ type: 'tick', tick }))
-    }
-    if (steps.length > 0) {
-      counts.steps += steps.length
-      say(engine.accept({ type: 'steps', steps, provenance: moments.provenance }))
-    }
+    if (tick !== null) accept({ type: 'tick', tick })
+    if (steps.length > 0) accept({ type: 'steps', steps, provenance: moments.provenance })
   }
   if (!isCut) sayOf(timeline.finish())
-  return { stats: recording.stats(), ...counts }
 }
 
 function isAbout({ subject }: Finding, devices: ReadonlySet<number> | null): boolean {

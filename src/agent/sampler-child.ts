@@ -98,6 +98,7 @@ async function open(name: string): Promise<void> {
       name,
       source,
       intervalMs,
+      minIntervalMs: kind.minIntervalMs ?? 0,
       originMs,
       announce: () => !isFirst || pending > 0,
       metronome,
@@ -138,6 +139,10 @@ process.on('message', (message: ToSampler) => {
     case 'watch':
       watched = message.pids
       for (const runner of runners.values()) runner.watch(watched)
+      break
+    case 'pace':
+      if (start !== null) start = { ...start, intervalMs: message.intervalMs }
+      for (const runner of runners.values()) runner.pace(message.intervalMs)
       break
     case 'playback':
       runners.get(message.source)?.steer(message.command)

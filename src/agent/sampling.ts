@@ -30,6 +30,8 @@ export interface SamplingOptions {
   readonly cardsFile?: string | null
   /** Somebody looks at a screen of this machine: where it has no GPU at all, simulated ones may be shown. */
   readonly mayStandIn?: boolean
+  /** A driver that takes longer to start counts as one that does not respond, until it does; left out: whoever asks waits for it. */
+  readonly slowStartMs?: number
   /** Only tests change it: they run from the sources, the sampler from the build. */
   readonly samplerEntry?: URL
 }
@@ -70,6 +72,7 @@ export class Sampling {
       intervalMs: values.interval * 1000,
       deadlineMs: values.deadline * 1000,
       openDeadlineMs: values.open_deadline * 1000,
+      slowStartMs: options.slowStartMs,
       options: sourceOptions(values),
       backoffMs: { first: values.restart_first * 1000, most: values.restart_most * 1000 },
       now: () => this.clock.now(),

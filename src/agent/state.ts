@@ -49,6 +49,12 @@ export class State implements AgentState {
     return this.#known.processes()
   }
 
+  /** Label of the GPU that a process uses; null: none, or unknown. */
+  gpuOf(pid: number): string | null {
+    const gpu = this.processes().find((process) => process.pid === pid)?.gpu
+    return gpu === undefined ? null : (this.gpus().find(({ info }) => info.id === gpu)?.info.label ?? null)
+  }
+
   host(): HostView | null {
     this.#known.health = this.health()
     return this.#known.host(this.now())

@@ -1,9 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createAlerts } from '../alerts/alerts.ts'
-import { sourceHealth } from '../alerts/pretend-world.contract.ts'
+import { gpuSample, sourceHealth, tickOf } from '../alerts/pretend-world.contract.ts'
 import type { DetectorKind } from '../core/detector-contract.ts'
 import { Failure } from '../core/failure.ts'
 import type { HubEvent, Log } from '../core/kinds.ts'
@@ -12,6 +12,7 @@ import { NO_FIGURES } from '../core/record.ts'
 import { detectors } from '../detectors/index.ts'
 import { PRETEND_DETECTOR } from '../detectors/inputs.fixture.ts'
 import { lossNan } from '../detectors/loss-nan.ts'
+import { thermal } from '../detectors/thermal.ts'
 import { type ConfigValues, loadConfig } from './config.ts'
 import { Hub } from './hub.ts'
 import { State } from './state.ts'
@@ -64,16 +65,20 @@ interface Wanted {
   sources?: readonly SourceHealth[]
   now?: () => number
   lookEveryMs?: number
+  firstSaveMs?: number
 }
 
-function watch(logDir: string | null, { more = {}, kinds = [counter], sources = [], now = () => AT, lookEveryMs = 60_000 }: Wanted = {}) {
+function watch(
+  logDir: string | null,
+  { more = {}, kinds = [counter], sources = [], now = () => AT, lookEveryMs = 60_000, firstSaveMs = 2000 }: Wanted = {},
+) {
   const logged: string[] = []
   const say = (_fields: object, message: string) => void logged.push(message)
   const log: Log = { debug: say, info: say, warn: say, error: say, child: () => log }
   const state = new State({ now, health: () => sources, sinks: () => [], self: () => ({}) as never, devices: null })
   const hub = new Hub({ state, log, onProcesses: () => undefined })
   const values = { ...loadConfig({ env: { XDG_CONFIG_HOME: '/nonexistent' } }).values, ...more }
-  const watching = new Watching({ values, logDir, state, hub, log, kinds, lookEveryMs })
+  const watching = new Watching({ values, logDir, state, hub, log, kinds, lookEveryMs, firstSaveMs })
   onTestFinished(() => watching.close())
   hub.addSink(watching)
   const run = (ending: Partial<Run> = {}) =>
@@ -129,6 +134,24 @@ describe('what the detectors have learned', () => {
     const saved = () => (existsSync(join(dir, 'detectors.json')) ? readFileSync(join(dir, 'detectors.json'), 'utf8') : '')
     expect(saved()).toBe('')
     await expect.poll(saved, { timeout: 10_000 }).toContain('"count":1')
+  })
+
+  it('adds up over lives that are too short to find anything: a hot GPU is noticed though the agent is killed every few seconds', async () => {
+    const hot = (at: number): HubEvent => ({ type: 'tick', tick: tickOf(at, [gpuSample('GPU-0', at, { temperatureCelsius: 99 })]) })
+    let dir = folder()
+    const found: string[] = []
+    for (let life = 0; life < 3; life++) {
+      const { watching, state } = watch(dir, { kinds: [thermal], firstSaveMs: 20 })
+      watching.resume()
+      for (const second of [0, 1, 2]) watching.accept(hot(AT + life * 20_000 + second * 1000))
+      found.push(...state.findings().map(({ severity }) => `${severity} in life ${life}`))
+      await expect.poll(() => existsSync(join(dir, 'detectors.json'))).toBe(true)
+      // A copy is what a kill leaves: this life goes on and may write again.
+      const left = folder()
+      cpSync(dir, left, { recursive: true })
+      dir = left
+    }
+    expect(found).toEqual(['critical in life 1', 'critical in life 2'])
   })
 
   it('ends where its detector is switched off', async () => {

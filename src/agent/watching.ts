@@ -25,6 +25,7 @@ export interface WatchingOptions {
   readonly log: Log
   readonly kinds?: readonly DetectorKind[]
   readonly saveEveryMs?: number
+  readonly firstSaveMs?: number
   readonly lookEveryMs?: number
 }
 
@@ -36,6 +37,8 @@ export interface WatchingHealth {
 }
 
 const SAVE_EVERY_MS = 60_000
+/** The first save after the start; each later one waits twice as long. An agent that is killed again and again must not begin to learn again each time. */
+const FIRST_SAVE_MS = 2000
 /** A source that is silent says nothing: somebody has to look. Often enough for findings that take a minute. */
 const LOOK_EVERY_MS = 15_000
 /** After a finding began or ended: a kill must not make the detectors repeat what was over, or forget what was not. */
@@ -51,7 +54,8 @@ export class Watching implements Sink {
   readonly running: readonly DetectorKind[]
   readonly #options: WatchingOptions
   readonly #file: KeptFile | null
-  readonly #timers: readonly NodeJS.Timeout[]
+  readonly #timer: NodeJS.Timeout
+  #saving: NodeJS.Timeout | null = null
   #engine: Engine
   #known: readonly Finding[] = []
   readonly #active = new Set<string>()
@@ -75,15 +79,13 @@ export class Watching implements Sink {
     this.#file = file === null ? null : new KeptFile(file, { mode: 0o640, folderMode: 0o750, flush: true })
     this.#engine = this.#create()
     if (file !== null) this.#restore(file)
-    this.#timers = [
-      setInterval(() => this.#saveInTime(), options.saveEveryMs ?? SAVE_EVERY_MS).unref(),
-      setInterval(() => this.#look(), options.lookEveryMs ?? LOOK_EVERY_MS).unref(),
-    ]
+    this.#timer = setInterval(() => this.#look(), options.lookEveryMs ?? LOOK_EVERY_MS).unref()
   }
 
   /** Repeats what was active before the restart, and resolves what ended with it. Before the first sample. */
   resume(): void {
     this.#isWatching = true
+    this.#saveAfter(this.#options.firstSaveMs ?? FIRST_SAVE_MS)
     for (const finding of this.#known) this.#tell(finding)
     this.#known = []
   }
@@ -152,7 +154,8 @@ export class Watching implements Sink {
   }
 
   async close(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer)
+    clearInterval(this.#timer)
+    if (this.#saving) clearTimeout(this.#saving)
     if (this.#soon) clearTimeout(this.#soon)
     try {
       await logLane.patiently(() => this.save(), STUCK_AT_END_MS)
@@ -182,8 +185,11 @@ export class Watching implements Sink {
       this.#soon ??= setTimeout(() => this.#saveSoon(), Math.max(SAVE_SOON_MS, this.#restUntilMs - performance.now())).unref()
   }
 
-  #saveInTime(): void {
-    if (performance.now() >= this.#restUntilMs) void this.save()
+  #saveAfter(delayMs: number): void {
+    this.#saving = setTimeout(() => {
+      if (performance.now() >= this.#restUntilMs) void this.save()
+      this.#saveAfter(Math.min(2 * delayMs, this.#options.saveEveryMs ?? SAVE_EVERY_MS))
+    }, delayMs).unref()
   }
 
   #saveSoon(): void {

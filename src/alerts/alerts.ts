@@ -21,6 +21,7 @@ import { Outbox } from './outbox.ts'
 import { PastAlerts, type PastRange } from './past-alerts.ts'
 import { checkRoutes } from './routes.ts'
 import { Rules } from './rules.ts'
+import { SeenSinceStart } from './seen-since-start.ts'
 import { dispatchSettings, ruleSettings } from './settings.ts'
 import { type Silence, Silences } from './silences.ts'
 import { StepCourses } from './step-courses.ts'
@@ -52,6 +53,8 @@ class AlertRoom implements Alerts {
   readonly #dispatch: Dispatch
   readonly #changes: AlertChanges
   readonly #courses = new StepCourses()
+  /** null: every alert from before the restart is confirmed or over. */
+  #seen: SeenSinceStart | null = new SeenSinceStart()
   readonly #heartbeat: Heartbeat | null
   /** For deliveries: by the clock of this machine. The engine's time follows the events. */
   readonly #time = new ObservedTime()
@@ -115,6 +118,7 @@ class AlertRoom implements Alerts {
 
   accept(event: HubEvent): void {
     if (this.#closed) return
+    this.#seen?.accept(event, this.#time.ms)
     if (event.type === 'finding') this.#take(event.finding)
     else if (event.type === 'tick') {
       this.#lastTickMs = this.#time.advance(this.#options.now())
@@ -206,6 +210,7 @@ class AlertRoom implements Alerts {
       const isGraceOver = ms - this.#startedMs >= RESTART_GRACE_MS
       const confirmation = { state: this.#options.state, at: this.#eventTime(), isGraceOver, isWatched: this.#rules.isWatched }
       for (const finding of endingsOf(this.#engine.records(), confirmation)) this.#follow(this.#engine.accept(finding, finding.at))
+      this.#seen = this.#engine.hasUnconfirmed ? (this.#seen ?? new SeenSinceStart()) : null
     }
     if (ms - this.#lastReconcileMs >= SLOW_SWEEP_MS) this.#reconcileAll()
     const beatMs = this.#options.settings['alerts.heartbeat_minutes'] * 60_000
@@ -237,8 +242,11 @@ class AlertRoom implements Alerts {
     // A recording has its own time; live, a repeated old finding does not set the time back.
     if (finding.provenance === 'replay' || finding.at > this.#eventTime()) this.#events.note(finding.at, this.#time.ms)
     const simulated = isSimulated(finding, this.#options.state.gpus())
+    const known = this.#engine.get(finding.fingerprint)
+    const gone = this.#seen?.endOf(known, finding, this.#time.ms, this.#rules.findsAgainMs(finding))
+    if (gone) this.#follow(this.#engine.endUnconfirmed(gone))
     const { refused } = this.#engine
-    const isTurn = finding.state === 'resolved' || this.#engine.get(finding.fingerprint)?.clearMs != null
+    const isTurn = finding.state === 'resolved' || known?.clearMs != null
     this.#follow(this.#engine.accept(admitted, finding.at, simulated))
     // Kept at once: after a restart nobody would say again that it is over.
     const record = isTurn ? this.#engine.get(finding.fingerprint) : undefined

@@ -4,8 +4,20 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AlertMessage } from '../core/alert-contract.ts'
 import { untoldBy } from '../core/known/alerts.ts'
+import { NO_FIGURES } from '../core/record.ts'
 import { ENGINE_LIMITS } from './engine.ts'
-import { HOUR, MINUTE, NOON, PretendChannel, pretendWorld, SECOND, temporaryDir, tickOf } from './pretend-world.contract.ts'
+import {
+  gpuSample,
+  HOUR,
+  MINUTE,
+  NOON,
+  PretendChannel,
+  pretendWorld,
+  SECOND,
+  temporaryDir,
+  tickOf,
+  type World,
+} from './pretend-world.contract.ts'
 
 describe('delivery that fails', () => {
   it('delivers everything after an hour without a mail server: in order, and joined where it fired and cleared', async () => {
@@ -199,6 +211,19 @@ describe('delivery of too much', () => {
   })
 })
 
+/** Samples of GPU 0 and steps of run r, ten seconds apart. */
+async function watch(world: World, ms: number, loss: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 10 * SECOND) {
+    world.alerts.accept({ type: 'tick', tick: tickOf(world.at, [gpuSample('GPU-0', world.at, {})]) })
+    world.alerts.accept({
+      type: 'steps',
+      provenance: 'live',
+      steps: [{ kind: 'step', run: 'r', rank: 0, step: 1, at: world.at, ...NO_FIGURES, loss, phaseSeconds: null, custom: null }],
+    })
+    await world.pass(10 * SECOND)
+  }
+}
+
 describe('delivery over a restart', () => {
   it('sends what was waiting, once, and knows what was sent before', async () => {
     const dir = await temporaryDir()
@@ -324,6 +349,60 @@ describe('delivery over a restart', () => {
     await after.pass(20 * MINUTE, MINUTE)
     expect(channel.said()).toEqual(['a firing, b firing', 'a resolved'])
     expect(channel.got[1]?.alerts[0]?.finding.message).toMatch(/^Not reported again/)
+  })
+
+  it.each([
+    { what: 'a GPU that was cool', parts: { detector: 'thermal', subject: { gpu: 'GPU-0' } } },
+    { what: 'a run whose loss was finite', parts: { detector: 'loss_nan', subject: { run: 'r' } } },
+    { what: 'a driver that answered', parts: { detector: 'driver_stuck', evidence: { source: 'nvidia' } } },
+  ])('announces again what came back after a restart that nobody confirmed it over: $what', async ({ parts }) => {
+    const dir = await temporaryDir()
+    const channel = new PretendChannel()
+    const before = pretendWorld({ dir, channel })
+    before.say('a', parts)
+    await before.pass(MINUTE)
+    await before.alerts.close()
+    const after = pretendWorld({ dir, channel, at: NOON + 2 * MINUTE })
+    await watch(after, 4 * MINUTE, 2)
+    expect(channel.said()).toEqual(['a firing'])
+    after.say('a', parts)
+    await watch(after, 10 * MINUTE, Number.NaN)
+    after.say('a', parts)
+    await watch(after, MINUTE, Number.NaN)
+    expect(channel.said()).toEqual(['a firing', 'a resolved', 'a firing'])
+    expect(channel.got[1]?.alerts[0]?.finding.message).toMatch(/^Gone after gpuwarden was restarted/)
+    expect(channel.got[2]?.alerts[0]?.firedAt).toBe(NOON + 6 * MINUTE)
+    expect(after.alerts.history()).toHaveLength(1)
+  })
+
+  it.each([
+    {
+      what: 'a GPU that is found hot again at once',
+      parts: { detector: 'thermal', subject: { gpu: 'GPU-0' } },
+      loss: 2,
+      afterMs: 40 * SECOND,
+    },
+    { what: 'one that was not read in between', parts: { detector: 'thermal', subject: { gpu: 'GPU-9' } }, loss: 2, afterMs: 4 * MINUTE },
+    {
+      what: 'a run that logs its loss rarely',
+      parts: { detector: 'loss_nan', subject: { run: 'r' } },
+      loss: Number.NaN,
+      afterMs: 4 * MINUTE,
+    },
+    { what: 'what takes long to find', parts: { detector: 'leak', subject: { gpu: 'GPU-0' } }, loss: 2, afterMs: 20 * MINUTE },
+    { what: 'what began before', parts: { detector: 'thermal', subject: { gpu: 'GPU-0' }, since: NOON }, loss: 2, afterMs: 4 * MINUTE },
+  ])('does not announce again what may have lasted over a restart: $what', async ({ parts, loss, afterMs }) => {
+    const dir = await temporaryDir()
+    const channel = new PretendChannel()
+    const before = pretendWorld({ dir, channel })
+    before.say('a', parts)
+    await before.pass(MINUTE)
+    await before.alerts.close()
+    const after = pretendWorld({ dir, channel, at: NOON + 2 * MINUTE })
+    await watch(after, afterMs, loss)
+    after.say('a', parts)
+    await watch(after, 10 * MINUTE, loss)
+    expect(channel.said()).toEqual(['a firing'])
   })
 
   it('drops what waits for a channel that is no longer configured, and says so', async () => {

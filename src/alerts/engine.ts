@@ -62,6 +62,11 @@ export class AlertEngine {
     return this.#records.values()
   }
 
+  get hasUnconfirmed(): boolean {
+    for (const { unconfirmed } of this.#records.values()) if (unconfirmed) return true
+    return false
+  }
+
   get size(): number {
     return this.#records.size
   }
@@ -78,6 +83,15 @@ export class AlertEngine {
     const ms = this.#time.isPast(at) ? this.#time.ms : this.#time.advance(at)
     this.#at = at
     return finding.state === 'active' ? this.#active(jsonSafe(finding), ms, simulated) : this.#cleared(jsonSafe(finding), ms)
+  }
+
+  /** An alert from before a restart is known to have ended: over at once, whoever has not confirmed it. */
+  endUnconfirmed(ending: Finding): readonly Transition[] {
+    const record = this.#records.get(ending.fingerprint)
+    if (record?.phase !== 'firing' || !record.unconfirmed) return NOTHING
+    record.unconfirmed = false
+    record.cleared = jsonSafe(ending)
+    return [this.#resolve(record, this.#time.ms)]
   }
 
   /** Time passes: what waited may be due. */

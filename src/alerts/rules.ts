@@ -78,6 +78,12 @@ export class Rules {
     }
   }
 
+  /** How long its subject must be seen without a problem before it counts as gone; null: no time is long enough. */
+  findsAgainMs({ detector }: Finding): number | null {
+    const seconds = this.#detectors.get(detector)?.findsAgainSeconds
+    return seconds === undefined ? null : seconds * 1000
+  }
+
   /** Whether this detector runs; true where it is not known which do. */
   readonly isWatched = (detector: string): boolean => this.#detectors.size === 0 || this.#detectors.has(detector)
 

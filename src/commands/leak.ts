@@ -1,9 +1,10 @@
 import type { Config } from '../agent/config.ts'
 import { EXIT } from '../core/failure.ts'
-import { formatBytes, formatClock, formatDuration, printable } from '../core/format.ts'
+import { formatDuration } from '../core/format.ts'
 import { leak as leakKind } from '../detectors/leak.ts'
 import { checkedMegabytes, DEFAULT_LEAK_THRESHOLD_MB } from '../library/leak-detector.ts'
-import { type LeakVerdict, LeakVerdicts, leakRecord } from '../report/leak-verdicts.ts'
+import { leakText } from '../report/leak-text.ts'
+import { LeakVerdicts, leakRecord } from '../report/leak-verdicts.ts'
 import { writeOut } from './output.ts'
 import { devicesOf, readNumber, watchMemory } from './watch-memory.ts'
 
@@ -26,7 +27,7 @@ export async function leak(config: Config, options: Record<string, unknown>): Pr
         thresholdBytes: megabytes * MEBIBYTE,
         devices: devicesOf(config),
         onLeak: (verdict) => {
-          if (isMonitor) print(isJson ? JSON.stringify(leakRecord(verdict)) : verdictText(verdict))
+          if (isMonitor) print(isJson ? JSON.stringify(leakRecord(verdict)) : leakText(verdict))
         },
       })
       return [judge]
@@ -41,23 +42,8 @@ export async function leak(config: Config, options: Record<string, unknown>): Pr
       )
     else {
       const head = `${isSimulated ? 'These GPUs are SIMULATED. ' : ''}Watched for ${formatDuration(seconds * 1000)}; growth below ${megabytes} MB does not count as a leak.`
-      writeOut(`${[head, ...verdicts.map(verdictText)].join('\n')}\n`)
+      writeOut(`${[head, ...verdicts.map(leakText)].join('\n')}\n`)
     }
   }
   return isLeaking ? EXIT.checkFailed : EXIT.ok
-}
-
-const SIGNS = { leak: 'LEAK', 'no leak': 'ok', 'too short to tell': 'too short to tell', 'not known': 'not known' } as const
-
-function verdictText(verdict: LeakVerdict): string {
-  const { answer, confidence, since, bytesPerMinute, grownBytes, watchedSeconds, advice } = verdict
-  const lines = [`[${SIGNS[answer]}] ${printable(verdict.message)}`]
-  if (answer !== 'leak') return lines.concat(advice.map((line) => `   ${line}`)).join('\n')
-  const pace = bytesPerMinute === null ? '' : `, ${formatBytes(bytesPerMinute)} a minute`
-  lines.push(
-    `   Confidence: ${(confidence ?? 0).toFixed(2)}`,
-    `   Growth: ${formatBytes(grownBytes)} in ${formatDuration(watchedSeconds * 1000)}${pace}${since === null ? '' : `; it began at ${formatClock(since, Date.now())}`}`,
-    ...advice.map((line) => `   ${line}`),
-  )
-  return lines.join('\n')
 }

@@ -5,21 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../agent/config.ts'
 import type { AgentClient } from '../core/agent-client.ts'
 import { EXIT, Failure } from '../core/failure.ts'
-import { formatClock, formatDuration, printable } from '../core/format.ts'
+import { formatDuration, printable } from '../core/format.ts'
 import { type LineRecording, recordingText } from '../core/memory/line-recording.ts'
-import type { Reading } from '../core/model.ts'
 import type { RecordingRequest } from '../training/recording-requests.ts'
 import { agentOf } from './agent-address.ts'
+import { findRun, type RunToAsk, wholeNumber } from './find-run.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
 import { ProgressLine } from './progress-line.ts'
-
-interface ListedRun {
-  readonly id: string
-  readonly name: string
-  readonly host: string | null
-  readonly endedAt: Reading
-  readonly training: { readonly meanStepSeconds: number | string | null } | null
-}
 
 interface RecordingsAnswer {
   readonly at: number
@@ -49,28 +41,7 @@ export async function recordRun(config: Config, options: Readonly<Record<string,
   return recording.lines.length > 0 ? EXIT.checkFailed : EXIT.ok
 }
 
-async function findRun(agent: AgentClient, wanted: string): Promise<ListedRun> {
-  const { runs } = await agent.get<{ runs: readonly ListedRun[] }>('/api/v1/runs')
-  const byId = runs.filter(({ id }) => id === wanted)
-  const found = byId.length > 0 ? byId : runs.filter(({ name }) => name === wanted)
-  const running = found.filter(({ endedAt }) => endedAt === null)
-  const [run] = running
-  if (run && running.length === 1) return run
-  const names = (list: readonly ListedRun[]) => list.slice(0, 5).map(({ id, name }) => `${printable(name)} (${id})`)
-  if (run)
-    throw new Failure(`${running.length} runs that go on are called "${wanted}": give the id of one`, {
-      exitCode: EXIT.usage,
-      hint: `There are ${names(running).join(', ')}.`,
-    })
-  const open = names(runs.filter(({ endedAt }) => endedAt === null))
-  const hint = open.length === 0 ? 'No run goes on at this agent.' : `Runs that go on: ${open.join(', ')}.`
-  const [ended] = found
-  if (ended?.endedAt != null)
-    throw new Failure(`run "${wanted}" is over, since ${formatClock(ended.endedAt, Date.now())}`, { exitCode: EXIT.noSource, hint })
-  throw new Failure(`there is no run "${wanted}" at ${agent.url}`, { exitCode: EXIT.noSource, hint })
-}
-
-async function waitFor(agent: AgentClient, path: string, asked: RecordingRequest, run: ListedRun): Promise<LineRecording> {
+async function waitFor(agent: AgentClient, path: string, asked: RecordingRequest, run: RunToAsk): Promise<LineRecording> {
   const stepMs = (Number(run.training?.meanStepSeconds) || 0) * 1000
   let request: RecordingRequest | undefined = asked
   const progress = new ProgressLine(() =>
@@ -106,16 +77,10 @@ async function waitFor(agent: AgentClient, path: string, asked: RecordingRequest
 }
 
 /** The file is named, not opened: it is a run that says where it lies. */
-function adviseFile({ snapshotPath }: LineRecording, { host }: ListedRun): void {
+function adviseFile({ snapshotPath }: LineRecording, { host }: RunToAsk): void {
   if (snapshotPath === null) return
   const isHere = host === hostname() && statSync(snapshotPath, { throwIfNoEntry: false })?.isFile() === true
   process.stderr.write(
     `gpuwarden snapshot ${printable(snapshotPath)} shows it in full${isHere ? '' : `, on ${printable(host ?? 'its host')}`}.\n`,
   )
-}
-
-function wholeNumber(flag: string, given: unknown, least: number, most: number): number {
-  const number = Number(given)
-  if (Number.isInteger(number) && number >= least && number <= most) return number
-  throw new Failure(`${flag}: expected a whole number from ${least} to ${most}; got ${JSON.stringify(given)}`, { exitCode: EXIT.usage })
 }

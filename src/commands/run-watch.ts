@@ -38,6 +38,13 @@ export interface Finished {
   readonly record: RunAnswer | null
 }
 
+/** What was read of the command's output. */
+interface Printed {
+  readonly sawOutOfMemory: boolean
+  /** 0: none was printed, or the command reports them itself. */
+  readonly stepsTaken: number
+}
+
 interface End {
   readonly outcome: Outcome
   readonly message: string | null
@@ -75,7 +82,7 @@ export class RunWatch {
     })
   }
 
-  async finish(ending: Ending, sawOutOfMemory: boolean, price: number | null): Promise<Finished> {
+  async finish(ending: Ending, printed: Printed, price: number | null): Promise<Finished> {
     const { link } = this.#watcher
     await this.#announced
     await this.#follower.stop()
@@ -83,13 +90,13 @@ export class RunWatch {
     const before = (await link.tryGet(path)).body as RunAnswer | null | undefined
     const { loss, gradientNorm } = before?.training ?? {}
     const isNan = endsInNan({ loss: numberOf(loss), gradientNorm: numberOf(gradientNorm) })
-    const end: End = { outcome: outcomeOf(ending, sawOutOfMemory, isNan), message: messageOf(ending), ended_at: ending.at }
+    const end: End = { outcome: outcomeOf(ending, printed.sawOutOfMemory, isNan), message: messageOf(ending), ended_at: ending.at }
     const notes = await this.#tell(path, end)
     if (ending.signal === 'SIGKILL') await new Promise((resolve) => setTimeout(resolve, KERNEL_LOG_MS))
     await this.#follower.takeFindings()
     const answer = await link.tryGet(path)
     const record = answer.status === 200 ? (answer.body as RunAnswer) : null
-    return { summary: this.#summary(ending, record, end, price, notes), record }
+    return { summary: this.#summary(ending, record, end, price, notes, printed.stepsTaken), record }
   }
 
   /** What the summary must say when the agent could not be reached. */
@@ -123,14 +130,14 @@ export class RunWatch {
     use.accept(sample.at, sample)
   }
 
-  #summary(ending: Ending, record: RunAnswer | null, end: End, price: number | null, notes: string[]): Summary {
+  #summary(ending: Ending, record: RunAnswer | null, end: End, price: number | null, notes: string[], stepsTaken: number): Summary {
     const shown = this.#shownGpus(notes)
     const gpuIndices = new Set(shown.map(({ info }) => info.index))
     const seconds = (ending.at - this.#run.started_at) / 1000
     const figures = record?.training ?? {}
     // Every rank counts the same steps.
     const [leader] = [...(record?.ranks ?? [])].sort((a, b) => a.rank - b.rank)
-    const steps = leader?.steps ?? 0
+    const steps = leader === undefined ? 0 : Math.max(leader.steps, stepsTaken)
     return summarize(
       {
         title: this.#run.name,
@@ -139,6 +146,7 @@ export class RunWatch {
         message: record ? record.message : end.message,
         outOfMemory: readOomReport(record?.report),
         leaks: record?.leakLines ?? [],
+        hyperparameters: record?.hyperparameters ?? {},
         runs: [],
         from: this.#run.started_at,
         to: ending.at,
@@ -165,7 +173,6 @@ export class RunWatch {
                 model: record?.model ?? null,
                 ranks: record?.ranks.map(summaryRank) ?? [],
                 losses: [],
-                hyperparameters: record?.hyperparameters ?? null,
               },
         findings: [...this.#follower.findings.values()].filter((finding) => this.#concerns(finding, gpuIndices)).map(summaryFinding),
         notes,

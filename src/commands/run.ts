@@ -20,6 +20,8 @@ const INTERPRETERS = /^(python[\d.]*|pypy\d?|node|bash|sh|zsh|uv|torchrun|accele
 /** Words of launchers that are not what is launched. */
 const LAUNCHER_WORDS = new Set(['launch', 'run'])
 const LONGEST_NAME = 200
+/** About 1 KB each. */
+const RECORDED_COLLECTIVES = '2000'
 
 export async function run(config: Config, options: Record<string, unknown>, args: readonly string[]): Promise<number> {
   const [program] = args
@@ -66,7 +68,11 @@ export async function run(config: Config, options: Record<string, unknown>, args
     if (ending.fault !== null) say(`${program}: ${ending.fault}`)
     return leave(ending)
   }
-  const { summary, record } = await watch.finish(ending, printed?.sawOutOfMemory === true, price)
+  const { summary, record } = await watch.finish(
+    ending,
+    { sawOutOfMemory: printed?.sawOutOfMemory === true, stepsTaken: printed?.stepsTaken ?? 0 },
+    price,
+  )
   await watcher.close('the command has ended')
   if (!isQuiet) process.stderr.write(`\n${summaryText(summary)}\n`)
   if (typeof options.report === 'string') await writeReport(options.report, record, watcher, config, price)
@@ -97,10 +103,17 @@ function environment({ link, tokenFile }: Watcher, id: string, name: string, cor
     GPUWARDEN_RUN_ID: id,
     GPUWARDEN_RUN_NAME: name,
     GPUWARDEN_CORRELATION_ID: correlationId,
+    ...recorderEnvironment(process.env),
     // Analyzes the snapshot of an SDK that runs out of memory.
     ...(process.argv[1] === undefined ? {} : { GPUWARDEN_PROGRAM: process.argv[1] }),
     ...(tokenFile === null ? {} : { GPUWARDEN_TOKEN_FILE: tokenFile }),
   }
+}
+
+/** PyTorch remembers its last collectives from the first one on, or not at all. Before 2.9 the variable had another name, which the SDK sets. */
+export function recorderEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
+  const isSet = env.TORCH_FR_BUFFER_SIZE !== undefined || env.TORCH_NCCL_TRACE_BUFFER_SIZE !== undefined
+  return isSet ? {} : { TORCH_FR_BUFFER_SIZE: RECORDED_COLLECTIVES }
 }
 
 /** Python runs the SDK's `sitecustomize.py` at its start, which attaches to PyTorch once the program has imported it. */

@@ -64,6 +64,8 @@ export interface DetectorDeclaration {
   readonly inputs: readonly DetectorInput['type'][]
   /** How long a finding must last before it becomes an alert; 0 by default. */
   readonly patienceSeconds?: number
+  /** Without its state, it finds a problem that lasts again within this time; absent: that may take much longer. */
+  readonly findsAgainSeconds?: number
   /** Severity of the alert where it differs from the finding. */
   readonly alertSeverity?: (finding: Finding) => Severity
   /** Its alerts show the first of these with data. */

@@ -73,6 +73,11 @@ export class DiskFile {
     return this.#run(() => this.#handle.write(bytes, offset, length, position))
   }
 
+  /** As much as the buffer holds, from a place in the file. */
+  read(into: Buffer, position: number): Promise<{ readonly bytesRead: number }> {
+    return this.#run(() => this.#handle.read(into, 0, into.length, position))
+  }
+
   writeFile(text: string): Promise<void> {
     return this.#run(() => this.#handle.writeFile(text))
   }

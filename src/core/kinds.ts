@@ -6,6 +6,7 @@ import type {
   GpuField,
   GpuInfo,
   GpuSample,
+  HostField,
   HostSample,
   ProcessView,
   Provenance,
@@ -109,20 +110,27 @@ export interface AgentState {
   findings(): readonly Finding[]
 }
 
+/** In place of a GPU's id: the readings of the host. */
+export const HOST_SERIES = 'host'
+
+export type SeriesField = GpuField | HostField
+
 export interface HistoryQuery {
-  /** GpuInfo.id */
+  /** GpuInfo.id, or HOST_SERIES. */
   readonly gpu: string
-  readonly fields: readonly GpuField[]
+  readonly fields: readonly SeriesField[]
   readonly from: number
   readonly to: number
   /** null: the finest available for this range. */
   readonly stepMs: number | null
+  /** At most so many points; without it, as many as an answer may have. */
+  readonly points?: number
 }
 
 /** Columnar, as uPlot takes it: data[0] is time (epoch ms), then one column per field; null is a gap. */
 export interface HistoryAnswer {
   readonly gpu: string
-  readonly fields: readonly GpuField[]
+  readonly fields: readonly SeriesField[]
   /** 0: every sample. */
   readonly stepMs: number
   readonly data: readonly (readonly Reading[])[]
@@ -131,8 +139,16 @@ export interface HistoryAnswer {
   readonly max: readonly (readonly Reading[])[] | null
 }
 
+/** What is in memory: the last samples, and minutes of the last hours. */
 export interface History {
   query(query: HistoryQuery): HistoryAnswer
+}
+
+/** The same with what is on disk, as far as it goes back. */
+export interface LongHistory {
+  query(query: HistoryQuery): Promise<HistoryAnswer>
+  /** Ids of GPUs with records, also of those that are gone. */
+  devices(): Promise<readonly string[]>
 }
 
 /** Who had how much of a GPU's memory, over time. */

@@ -63,6 +63,8 @@ export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly processesReason: string | null
 }
 
+export type HostField = keyof ColumnsOf<typeof HOST_READINGS>
+
 /** Who a process is and what it uses of the host. A field is null when it is not readable. */
 export interface ProcessInfo extends ColumnsOf<typeof PROCESS_INFO> {
   readonly pid: number
@@ -210,6 +212,8 @@ export interface Run {
   readonly places?: readonly RankPlace[]
   /** What the model needs to compute; absent or null: not known. */
   readonly model?: RunModel | null
+  /** Who held it up when it last stood still; null or absent: nothing is known. */
+  readonly hang?: RunHang | null
 }
 
 /** `gpu`: as the rank names it, an id or an index. */
@@ -230,6 +234,31 @@ export interface RecordedLine {
   readonly bytesPerStep: Reading
   /** Of the growth in the same steps, 0 to 1. */
   readonly share: Reading
+}
+
+/**
+ * gone: a process ended. behind: ranks are where the others are not. mismatch: they called different collectives. silent: ranks do not
+ * answer. all_wait: all are in one collective. same_place, places: nobody waits for another rank.
+ */
+export type HangKind = 'gone' | 'behind' | 'mismatch' | 'silent' | 'all_wait' | 'same_place' | 'places' | 'unknown'
+
+/** Who holds up a run that stands still. */
+export interface HangVerdict {
+  readonly kind: HangKind
+  /** Without a capital and a full stop. */
+  readonly sentence: string
+  /** Ranks that hold the others up, in order. */
+  readonly culprits: readonly number[]
+  readonly waiting: readonly number[]
+  /** Where the first culprit is, or what all wait in. */
+  readonly place: string | null
+  /** Nobody moves, and nobody writes, saves or compiles: waiting longer does not help. */
+  readonly isStuck: boolean
+}
+
+/** A verdict, and when it was reached. */
+export interface RunHang extends HangVerdict {
+  readonly at: number
 }
 
 export interface RunLeakLine extends RecordedLine {

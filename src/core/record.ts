@@ -10,6 +10,7 @@ import type {
   GpuInfo,
   GpuReadings,
   GpuSample,
+  HostField,
   HostSample,
   ProcessView,
   Provenance,
@@ -128,6 +129,7 @@ function processRecord(process: ProcessView): JsonRecord {
 }
 
 export const HOST_COLUMNS = rowsOf(HOST_READINGS)
+export const HOST_FIELDS: readonly HostField[] = HOST_COLUMNS.map(({ field }) => field)
 
 /** One line of `host_metrics_*.jsonl`. */
 export function hostRecord(sample: HostSample, provenance: Provenance = 'live'): JsonRecord {

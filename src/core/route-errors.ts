@@ -23,6 +23,7 @@ export const ERRORS = {
   unknown_silence: { status: 404, meaning: 'There is no such silence.' },
   unknown_process: { status: 404, meaning: 'There is no such process on a GPU now.' },
   unknown_snapshot: { status: 404, meaning: 'There is no such memory snapshot.' },
+  unknown_session: { status: 404, meaning: 'There is no such memory session, or nobody asked for it for 15 s.' },
   unknown_channel: { status: 404, meaning: 'There is no such channel.' },
   method_not_allowed: { status: 405, meaning: 'The path exists, with other methods; see the Allow header.' },
   no_log: { status: 409, meaning: 'There is no log for this.' },

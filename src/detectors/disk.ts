@@ -14,6 +14,7 @@ export const disk: DetectorKind<Thresholds<'disk'>> = {
   about: 'The disk of the log folder is nearly full.',
   severities: ['warning', 'critical'],
   inputs: ['host'],
+  findsAgainSeconds: 60,
   patienceSeconds: 60,
   defaults: THRESHOLDS.disk,
   create: (options) => createDisk(options),

@@ -20,6 +20,7 @@ export const diverged: DetectorKind<Thresholds<'diverged'>> = {
     watchRuns<DivergenceState>(
       'diverged',
       {
+        judgesLate: true,
         initial: divergence,
         rewind(run, book, at) {
           restartCourse(run.state)

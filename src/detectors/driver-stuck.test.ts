@@ -4,7 +4,10 @@ import { driverStuck } from './driver-stuck.ts'
 import { device, gpu, health, START, silentGpu } from './inputs.fixture.ts'
 
 const stuck = (second: number, overrides = {}) =>
-  health(START + second * 1000, { state: 'not_responding', since: START, message: 'A driver call has not returned for 5 s.', ...overrides })
+  health(START + second * 1000, {
+    ...{ state: 'not_responding', since: START, restarts: 1, message: 'A driver call has not returned for 5 s.' },
+    ...overrides,
+  })
 
 detectorContract({
   kind: driverStuck,
@@ -40,6 +43,10 @@ describe('driver_stuck', () => {
   it('takes repeated crashes more seriously than one', () => {
     expect(run([stuck(1, { state: 'crashed', restarts: 1 })])[0]?.severity).toBe('warning')
     expect(run([stuck(1, { state: 'crashed', restarts: 5 })])[0]?.severity).toBe('critical')
+  })
+
+  it('is a warning while a slow driver may still start, and critical once it was given up', () => {
+    expect(run([stuck(8, { restarts: 0 }), stuck(30)]).map(({ severity }) => severity)).toEqual(['warning', 'critical'])
   })
 
   it('keeps sources apart', () => {

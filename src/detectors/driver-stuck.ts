@@ -13,6 +13,7 @@ export const driverStuck: DetectorKind<Thresholds<'driverStuck'>> = {
   about: 'A driver is missing, does not respond, or reading it kills the sampler process.',
   severities: ['warning', 'critical'],
   inputs: ['health', 'device', 'gpu'],
+  findsAgainSeconds: 120,
   defaults: THRESHOLDS.driverStuck,
   create: (options) => createDriverStuck(options),
 }
@@ -89,7 +90,8 @@ function createDriverStuck(options: Thresholds<'driverStuck'>): Detector {
 function severityOf(health: SourceHealth, options: Thresholds<'driverStuck'>): Severity | null {
   switch (health.state) {
     case 'not_responding':
-      return health.source === 'host' ? 'warning' : 'critical'
+      // One that has never been given up is still starting, and may only be slow.
+      return health.source === 'host' || health.restarts === 0 ? 'warning' : 'critical'
     case 'crashed':
       return health.restarts >= options.restarts && health.source !== 'host' ? 'critical' : 'warning'
     case 'failed':

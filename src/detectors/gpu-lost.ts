@@ -29,6 +29,7 @@ export const gpuLost: DetectorKind<Thresholds<'gpuLost'>> = {
   about: 'A GPU fell off the bus, needs a reset, cannot be read, or is not reported anymore.',
   severities: ['warning', 'critical'],
   inputs: ['gpu', 'device', 'event'],
+  findsAgainSeconds: 120,
   charts: [UTILIZATION_CHART],
   outlivesGpu: true,
   defaults: THRESHOLDS.gpuLost,

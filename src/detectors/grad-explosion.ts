@@ -53,6 +53,7 @@ export const gradExplosion: DetectorKind<Thresholds<'lossSpike'> & Thresholds<'g
     watchRuns<GradState>(
       'grad_explosion',
       {
+        judgesLate: true,
         initial: (open) => ({ curve: curve(options), divergence: divergence(), open, above: 0, quiet: 0 }),
         rewind(run, book, at) {
           restart(run.state.curve)

@@ -27,6 +27,7 @@ export const lossNan: DetectorKind<Thresholds<'lossNan'>> = {
   about: 'The loss or the gradient norm is NaN or infinite.',
   severities: ['warning', 'critical'],
   inputs: ['step', 'run', 'gpu'],
+  findsAgainSeconds: 60,
   charts: [LOSS_CHART],
   defaults: THRESHOLDS.lossNan,
   create: (options, maxRuns) =>
@@ -34,6 +35,7 @@ export const lossNan: DetectorKind<Thresholds<'lossNan'>> = {
       'loss_nan',
       {
         leaderOnly: false,
+        judgesLate: true,
         initial: (open) => ({ open, rank: 0, badInRow: 0, goodInRow: 0, lastLoss: null, lastStep: null, firstStep: null, began: null }),
         step(run, step, book) {
           const { state } = run

@@ -44,6 +44,7 @@ export const lossSpike: DetectorKind<Thresholds<'lossSpike'>> = {
     return watchRuns<SpikeState>(
       'loss_spike',
       {
+        judgesLate: true,
         initial: (open) => ({ curve: curve(options), divergence: divergence(), open, before: 0, suspected: [] }),
         rewind(run, book, at) {
           restart(run.state.curve)

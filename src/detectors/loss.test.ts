@@ -124,6 +124,37 @@ describe('loss_nan', () => {
     expect(feedTo(lossNan, [...bad, runInput({ endedAt: START + 5000 })]).map((finding) => finding.state)).toEqual(['active', 'resolved'])
   })
 
+  it('is found in steps that arrive after the end of their run, once, and is over at once', () => {
+    const end = runInput({ endedAt: START + 60_000, outcome: 'failed' })
+    const late = losses(40, (index) => (index < 20 ? 2 : Number.NaN))
+    const found = feedTo(lossNan, [end, ...late, end, gpu(START + 4_000_000)])
+    expect(found.map(({ state, severity, at }) => [state, severity, at])).toEqual([
+      ['active', 'critical', START + 20_000],
+      ['resolved', 'critical', START + 20_000],
+    ])
+    expect(found[0]?.message).toContain('NaN at step 20; the last finite loss was 2 at step 19')
+  })
+
+  it('does not repeat in late steps what was open when the run ended, unless they show something worse', () => {
+    const end = runInput({ endedAt: START + 60_000, outcome: 'failed' })
+    const bad = losses(1, () => Number.NaN)
+    expect(feedTo(lossNan, [...bad, end, ...losses(20, () => Number.NaN, 1)]).map(({ state }) => state)).toEqual(['active', 'resolved'])
+    const overflow = steps(1, () => ({ gradientNorm: Number.POSITIVE_INFINITY }))
+    expect(feedTo(lossNan, [...overflow, end, ...losses(3, () => Number.NaN, 1)]).map(({ severity, state }) => [severity, state])).toEqual([
+      ['warning', 'active'],
+      ['warning', 'resolved'],
+      ['critical', 'active'],
+      ['critical', 'resolved'],
+    ])
+  })
+
+  it('judges a run that goes on after its end as one that lives', () => {
+    const end = runInput({ endedAt: START + 60_000, outcome: 'failed' })
+    const late = losses(2, () => Number.NaN)
+    const found = feedTo(lossNan, [end, ...late, runInput({}), ...losses(2, () => Number.NaN, 2)])
+    expect(found.map(({ state }) => state)).toEqual(['active', 'resolved', 'active'])
+  })
+
   it('forgets a run of which nothing has been heard for an hour', () => {
     const found = feedTo(lossNan, [...losses(1, () => Number.NaN), gpu(START + 1000), gpu(START + 4_000_000)])
     expect(found.at(-1)?.state).toBe('resolved')

@@ -12,6 +12,7 @@ export const powerBrake: DetectorKind<Thresholds<'powerBrake'>> = {
   about: 'The power supply of the server makes a GPU slow down (power brake).',
   severities: ['warning'],
   inputs: ['gpu', 'device'],
+  findsAgainSeconds: 60,
   patienceSeconds: 300,
   charts: [CLOCK_CHART],
   defaults: THRESHOLDS.powerBrake,

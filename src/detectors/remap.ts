@@ -15,6 +15,7 @@ export const remap: DetectorKind<Thresholds<'remap'>> = {
   about: 'Memory rows of a GPU are failing: they wait for a reset to be remapped, or cannot be remapped.',
   severities: ['warning', 'critical'],
   inputs: ['gpu', 'device'],
+  findsAgainSeconds: 60,
   charts: [{ of: 'gpu', field: 'remappedUncorrectableRows', title: 'Rows remapped after uncorrectable errors', unit: 'count' }],
   defaults: THRESHOLDS.remap,
   create: (options) =>

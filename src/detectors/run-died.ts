@@ -116,8 +116,11 @@ function createRunDied(activeMs: number, maxRuns = MOST_RUNS): Detector {
       if (!known) return NO_FINDINGS
       if (predictedAt !== null && severity !== 'info') known.forecast ??= { saidAt: at, predictedAt }
       const { step, earliest_step: earliest } = evidence
-      if (detector === 'loss_nan' && known.nan === null && typeof step === 'number')
+      if (detector === 'loss_nan' && known.nan === null && typeof step === 'number') {
         known.nan = { shown: step, earliest: typeof earliest === 'number' ? earliest : step }
+        // Its steps came after its death.
+        if (book.has(book.key(subjectOfRun(subject.run)))) return tell(known, known.run?.endedAt ?? at)
+      }
     }
     if (!HARDWARE.has(detector)) return NO_FINDINGS
     return note(fingerprint, { at, gpu: subject.gpu, gpuIndex: subject.gpuIndex, pid: null, text: message.replace(/\.$/, '') })

@@ -1,6 +1,7 @@
 /** A detector that judges each training run separately; findings end when their run ends or falls silent. */
-import type { Detector, DetectorInput } from '../core/detector-contract.ts'
-import type { Finding, Run, TrainingStep } from '../core/model.ts'
+import { BoundedMap } from '../core/bounded-map.ts'
+import { type Detector, type DetectorInput, MOST_RUNS } from '../core/detector-contract.ts'
+import type { Finding, Run, Severity, TrainingStep } from '../core/model.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { RunTable } from './run-table.ts'
@@ -30,6 +31,16 @@ export interface RunWatch<State> {
   gone?(id: string): void
   /** Only steps of the leading rank; true by default. */
   readonly leaderOnly?: boolean
+  /** Steps that arrive after the end of their run are judged as well, by themselves: what they show is reported once and is over at once. */
+  readonly judgesLate?: true
+}
+
+/** A run that is over. */
+interface LateRun<State> {
+  /** null: none of its steps came late yet. */
+  run: WatchedRun<State> | null
+  /** The worst that was reported of it. */
+  said: Severity | null
 }
 
 export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?: number): Detector {
@@ -37,6 +48,7 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
   const past = new EndedRuns(maxRuns)
   const isOpen = (id: string) => book.some(({ subject }) => subject.run === id)
   const runs = new RunTable<WatchedRun<State>>({ cap: maxRuns, lastAt: (run) => run.lastStepAt, isOpen })
+  const late = new BoundedMap<string, LateRun<State>>(maxRuns ?? MOST_RUNS)
   let sweptAt = 0
 
   function leave(id: string, at: number, why: string): readonly Finding[] {
@@ -46,9 +58,22 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
   }
 
   function takeStep(step: TrainingStep): readonly Finding[] {
-    if (past.isPast(step)) return NO_FINDINGS
+    if (past.isPast(step)) return watch.judgesLate ? takeLate(step) : NO_FINDINGS
     const run = runs.get(step.run) ?? admit(step)
-    if (run === null) return NO_FINDINGS
+    return run === null ? NO_FINDINGS : judge(run, step)
+  }
+
+  function takeLate(step: TrainingStep): readonly Finding[] {
+    const known = late.get(step.run) ?? late.keep(step.run, { run: null, said: null })
+    known.run ??= fresh(step)
+    const worse = judge(known.run, step).filter((finding) => finding.state === 'active' && isWorse(finding.severity, known.said))
+    const ends = book.resolveWhere((finding) => finding.subject.run === step.run, step.at, 'The run had ended when this step arrived.')
+    if (worse.length === 0) return NO_FINDINGS
+    known.said = worstOf(worse)
+    return [...worse, ...ends]
+  }
+
+  function judge(run: WatchedRun<State>, step: TrainingStep): readonly Finding[] {
     let ended: readonly Finding[] = NO_FINDINGS
     run.lastStepAt = step.at
     if (step.rank < run.leader) run.leader = step.rank
@@ -60,8 +85,12 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
     return ended.length === 0 ? findings : [...ended, ...findings]
   }
 
-  function admit({ run: id, rank, at }: TrainingStep): WatchedRun<State> | null {
-    return runs.admit(id, at, () => ({ id, lastStepAt: at, leader: rank, lastStep: -1, state: watch.initial(isOpen(id)) }))
+  function admit(step: TrainingStep): WatchedRun<State> | null {
+    return runs.admit(step.run, step.at, () => fresh(step))
+  }
+
+  function fresh({ run: id, rank, at }: TrainingStep): WatchedRun<State> {
+    return { id, lastStepAt: at, leader: rank, lastStep: -1, state: watch.initial(isOpen(id)) }
   }
 
   /** Runs that stopped silently. */
@@ -77,9 +106,13 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
 
   function takeRun(run: Run): readonly Finding[] {
     past.note(run)
-    return run.endedAt === null
-      ? NO_FINDINGS
-      : leave(run.id, run.endedAt, `The run has ended${run.outcome === null ? '' : ` (${run.outcome})`}.`)
+    if (run.endedAt === null) {
+      late.delete(run.id)
+      return NO_FINDINGS
+    }
+    const ended = leave(run.id, run.endedAt, `The run has ended${run.outcome === null ? '' : ` (${run.outcome})`}.`)
+    if (watch.judgesLate && ended.length > 0) late.set(run.id, { run: null, said: worstOf(ended) })
+    return ended
   }
 
   function takeFinding(finding: Finding): readonly Finding[] {
@@ -103,12 +136,13 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
       }
     },
     unfollowed: () => runs.missed(),
-    snapshot: () => ({ runs: runs.saved(), findings: book.snapshot(), past: past.snapshot(), sweptAt }),
+    snapshot: () => ({ runs: runs.saved(), findings: book.snapshot(), past: past.snapshot(), late: late.saved(), sweptAt }),
     restore(state) {
-      const saved = state as { runs: unknown; findings: unknown; past: unknown; sweptAt: number }
+      const saved = state as { runs: unknown; findings: unknown; past: unknown; late?: unknown; sweptAt: number }
       runs.load(saved.runs)
       book.restore(saved.findings)
       past.restore(saved.past)
+      if (saved.late) late.load(saved.late)
       sweptAt = saved.sweptAt
     },
   }
@@ -116,4 +150,14 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
 
 export function subjectOfRun(id: string, rank: number | null = null) {
   return subjectOf({ run: id, rank })
+}
+
+const SEVERITIES: readonly Severity[] = ['info', 'warning', 'critical']
+
+function isWorse(severity: Severity, than: Severity | null): boolean {
+  return than === null || SEVERITIES.indexOf(severity) > SEVERITIES.indexOf(than)
+}
+
+function worstOf(findings: readonly Finding[]): Severity | null {
+  return findings.reduce<Severity | null>((worst, { severity }) => (isWorse(severity, worst) ? severity : worst), null)
 }

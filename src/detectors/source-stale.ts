@@ -17,6 +17,7 @@ export const sourceStale: DetectorKind<Thresholds<'sourceStale'>> = {
   about: 'A source says that it is ok, but has sent no sample for a minute and five of its intervals.',
   severities: ['warning'],
   inputs: ['health'],
+  findsAgainSeconds: 180,
   patienceSeconds: 30,
   defaults: THRESHOLDS.sourceStale,
   create: (options) => createSourceStale(options),

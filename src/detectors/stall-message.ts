@@ -1,6 +1,6 @@
 /** The findings about a run or a GPU that has stalled. */
 import { formatBytes, formatDuration } from '../core/format.ts'
-import type { Reading, Severity } from '../core/model.ts'
+import type { Reading, RunHang, Severity } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { median } from './rolling-median.ts'
 import type { GpuPace } from './stall-gpu.ts'
@@ -10,23 +10,28 @@ import { evidenceNumber } from './words.ts'
 /** Most harmless pauses are over by then. */
 const UNSURE_MS = 120_000
 
-/** `excuse`: what the run may be doing instead of hanging, or null. `left`: its processes that are still there. */
-export function runDraft(
-  run: Pace,
-  at: number,
-  utilizationRatio: Reading,
-  silentMs: number,
-  left: number,
-  excuse: string | null,
-): FindingDraft {
+export interface StalledRun {
+  readonly run: Pace
+  readonly at: number
+  readonly utilizationRatio: Reading
+  readonly silentMs: number
+  /** Its processes that are still there. */
+  readonly left: number
+  /** What it may be doing instead of hanging, or null. */
+  readonly excuse: string | null
+  /** Who holds it up; null: unknown. */
+  readonly hang: RunHang | null
+}
+
+export function runDraft({ run, at, utilizationRatio, silentMs, left, excuse, hang }: StalledRun): FindingDraft {
   const usualMs = median(run.gaps)
-  const isFirst = excuse === null && run.pauses.length === 0 && silentMs < UNSURE_MS
+  const isFirst = excuse === null && hang === null && run.pauses.length === 0 && silentMs < UNSURE_MS
   const doubt = isFirst ? ' This is its first pause: slow data or an upload looks the same at first.' : ''
-  const silence = `no step for ${formatDuration(silentMs)} after step ${run.lastStep}, usually one every ${formatDuration(usualMs)}`
+  const silence = `step for ${formatDuration(silentMs)} after step ${run.lastStep}, usually one every ${formatDuration(usualMs)}`
   return {
     severity: excuse === null ? 'warning' : 'info',
     since: at - silentMs,
-    message: `Run ${run.run} ${excuse ?? 'has stalled'}: ${silence}.${doubt}`,
+    message: `Run ${run.run} ${stateText(excuse, hang)} ${silence}.${doubt}`,
     evidence: {
       silent_seconds: Math.round(silentMs / 10) / 100,
       usual_step_seconds: evidenceNumber(usualMs / 1000),
@@ -34,12 +39,33 @@ export function runDraft(
       utilization_ratio: utilizationRatio,
       processes_left: run.pids.length === 0 ? null : left,
       processes_before: run.pids.length,
+      ...(hang === null ? {} : hangEvidence(hang)),
     },
     confidence: excuse !== null ? 0.5 : (run.pids.length === 0 ? 0.7 : 0.9) - (isFirst ? 0.15 : 0),
     advice: [
-      'See where it hangs: py-spy dump --pid PID. A collective that waits for a lost rank looks like this.',
+      hang === null
+        ? `See where it hangs: gpuwarden stacks ${run.run}. A collective that waits for a lost rank looks like this.`
+        : `See all stacks: gpuwarden stacks ${run.run}`,
       'Harmless causes: a slow disk, a data loader without workers, a long checkpoint.',
     ],
+  }
+}
+
+function stateText(excuse: string | null, hang: RunHang | null): string {
+  return hang === null ? `${excuse ?? 'has stalled'}: no` : `${excuse ?? 'stands still'}: ${hang.sentence}. No`
+}
+
+/** Where it stands; of a process that is gone or silent, all that is known. */
+export function placeText({ place, sentence }: RunHang): string {
+  return place ?? sentence
+}
+
+function hangEvidence(hang: RunHang): FindingDraft['evidence'] {
+  const { culprits, waiting } = hang
+  return {
+    place: placeText(hang),
+    culprit_ranks: culprits.length === 0 ? null : culprits.slice(0, 16).join(', '),
+    waiting_ranks: waiting.length,
   }
 }
 

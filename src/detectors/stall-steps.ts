@@ -1,5 +1,5 @@
 /** The pace of a run, and how long it may go without a step. */
-import type { Reading, Severity, TrainingStep } from '../core/model.ts'
+import type { Reading, RunHang, Severity, TrainingStep } from '../core/model.ts'
 import type { ObservedTime } from './observed-time.ts'
 import { median, push, type RollingMedian, rollingMedian } from './rolling-median.ts'
 
@@ -29,6 +29,8 @@ export interface Pace {
   /** GpuInfo.id; empty when unknown. */
   gpus: readonly string[]
   pid: Reading
+  /** Who holds it up, as far as its ranks said it. */
+  hang: RunHang | null
   /** Severity of its open finding; null: none. */
   said: Severity | null
 }
@@ -70,6 +72,7 @@ export function pace(step: TrainingStep, time: ObservedTime, facts?: RunFacts): 
     user: facts?.user ?? null,
     gpus: facts?.gpus ?? [],
     pid: facts?.pid ?? null,
+    hang: null,
     said: null,
   }
 }
@@ -107,6 +110,11 @@ function noteEpoch(state: Pace, epoch: Reading): void {
 export function atRoundNumber(state: Pace): boolean {
   if (state.lastStep < ROUND_STEPS - 1 || !(state.stride > 0 && state.stride <= ROUND_STRIDE)) return false
   return state.lastStep % ROUND_STEPS === 0 || (state.lastStep + 1) % ROUND_STEPS === 0
+}
+
+/** What the ranks said since the last step; null: nothing. An earlier version kept none. */
+export function hangOf({ hang, lastAt }: Pace): RunHang | null {
+  return hang && hang.at >= lastAt ? hang : null
 }
 
 /** Of the pauses that ended, in ms; 0: none. */

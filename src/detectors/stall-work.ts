@@ -7,6 +7,8 @@ export interface Work {
   /** Mean over the last half minute with steps. */
   ratio: Reading
   watts: Reading
+  /** Share of time that the memory was busy; absent in what an earlier version saved. */
+  memoryRatio?: Reading
   sentBytesPerSecond: Reading
   /** Observed ms of the last sample, and of the last one at that level; -1: none yet. */
   lastMs: number
@@ -23,6 +25,9 @@ const MEMORY_MS = 30_000
 /** Below this a GPU is idle. */
 const BUSY_RATIO = 0.1
 const SHARE = 0.5
+/** Steps that keep the memory this busy tell a kernel that only waits: it reads next to nothing. */
+const READ_RATIO = 0.05
+const SPIN_SHARE = 0.1
 /** A copy of the state to the host sends this much, and this many times what steps send. */
 const COPY_BYTES_PER_SECOND = 200 * 1024 ** 2
 const COPY_FACTOR = 10
@@ -34,6 +39,7 @@ export function work(): Work {
     now: null,
     ratio: null,
     watts: null,
+    memoryRatio: null,
     sentBytesPerSecond: null,
     lastMs: -1,
     workedMs: -1,
@@ -44,9 +50,9 @@ export function work(): Work {
   }
 }
 
-/** A waiting collective shows full utilization at low power, so both must be high. */
+/** A waiting collective shows full utilization, but at low power or without touching memory: all must be high. */
 export function noteWork(state: Work, sample: GpuSample, nowMs: number, isStepping: boolean): void {
-  const { utilizationRatio, powerWatts, pcieTxBytesPerSecond: sent } = sample
+  const { utilizationRatio, powerWatts, memoryUtilizationRatio: memory, pcieTxBytesPerSecond: sent } = sample
   const isCopy = sent !== null && sent >= Math.max(COPY_BYTES_PER_SECOND, COPY_FACTOR * (state.sentBytesPerSecond ?? sent))
   if (isCopy) state.copiedMs = nowMs
   state.now = utilizationRatio
@@ -55,11 +61,15 @@ export function noteWork(state: Work, sample: GpuSample, nowMs: number, isSteppi
     const weight = state.lastMs < 0 ? 1 : Math.min(1, (nowMs - state.lastMs) / MEMORY_MS)
     state.ratio = mean(state.ratio, utilizationRatio, weight)
     if (powerWatts !== null) state.watts = mean(state.watts, powerWatts, weight)
+    if (memory !== null) state.memoryRatio = mean(state.memoryRatio ?? null, memory, weight)
     if (sent !== null && !isCopy) state.sentBytesPerSecond = mean(state.sentBytesPerSecond, sent, weight)
   }
   state.lastMs = nowMs
   if (!isBusy(state) || utilizationRatio < SHARE * (state.ratio ?? 0)) return
-  if (state.watts === null || powerWatts === null || powerWatts >= SHARE * state.watts) state.workedMs = nowMs
+  if (state.watts != null && powerWatts !== null && powerWatts < SHARE * state.watts) return
+  const usual = state.memoryRatio ?? 0
+  if (memory !== null && usual >= READ_RATIO && memory < SPIN_SHARE * usual) return
+  state.workedMs = nowMs
 }
 
 /** Whether its silence would mean anything. */

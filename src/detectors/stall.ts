@@ -9,8 +9,8 @@ import { advance, observedTime } from './observed-time.ts'
 import { RunTable } from './run-table.ts'
 import { excuseOf } from './stall-excuse.ts'
 import { gpuPace, largest, quietness } from './stall-gpu.ts'
-import { gpuDraft, runDraft } from './stall-message.ts'
-import { isStepping, limitOf, moveOn, type Pace, pace, type RunFacts } from './stall-steps.ts'
+import { gpuDraft, placeText, runDraft } from './stall-message.ts'
+import { hangOf, isStepping, limitOf, moveOn, type Pace, pace, type RunFacts } from './stall-steps.ts'
 import {
   areLeftAtWork,
   awaitsSample,
@@ -36,9 +36,11 @@ const SILENT = 'has been silent for an hour'
 
 export const stall: DetectorKind<StallOptions> = {
   name: 'stall',
-  about: 'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work.',
+  about:
+    'Training has stalled: no step for ten step times, or a GPU went idle in the middle of its work. Names the rank and the line that hold it up.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
+  findsAgainSeconds: 60,
   charts: [UTILIZATION_CHART, STEP_TIME_CHART],
   defaults: THRESHOLDS.stall,
   create: (options, maxRuns) => new StallDetector(options, maxRuns),
@@ -189,6 +191,7 @@ class StallDetector implements Detector {
       known.user = run.user
       known.gpus = [...run.gpus]
       known.pid = run.pid
+      known.hang = run.hang ?? null
     }
     if (run.endedAt === null) this.#facts.set(run.id, { user: run.user, gpus: [...run.gpus], pid: run.pid })
     else this.#facts.delete(run.id)
@@ -222,19 +225,30 @@ class StallDetector implements Detector {
     const severity = excuse === null ? 'warning' : 'info'
     run.said = severity
     const subject = subjectOf({ run: run.run, user: run.user })
-    if (!this.#book.due(this.#book.key(subject), at, severity)) return NO_FINDINGS
-    return this.#book.raise(subject, at, runDraft(run, at, utilizationRatio, silentMs, left, excuse))
+    const key = this.#book.key(subject)
+    const before = this.#book.get(key)
+    const hang = hangOf(run)
+    const isNews = hang !== null && before !== undefined && before.evidence.place !== placeText(hang)
+    if (!isNews && !this.#book.due(key, at, severity)) return NO_FINDINGS
+    // The book repeats a finding only after a while; where it stands is news at once.
+    if (isNews) this.#book.resolve(key, at)
+    const draft = runDraft({ run, at, utilizationRatio, silentMs, left, excuse, hang })
+    return this.#book.raise(subject, at, { ...draft, ...(before ? { since: before.since } : {}) })
   }
 
   #excuse(run: Pace, silentMs: number, limitMs: number): string | null {
     const nowMs = this.#time.ms
+    const isStuck = hangOf(run)?.isStuck ?? false
     let [copiedMs, cores] = [-1, 0]
     for (const gpu of this.#gpus.values()) {
       if (!isUsedBy(gpu, run)) continue
       copiedMs = Math.max(copiedMs, gpu.work.copiedMs)
       cores = Math.max(cores, coresSince(gpu.work, run.progressMs, nowMs))
     }
-    return excuseOf({ run, nowMs, silentMs, limitMs, workedMs: lastWorked(run, this.#gpus.values()), copiedMs, cores }, this.#options)
+    return excuseOf(
+      { run, nowMs, silentMs, limitMs, workedMs: lastWorked(run, this.#gpus.values()), copiedMs, cores, isStuck },
+      this.#options,
+    )
   }
 
   /** A process left, another run makes steps, and every GPU in use works: the run ended silently. (A lost rank leaves others behind that wait.) */

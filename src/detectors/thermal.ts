@@ -22,6 +22,7 @@ export const thermal: DetectorKind<Thresholds<'thermal'>> = {
   about: 'A GPU is hot, compared with the temperature at which the card slows itself down.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'device'],
+  findsAgainSeconds: 60,
   charts: [{ of: 'gpu', field: 'temperatureCelsius', title: 'GPU temperature', unit: 'celsius', limit: slowdownLevel }],
   defaults: THRESHOLDS.thermal,
   // On a card that does not report its limit the notice level is all there is, so it alerts.

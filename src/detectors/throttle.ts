@@ -21,6 +21,7 @@ export const throttle: DetectorKind<Thresholds<'throttle'>> = {
   about: 'The clocks of a GPU are slowed down by heat or by its own protection; a software power cap is information only.',
   severities: ['info', 'warning'],
   inputs: ['gpu', 'device'],
+  findsAgainSeconds: 600,
   patienceSeconds: 300,
   charts: [CLOCK_CHART],
   defaults: THRESHOLDS.throttle,

@@ -12,6 +12,7 @@ import { NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 import { PROCESS_METRICS } from './processes.ts'
 import { SELF_METRICS } from './self.ts'
 import { RUN_METRICS, TRAINING_METRICS } from './training.ts'
+import { USAGE_METRICS } from './usage.ts'
 
 export interface CatalogueEntry {
   readonly title: string
@@ -27,6 +28,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   { title: 'Host (set `native`)', labels: [], metrics: HOST_METRICS },
   { title: 'Training (always)', labels: [], metrics: TRAINING_METRICS },
   { title: 'Training runs as a whole (always)', labels: [], metrics: RUN_METRICS },
+  { title: 'Users (always, where usage is counted)', labels: [], metrics: USAGE_METRICS },
   { title: 'Alerts (always, where they are switched on)', labels: [], metrics: ALERT_METRICS },
   { title: 'gpuwarden itself (always)', labels: [], metrics: SELF_METRICS },
   { title: 'DCGM-compatible (set `dcgm`)', labels: DCGM_LABELS, metrics: DCGM_METRICS },

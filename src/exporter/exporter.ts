@@ -22,6 +22,7 @@ import { FamilyList, Page, type Publication, publish } from './render.ts'
 import { SELF_METRICS } from './self.ts'
 import { RUN_METRICS, TRAINING_METRICS } from './training.ts'
 import { TrainingMetrics } from './training-metrics.ts'
+import { USAGE_METRICS, type UserFigures } from './usage.ts'
 import { XidCounts } from './xid-counts.ts'
 
 export type MetricSet = 'native' | 'dcgm' | 'nvidia_smi'
@@ -43,6 +44,8 @@ export interface ExporterOptions {
   readonly timeOf?: (run: string) => RunTime | null
   /** How the alerts stand; without it there are none. */
   readonly alerts?: () => AlertFigures
+  /** What each user used; without it nothing is counted. */
+  readonly usage?: () => readonly UserFigures[]
   /** Runs that each detector has no room for; without it there are no detectors. */
   readonly unfollowedRuns?: () => Readonly<Record<string, number>>
   /** Milliseconds of a clock that never goes back; a test may steer it. */
@@ -72,7 +75,7 @@ function currentReadings({ live, sample }: GpuView): GpuReadings | null {
 }
 
 export function createExporter(options: ExporterOptions): Exporter {
-  const { state, maxProcesses, alerts, monotonicMs = () => performance.now() } = options
+  const { state, maxProcesses, alerts, usage, monotonicMs = () => performance.now() } = options
   const { training = new TrainingMetrics(), xids = new XidCounts() } = options
   const sets = new Set(options.sets)
   const native = new GpuTable(NATIVE_METRICS, nativeLabels)
@@ -99,6 +102,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     }
     publish(to, TRAINING_METRICS, training)
     publish(to, RUN_METRICS, { training, gpus: all.map(({ info }) => info), timeOf: options.timeOf ?? (() => null) })
+    if (usage) publish(to, USAGE_METRICS, usage())
     if (alerts) publish(to, ALERT_METRICS, alerts())
     publish(to, SELF_METRICS, {
       state,

@@ -18,6 +18,7 @@ import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/rec
 import type { RunTime } from '../core/run-time.ts'
 import type { AlertFigures } from './alerts.ts'
 import { TrainingMetrics } from './training-metrics.ts'
+import type { UserFigures } from './usage.ts'
 import { XidCounts } from './xid-counts.ts'
 
 export const NOW = 1_760_000_000_000
@@ -420,3 +421,8 @@ export const FIXED_ALERTS: AlertFigures = {
   refusedFindings: 0,
   heartbeat: { sent: 5, failed: 1 },
 }
+
+export const FIXED_USAGE: readonly UserFigures[] = [
+  { user: 'ada', simulated: false, gpuSeconds: 7200.5, busySeconds: 3600.25, idleSeconds: 600, energyJoules: 2_520_000 },
+  { user: 'b"ob', simulated: true, gpuSeconds: 60, busySeconds: 0, idleSeconds: 0, energyJoules: 0 },
+]

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { DCGM_METRICS } from './dcgm.ts'
 import { createExporter, type Exporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { FIXED_ALERTS, FIXED_STATE, FIXED_TIME, fixedTraining, fixedXids, hasSet } from './fixed-state.contract.ts'
+import { FIXED_ALERTS, FIXED_STATE, FIXED_TIME, FIXED_USAGE, fixedTraining, fixedXids, hasSet } from './fixed-state.contract.ts'
 import type { Format } from './metric.ts'
 import { NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
 import { NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
@@ -17,8 +17,14 @@ function exporter(): Exporter {
   const monotonicMs = () => ticks.shift() ?? 0
   const sets = ['native', 'dcgm', 'nvidia_smi'] as const
   const training = fixedTraining()
-  const timeOf = () => FIXED_TIME
-  const fed = { training, timeOf, xids: fixedXids(), alerts: () => FIXED_ALERTS, unfollowedRuns: () => ({ loss_nan: 0, straggler: 2 }) }
+  const fed = {
+    training,
+    timeOf: () => FIXED_TIME,
+    xids: fixedXids(),
+    alerts: () => FIXED_ALERTS,
+    usage: () => FIXED_USAGE,
+    unfollowedRuns: () => ({ loss_nan: 0, straggler: 2 }),
+  }
   return createExporter({ hasSet, state: FIXED_STATE, sets, maxProcesses: 3, ...fed, monotonicMs })
 }
 

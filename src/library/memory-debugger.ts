@@ -78,7 +78,7 @@ export class MemoryDebugger extends MemoryMonitoring {
     }
   }
 
-  /** Writes the report, as JSON or, for a path that ends in .html, as a page with charts; and gives it. */
+  /** Writes the report, as JSON or by the end of the path: .html is a page with charts, .txt is text; and gives it. */
   async generateReport(path?: string): Promise<MemoryDebuggerReport> {
     if (this.#snapshot !== undefined) this.#analyzed ??= await this.analyzeSnapshot(this.#snapshot)
     return this.#tool.write(path, this.getStatusReport(), this.#profile)

@@ -21,7 +21,7 @@ export class MemoryProfiler extends MemoryMonitoring {
     return this.#profile.report(this.#tool.gpus(), this.#tool.processes(), this.#tool.lastAt)
   }
 
-  /** Writes the report, as JSON or, for a path that ends in .html, as a page with charts; and gives it. */
+  /** Writes the report, as JSON or by the end of the path: .html is a page with charts, .txt is text; and gives it. */
   generateReport(path?: string): Promise<MemoryProfileReport> {
     return this.#tool.write(path, this.getStatusReport(), this.#profile)
   }

@@ -6,6 +6,7 @@ import type { GpuView, Log } from '../core/kinds.ts'
 import type { ProcessView } from '../core/model.ts'
 import type { MemoryProfile, MemoryProfileReport } from '../report/memory-profile.ts'
 import { profileHtml } from '../report/profile-html.ts'
+import { profileText } from '../report/profile-text.ts'
 import { type MemoryObserver, MemoryWatch } from './memory-watch.ts'
 import { analyzeSnapshot, type SnapshotAnalysisOptions, type SnapshotReport } from './snapshot-analysis.ts'
 
@@ -105,7 +106,10 @@ export class MemoryTool {
   async write<Report extends MemoryProfileReport>(path: string | undefined, report: Report, profile: MemoryProfile): Promise<Report> {
     if (path === undefined) return report
     const infos = this.gpus().map((view) => view.info)
-    await writeFile(path, /\.html?$/i.test(path) ? profileHtml(profile, report, infos) : `${JSON.stringify(report, null, 2)}\n`)
+    const text = /\.html?$/i.test(path)
+      ? profileHtml(profile, report, infos)
+      : `${/\.txt$/i.test(path) ? profileText(report) : JSON.stringify(report, null, 2)}\n`
+    await writeFile(path, text)
     return report
   }
 }

@@ -31,7 +31,6 @@ const TRAINING: SummaryTraining = {
     [50, 3],
     [100, 2],
   ],
-  hyperparameters: { lr: 0.1, workers: 0 },
 }
 
 function summary(id: string, more: Partial<SummaryTraining> | null = {}): Summary {
@@ -46,6 +45,7 @@ function summary(id: string, more: Partial<SummaryTraining> | null = {}): Summar
       message: null,
       outOfMemory: null,
       leaks: [],
+      hyperparameters: { lr: 0.1, workers: id === 'fast' ? 8 : 0 },
       runs: [],
       isOfAllGpus: false,
       from: 0,
@@ -70,7 +70,6 @@ const FASTER: Partial<SummaryTraining> = {
     { phase: 'forward', ratio: 0.3125 },
     { phase: 'backward', ratio: 0.625 },
   ],
-  hyperparameters: { lr: 0.1, workers: 8 },
 }
 
 describe('a comparison', () => {

@@ -76,7 +76,7 @@ export function compareRuns(a: Summary, b: Summary): Comparison {
     phases,
     reasons: speed === null ? [] : reasonsOf(phases, speed.ratio),
     loss: lossOf(a.training, b.training),
-    hyperparameters: differing(a.training?.hyperparameters ?? {}, b.training?.hyperparameters ?? {}),
+    hyperparameters: differing(a.hyperparameters ?? {}, b.hyperparameters ?? {}),
     notes: [...notesOf(a, 'A'), ...notesOf(b, 'B')],
   }
 }

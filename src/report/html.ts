@@ -1,5 +1,6 @@
 /** The report of a run or a recording as one HTML file. */
 import { formatBytes, formatDuration, formatFigure, formatPercent, formatWhole, NOT_AVAILABLE } from '../core/format.ts'
+import type { Hyperparameter, Hyperparameters } from '../core/hyperparameters.ts'
 import type { ReportChart, ReportMark, ReportPageData } from '../core/report-page.ts'
 import { findingMarks, findingTable, MOST_ROWS } from './finding-html.ts'
 import { chartPlaces, htmlPage, NO_SCRIPT } from './html-page.ts'
@@ -45,6 +46,7 @@ ${summary.leaks.map((line) => `<p class="note">Leak: ${escapeHtml(leakText(line)
 ${tiles(summary)}
 ${lastWords(report)}
 ${runTable(summary.runs)}
+${settings(summary.hyperparameters)}
 ${gpuTable(summary.gpus)}
 ${rankTable(summary.training?.ranks ?? [])}
 ${findingTable(summary.findings)}
@@ -121,6 +123,13 @@ function runTable(runs: readonly SummaryRun[]): string {
     return `<tr data-at="${from}"><td>${escapeHtml(name)}</td><td${tone}>${escapeHtml(runEnding(outcome))}</td><td>${timeHtml(from)}</td><td>${duration}</td><td class="faint">${escapeHtml(id)}</td></tr>`
   })
   return `<h2>Runs</h2>${tableHtml('figures', ['run', 'ending', 'started', 'duration', 'id'], rows)}`
+}
+
+function settings(hyperparameters: Hyperparameters): string {
+  const all = Object.entries(hyperparameters)
+  if (all.length === 0) return ''
+  const entry = ([name, value]: [string, Hyperparameter]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(String(value))}</dd>`
+  return `<details><summary>Hyperparameters (${all.length})</summary><dl>${all.map(entry).join('')}</dl></details>`
 }
 
 function gpuTable(gpus: readonly SummaryGpu[]): string {

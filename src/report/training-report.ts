@@ -1,6 +1,7 @@
 /** Builds a report from a log folder: of one run, or of everything recorded. */
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
+import type { Hyperparameters } from '../core/hyperparameters.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, Reading, RunLeakLine } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
@@ -24,8 +25,8 @@ export interface ReportRun {
   readonly gpus: readonly string[]
   readonly report: Readonly<Record<string, unknown>> | null
   readonly leakLines?: readonly RunLeakLine[]
+  readonly hyperparameters?: Hyperparameters
   readonly model?: RunModel | null
-  readonly hyperparameters?: Readonly<Record<string, unknown>> | null
 }
 
 export interface ReportRequest {
@@ -158,6 +159,7 @@ function summaryOf(
       message: run?.message ?? null,
       outOfMemory: readOomReport(lastReport),
       leaks: run?.leakLines ?? [],
+      hyperparameters: run?.hyperparameters ?? {},
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: start,
       to: end,
@@ -206,6 +208,5 @@ function trainingOf({ ranks, gpus }: Recorded, run: ReportRun | null, pidOf: Pid
     time: run === null ? null : leader.time.until(from, to, run.outcome !== 'success'),
     ranks: ranksOf(own, gpus, pidOf),
     losses: leader.losses.points(),
-    hyperparameters: run?.hyperparameters ?? null,
   }
 }

@@ -1,6 +1,6 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
-
 import { type Cost, costOf } from '../core/gpu-cost.ts'
+import type { Hyperparameters } from '../core/hyperparameters.ts'
 import type { OomReport } from '../core/memory/oom-report.ts'
 import type { Reading, RunLeakLine, Severity } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
@@ -52,8 +52,6 @@ export interface SummaryTraining {
   readonly time: RunTime | null
   readonly ranks: readonly SummaryRank[]
   readonly losses: readonly LossPoint[]
-  /** As the program reported them; null: it did not. */
-  readonly hyperparameters: Readonly<Record<string, unknown>> | null
 }
 
 export interface SummaryRun {
@@ -73,6 +71,8 @@ export interface Summary {
   readonly outOfMemory: OomReport | null
   /** Lines that were recorded to leak GPU memory. */
   readonly leaks: readonly RunLeakLine[]
+  /** Of one run; empty where none were reported. */
+  readonly hyperparameters: Hyperparameters
   /** Of a whole recording; empty in the summary of one run. */
   readonly runs: readonly SummaryRun[]
   readonly from: number

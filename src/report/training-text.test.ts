@@ -35,6 +35,7 @@ function summaryOf(outOfMemory: OomReport | null, more: Partial<SummaryInput> = 
     message: RECORD.message,
     outOfMemory,
     leaks: [],
+    hyperparameters: {},
     runs: [],
     isOfAllGpus: false,
     from: 0,

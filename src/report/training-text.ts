@@ -1,6 +1,7 @@
 /** A summary as text for the terminal; the HTML page shares its formats. */
 import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, printable } from '../core/format.ts'
 import type { Cost } from '../core/gpu-cost.ts'
+import type { Hyperparameters } from '../core/hyperparameters.ts'
 import { leakLineText } from '../core/memory/line-recording.ts'
 import { isCauseKnown } from '../core/memory/oom-report.ts'
 import type { RunLeakLine } from '../core/model.ts'
@@ -12,9 +13,10 @@ import type { Summary, SummaryGpu, SummaryRun, SummaryTraining } from './trainin
 
 const MOST_FINDINGS = 10
 const MOST_RUNS = 10
+const MOST_SETTINGS = 12
 
 export function summaryText(summary: Summary): string {
-  const { training, cost, findings, gpus, runs, outOfMemory, leaks } = summary
+  const { training, cost, findings, gpus, runs, outOfMemory, leaks, hyperparameters } = summary
   const rows: (readonly [string, string])[] = []
   if (outOfMemory) rows.push(...oomRows(outOfMemory, oomRunName(summary)))
   for (const line of leaks) rows.push(['leak', leakText(line)])
@@ -22,6 +24,7 @@ export function summaryText(summary: Summary): string {
   if (runs.length > 0) rows.push(...runRows(runs))
   if (training && training.steps > 0) rows.push(['training', trainingText(training)])
   if (training && training.phaseShares.length > 0) rows.push(['phases', phasesText(training.phaseShares)])
+  if (Object.keys(hyperparameters).length > 0) rows.push(['settings', hyperparametersText(hyperparameters)])
   const { mfuRatio, joulesPer1000, dollarsPer1000 } = summary.figures
   if (mfuRatio !== null) rows.push(['MFU', formatPercent(mfuRatio)])
   if (training?.time) rows.push(['goodput', goodputText(training.time)])
@@ -97,6 +100,12 @@ function trainingText({ steps, loss, bestLoss, stepsPerSecond, throughputPerSeco
   const best = betterLoss(loss, bestLoss)
   if (best !== null) parts.push(`best ${best}`)
   return parts.join(', ')
+}
+
+function hyperparametersText(settings: Hyperparameters): string {
+  const all = Object.entries(settings)
+  const shown = all.slice(0, MOST_SETTINGS).map(([name, value]) => `${name} ${String(value)}`)
+  return [...shown, ...(all.length > shown.length ? [`… and ${all.length - shown.length} more`] : [])].join(', ')
 }
 
 /** null: the same as the last loss. */

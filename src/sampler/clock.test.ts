@@ -25,6 +25,15 @@ describe('TickClock', () => {
     expect(clock.skipped).toBe(3)
   })
 
+  it('goes over to another grid of the same origin, and back', () => {
+    const clock = new TickClock(1000, 0)
+    expect(clock.advance(10)).toBe(990)
+    expect(clock.pace(100, 250)).toBe(50)
+    expect(clock.advance(303)).toBe(97)
+    expect(clock.pace(1000, 420)).toBe(580)
+    expect(clock.skipped).toBe(0)
+  })
+
   it('accounts for every grid point exactly once and never asks to wait longer than an interval', () => {
     fc.assert(
       fc.property(

@@ -1,6 +1,6 @@
 /** When to tick next, on a grid that does not drift: a tick whose time has passed is skipped and counted, never queued. */
 export class TickClock {
-  readonly #intervalMs: number
+  #intervalMs: number
   readonly #startMs: number
   #tick: number
   #skipped = 0
@@ -18,6 +18,13 @@ export class TickClock {
 
   get skipped(): number {
     return this.#skipped
+  }
+
+  /** Another grid with the same origin; says how long it is until its next tick. */
+  pace(intervalMs: number, nowMs: number): number {
+    this.#intervalMs = intervalMs
+    this.#tick = Math.floor((nowMs - this.#startMs) / intervalMs)
+    return this.advance(nowMs)
   }
 
   /** Moves on to the next tick that lies in the future and says how long it is until then. */

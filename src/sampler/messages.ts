@@ -18,6 +18,8 @@ export type ToSampler =
   | { readonly type: 'open' | 'close'; readonly source: string }
   | { readonly type: 'watch'; readonly pids: readonly number[] }
   | { readonly type: 'playback'; readonly source: string; readonly command: PlaybackCommand }
+  /** From now on every so often; sources that set their own pace keep it. */
+  | { readonly type: 'pace'; readonly intervalMs: number }
   | { readonly type: 'stop' }
 
 export interface TickMessage {
@@ -46,6 +48,7 @@ export type FromSampler =
       readonly intervalMs: number
       readonly devices: readonly GpuInfo[]
     }
+  | { readonly type: 'paced'; readonly source: string; readonly intervalMs: number }
   | { readonly type: 'absent'; readonly source: string }
   /** The source is there but cannot be used; the child has let go of it. */
   | { readonly type: 'failed'; readonly source: string; readonly kind: DriverFaultKind; readonly message: string }

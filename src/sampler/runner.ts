@@ -11,6 +11,8 @@ export interface RunnerOptions {
   readonly name: string
   readonly source: Source
   readonly intervalMs: number
+  /** The shortest that the source allows. */
+  readonly minIntervalMs?: number
   /** Monotonic; shared by the sources of a process, so that they tick together. */
   readonly originMs: number
   /** Whether to announce the next read (see messages.ts); the first one always is, because the agent may be opening another source by then. */
@@ -63,6 +65,18 @@ export class SourceRunner implements Beat {
       return
     }
     this.dueMs = performance.now()
+    metronome.arm()
+  }
+
+  pace(intervalMs: number): void {
+    const { name, source, minIntervalMs = 0, metronome, send } = this.#options
+    if (this.#closed || (source.nextDelayMs?.() ?? null) !== null) return
+    const bounded = Math.max(intervalMs, minIntervalMs)
+    const waitMs = this.#clock.pace(bounded, performance.now())
+    send({ type: 'paced', source: name, intervalMs: bounded })
+    // One that is being read rests by the new clock.
+    if (this.#reading) return
+    this.dueMs = performance.now() + waitMs
     metronome.arm()
   }
 

@@ -14,6 +14,14 @@ export interface SamplerFailure {
   readonly detail: string
 }
 
+/** A driver that takes its time to start: no failure yet. */
+export interface SlowStart {
+  readonly source: string
+  readonly silenceMs: number
+  /** Others have waited for it long enough. */
+  readonly isTooSlow: boolean
+}
+
 export interface SamplerProcessOptions {
   readonly entry: URL
   readonly start: StartMessage
@@ -22,8 +30,12 @@ export interface SamplerProcessOptions {
   readonly deadlineMs: number
   /** Opening a driver may take longer than reading it: cold cards need seconds. */
   readonly openDeadlineMs: number
+  /** A driver that takes longer to start is too slow for others to wait for; absent: they wait until it fails. */
+  readonly slowStartMs?: number | undefined
   readonly onMessage: (message: FromSampler, sampler: SamplerProcess) => void
   readonly onFailure: (failure: SamplerFailure, sampler: SamplerProcess) => void
+  /** Twice at most for each source: when it becomes noticeable, and when it is too slow. */
+  readonly onSlowStart?: (slow: SlowStart, sampler: SamplerProcess) => void
   /** The process is really gone; after a SIGKILL that may take as long as the driver call does. */
   readonly onExit: (sampler: SamplerProcess) => void
 }
@@ -34,6 +46,8 @@ const CHILD_FLAGS = ['--max-old-space-size=96', '--max-semi-space-size=1', '--v8
 const UNOPTIMISED = ['--no-opt', '--no-maglev']
 const CALM_INTERVAL_MS = 500
 const STOP_MS = 1000
+/** A start that takes longer is worth a word. */
+const NOTICED_MS = 3000
 const MOST_QUOTED = 2000
 
 export class SamplerProcess {
@@ -44,6 +58,8 @@ export class SamplerProcess {
   #opening = new Set<string>()
   #begun: string | null = null
   #heardMs = performance.now()
+  /** The source whose slow start was reported, and for how long it had been silent. */
+  #slow: { readonly source: string; readonly silenceMs: number } | null = null
   #over = false
 
   constructor(options: SamplerProcessOptions) {
@@ -91,6 +107,10 @@ export class SamplerProcess {
 
   steer(source: string, command: PlaybackCommand): void {
     this.#send({ type: 'playback', source, command })
+  }
+
+  pace(intervalMs: number): void {
+    this.#send({ type: 'pace', intervalMs })
   }
 
   /** Ends the process: politely, then not. Resolves when it is gone or was killed. */
@@ -147,7 +167,12 @@ export class SamplerProcess {
 
   /** Looks again when the silence may have become too long, which costs fewer wake-ups than to look all the time. */
   #watch(): void {
-    const waitMs = Math.min(this.#heardMs + this.#limitMs() - performance.now(), this.#options.deadlineMs)
+    const silenceMs = performance.now() - this.#heardMs
+    const waitMs = Math.min(
+      this.#limitMs() - silenceMs,
+      (this.#nextSlowMs() ?? Number.POSITIVE_INFINITY) - silenceMs,
+      this.#options.deadlineMs,
+    )
     const dueMs = performance.now() + waitMs
     // Not before the pipe was read: what the sampler said may be waiting there.
     this.#watchdog = setTimeout(() => setImmediate(() => this.#check(dueMs)), Math.ceil(waitMs)).unref()
@@ -160,8 +185,24 @@ export class SamplerProcess {
     // Who held this process up may have held up the sampler too.
     if (now - dueMs > deadlineMs / 2) this.#heardMs = Math.max(this.#heardMs, now - deadlineMs / 2)
     const silenceMs = now - this.#heardMs
+    this.#reportSlow(silenceMs)
     if (silenceMs < this.#limitMs()) this.#watch()
     else this.#fail('not_responding', `no answer for ${Math.round(silenceMs / 100) / 10} s`)
+  }
+
+  /** The silence after which the start of the source at hand is reported next; null: it is not being opened, or all is said. */
+  #nextSlowMs(): number | null {
+    if (this.#begun === null || !this.#opening.has(this.#begun)) return null
+    const saidMs = this.#slow?.source === this.#begun ? this.#slow.silenceMs : 0
+    return [NOTICED_MS, this.#options.slowStartMs ?? 0].find((ms) => ms > saidMs) ?? null
+  }
+
+  #reportSlow(silenceMs: number): void {
+    const dueMs = this.#nextSlowMs()
+    if (this.#begun === null || dueMs === null || silenceMs < dueMs || silenceMs >= this.#limitMs()) return
+    const { slowStartMs = Number.POSITIVE_INFINITY } = this.#options
+    this.#slow = { source: this.#begun, silenceMs }
+    this.#options.onSlowStart?.({ ...this.#slow, isTooSlow: silenceMs >= slowStartMs }, this)
   }
 
   /** A source that is being read has its own deadline, whoever else is still to be opened. */

@@ -17,6 +17,8 @@ export interface SupervisorOptions {
   readonly intervalMs: number
   readonly deadlineMs: number
   readonly openDeadlineMs: number
+  /** From here on a driver that is still starting counts as one that does not respond, though it may go on to start; absent: not before it fails. */
+  readonly slowStartMs?: number | undefined
   readonly options: SourceOptions
   readonly backoffMs: { readonly first: number; readonly most: number }
   readonly now: () => number

@@ -1,9 +1,10 @@
 /** Keeps sources alive. All share one sampler process; one that hangs or crashes gets its own, restarted with growing pauses. */
+import { formatDuration } from '../core/format.ts'
 import type { SourceHealth, SourceState } from '../core/model.ts'
 import type { PlaybackCommand } from '../core/playback.ts'
 import type { DriverFaultKind } from '../core/source-contract.ts'
 import { type FromSampler, type ProcessUsage, revived } from './messages.ts'
-import { failureInWords, type SamplerFailure, SamplerProcess } from './sampler-process.ts'
+import { failureInWords, type SamplerFailure, SamplerProcess, type SlowStart } from './sampler-process.ts'
 import {
   healthOf,
   moveTimes,
@@ -32,11 +33,13 @@ export class Supervisor {
   readonly #undead = new Set<SamplerProcess>()
   #main: SamplerProcess | null = null
   #watched: readonly number[] = []
+  #intervalMs: number
   #cpuSecondsBefore = 0
   #stopped = false
 
   constructor(options: SupervisorOptions) {
     this.#options = options
+    this.#intervalMs = options.intervalMs
   }
 
   /** Opens a source in the common process. Resolves when it answered, failed or hung; it is retried only if it is there. */
@@ -73,6 +76,13 @@ export class Supervisor {
     return sampler !== undefined && sampler !== null
   }
 
+  /** How often sources are read from now on; one that allows no less keeps its shortest. */
+  pace(intervalMs: number): void {
+    if (this.#stopped || intervalMs === this.#intervalMs) return
+    this.#intervalMs = intervalMs
+    for (const sampler of this.#samplers) sampler.pace(intervalMs)
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true
     for (const record of this.#records.values()) if (record.timer) clearTimeout(record.timer)
@@ -82,21 +92,23 @@ export class Supervisor {
   #record(source: string): SourceRecord {
     const known = this.#records.get(source)
     if (known) return known
-    const record = newRecord(source, this.#options.intervalMs, this.#options.backoffMs.first, this.#options.now())
+    const record = newRecord(source, this.#intervalMs, this.#options.backoffMs.first, this.#options.now())
     this.#records.set(source, record)
     return record
   }
 
   #startSampler(): SamplerProcess {
-    const { entry, root, env, intervalMs, deadlineMs, openDeadlineMs, options } = this.#options
+    const { entry, root, env, deadlineMs, openDeadlineMs, slowStartMs, options } = this.#options
     const sampler = new SamplerProcess({
       entry,
       env,
       deadlineMs,
       openDeadlineMs,
-      start: { type: 'start', root, intervalMs, beatMs: Math.max(20, Math.min(1000, deadlineMs / 4)), options },
+      slowStartMs,
+      start: { type: 'start', root, intervalMs: this.#intervalMs, beatMs: Math.max(20, Math.min(1000, deadlineMs / 4)), options },
       onMessage: (message, from) => this.#hear(message, from),
       onFailure: (failure, from) => this.#samplerFailed(failure, from),
+      onSlowStart: (slow, from) => this.#startsSlowly(slow, from),
       onExit: (from) => this.#undead.delete(from),
     })
     this.#samplers.add(sampler)
@@ -152,6 +164,10 @@ export class Supervisor {
         record.hasOpened = true
         this.#options.onDevices(record.source, message.devices)
         this.#answer(record, 'opened', null)
+        break
+      case 'paced':
+        record.intervalMs = message.intervalMs
+        this.#publishHealth()
         break
       case 'absent':
         this.#release(record)
@@ -240,18 +256,47 @@ export class Supervisor {
       const record = this.#records.get(source)
       if (!record) continue
       takeOut(record)
-      if (source !== failure.culprit) continue
+      if (source !== failure.culprit) {
+        record.restarts++
+        continue
+      }
       this.#retry(record, failure.kind, failureInWords(failure), failure.since)
       this.#answer(record, failure.kind, record.message)
     }
-    const innocent = sources.filter((source) => source !== failure.culprit)
-    if (this.#stopped || innocent.length === 0) return
+    this.#openElsewhere(sources.filter((source) => source !== failure.culprit))
+  }
+
+  /** It may take as long as it is allowed to; only nobody waits for it any more. */
+  #startsSlowly({ source, silenceMs, isTooSlow }: SlowStart, sampler: SamplerProcess): void {
+    const record = this.#records.get(source)
+    if (!record || record.sampler !== sampler) return
+    const most = formatDuration(this.#options.openDeadlineMs)
+    const message = `waiting for the ${source} driver to start: no answer for ${formatDuration(silenceMs)}, up to ${most} are allowed (open_deadline)`
+    this.#options.onLog(isTooSlow ? 'warn' : 'info', message, { source })
+    if (!isTooSlow) {
+      record.message ??= message
+      this.#publishHealth()
+      return
+    }
+    this.#setState(record, 'not_responding', message, this.#options.now() - silenceMs)
+    this.#answer(record, 'not_responding', message)
+    if (sampler === this.#main) this.#main = null
+    const others = sampler.sources.filter((one) => one !== source)
+    for (const other of others) {
+      sampler.close(other)
+      sampler.forget(other)
+      const waiting = this.#records.get(other)
+      if (waiting) takeOut(waiting)
+    }
+    this.#openElsewhere(others)
+  }
+
+  #openElsewhere(sources: readonly string[]): void {
+    if (this.#stopped || sources.length === 0) return
     this.#main ??= this.#startSampler()
-    for (const source of innocent) {
+    for (const source of sources) {
       const record = this.#records.get(source)
-      if (!record) continue
-      record.restarts++
-      this.#openIn(this.#main, record)
+      if (record) this.#openIn(this.#main, record)
     }
   }
 

@@ -1,12 +1,12 @@
 /** The routes that say what the agent knows now. */
 import { z } from 'zod'
-import type { AgentState, History } from '../core/kinds.ts'
+import type { AgentState, History, LongHistory } from '../core/kinds.ts'
 import type { GpuEvent } from '../core/model.ts'
 import { type Route, route } from '../core/route.ts'
 import { VERSION } from '../core/version.ts'
 import { type MetricsFormat, metricsFormat } from './accept.ts'
 import { findGpu, GPU_FILTER, knownGpus } from './gpu-name.ts'
-import { historyRoute } from './history-route.ts'
+import { historyRoute, hostHistoryRoute } from './history-route.ts'
 import { readiness, reasonOf } from './readiness.ts'
 import { type Health, SCHEMAS } from './schemas.ts'
 import { chooseScope } from './scope.ts'
@@ -20,7 +20,7 @@ export interface MetricsText {
 
 export interface ApiOptions {
   readonly state: AgentState
-  readonly history: History
+  readonly history: History | LongHistory
   readonly metrics: MetricsText
   readonly stream: Stream
   readonly extraHealth: () => Readonly<Record<string, unknown>>
@@ -64,7 +64,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
     route({
       method: 'GET',
       path: '/readyz',
-      summary: 'Whether current readings are available; status 503 with the reasons when not',
+      summary: 'Whether current readings are available, status 503 when not; and which sources give none, with the reasons',
       answer: SCHEMAS.Readiness,
       open: true,
       handler({ reply }) {
@@ -112,6 +112,7 @@ export function apiRoutes({ state, history, metrics, stream, extraHealth }: ApiO
       handler: () => ({ at: state.now(), host: state.host() }),
     }),
     historyRoute({ state, history }),
+    hostHistoryRoute({ state, history }),
     route({
       method: 'GET',
       path: '/api/v1/health',

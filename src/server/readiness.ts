@@ -14,9 +14,9 @@ export function readiness(sources: readonly SourceHealth[], now: number): Readin
   const gpuSources = sources.filter(({ source }) => source !== BESIDE_THE_GPUS)
   // A machine without a GPU: there is nothing else to wait for.
   const reasons = (gpuSources.length === 0 ? sources : gpuSources).map((source) => reasonOf(source, now))
-  if (reasons.includes(null)) return { status: 'ready', reasons: [] }
   if (reasons.length === 0) return { status: 'not_ready', reasons: ['no source has reported yet'] }
-  return { status: 'not_ready', reasons: reasons.filter((reason) => reason !== null) }
+  // What can be read is served; what cannot is named.
+  return { status: reasons.includes(null) ? 'ready' : 'not_ready', reasons: reasons.filter((reason) => reason !== null) }
 }
 
 /** Why this source delivers nothing; null when it does. */

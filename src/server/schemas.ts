@@ -5,19 +5,9 @@ import { GPU_EVENTS, GPU_INFO, GPU_READINGS, GPU_STATES, PROVENANCES } from '../
 import { HOST_READINGS } from '../core/fields/host.ts'
 import { GPU_PROCESS_TYPES, PROCESS_INFO, PROCESS_SHARES } from '../core/fields/process.ts'
 import { findingSchema } from '../core/finding-schema.ts'
-import type { GpuView, HistoryAnswer, SelfUsage, SinkHealth } from '../core/kinds.ts'
-import type {
-  GpuEvent,
-  GpuField,
-  GpuInfo,
-  GpuProcess,
-  GpuSample,
-  HostSample,
-  ProcessInfo,
-  ProcessView,
-  SourceHealth,
-} from '../core/model.ts'
-import { GPU_FIELDS } from '../core/record.ts'
+import type { GpuView, HistoryAnswer, SelfUsage, SeriesField, SinkHealth } from '../core/kinds.ts'
+import type { GpuEvent, GpuInfo, GpuProcess, GpuSample, HostSample, ProcessInfo, ProcessView, SourceHealth } from '../core/model.ts'
+import { GPU_FIELDS, HOST_FIELDS } from '../core/record.ts'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../core/route-errors.ts'
 import { columnShape, factShape } from './field-schema.ts'
 
@@ -26,7 +16,7 @@ const text = z.string().nullable()
 const at = z.number().describe('Epoch milliseconds')
 const provenance = z.enum(PROVENANCES)
 
-export const gpuField = z.enum(GPU_FIELDS as [GpuField, ...GpuField[]])
+const seriesField = z.enum([...GPU_FIELDS, ...HOST_FIELDS] as [SeriesField, ...SeriesField[]])
 
 const gpuInfo: z.ZodType<GpuInfo> = z.strictObject(factShape(GPU_INFO))
 
@@ -106,7 +96,7 @@ const column = z.array(reading)
 
 const historyAnswer: z.ZodType<HistoryAnswer> = z.strictObject({
   gpu: z.string(),
-  fields: z.array(gpuField),
+  fields: z.array(seriesField),
   stepMs: z.number().describe('0: every sample as it was taken'),
   data: z.array(column).describe('Times (epoch milliseconds) first, then one column per field; null is a gap'),
   min: z.array(column).nullable(),

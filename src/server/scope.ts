@@ -2,7 +2,7 @@
 import type { AgentState } from '../core/kinds.ts'
 import type { Reply, RouteContext } from '../core/route.ts'
 import { filterGpu } from './gpu-name.ts'
-import { chooseRange, type TimeRange } from './time-range.ts'
+import { chooseRange, type TimeRange } from '../core/time-range.ts'
 
 export interface Scope extends TimeRange {
   /** GpuInfo.id; null: all. */

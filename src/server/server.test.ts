@@ -149,8 +149,13 @@ describe('readiness', () => {
     running.agent.sources = [sourceHealth({ state: 'crashed' }), sourceHealth({ source: 'host' })]
     expect((await getJson('/readyz')).status).toBe(503)
     running.agent.sources = [sourceHealth({ state: 'crashed' }), sourceHealth({ source: 'amd' })]
-    expect((await getJson('/readyz')).status).toBe(200)
+    const partly = await getJson('/readyz')
+    expect([partly.status, partly.body]).toEqual([
+      200,
+      { status: 'ready', reasons: [expect.stringMatching(/^nvidia has been crashed since /)] },
+    ])
     running.agent.sources = [sourceHealth()]
+    expect((await getJson('/readyz')).body).toEqual({ status: 'ready', reasons: [] })
     expect(running.log.lines.filter(({ level }) => level === 'warn')).toEqual([])
   })
 })

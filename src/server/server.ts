@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { z } from 'zod'
 import type { AlertNews } from '../core/alert-contract.ts'
-import type { AgentState, History, Log, Sink } from '../core/kinds.ts'
+import type { AgentState, History, Log, LongHistory, Sink } from '../core/kinds.ts'
 import { type Route, route } from '../core/route.ts'
 import { aliveRoute, apiRoutes, type MetricsText, metricsRoute } from './api-routes.ts'
 import { type Assets, assetReply } from './assets.ts'
@@ -22,7 +22,7 @@ import { loadToken } from './token.ts'
 
 export interface ServerOptions {
   readonly state: AgentState
-  readonly history: History
+  readonly history: History | LongHistory
   readonly metrics: MetricsText
   readonly settings: ServerSettings
   readonly log: Log

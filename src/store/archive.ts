@@ -5,24 +5,19 @@ import type { Log } from '../core/kinds.ts'
 import { isPidTaken } from '../core/process-identity.ts'
 import { MISTRUST_MS } from '../core/wall-clock.ts'
 import { compressFile } from './compress.ts'
+import { DELETE_EVERY_MS, type DeletionClock, DeletionGuard } from './deletion-guard.ts'
 import { LEFTOVER_SUFFIX, type OwnName, parseFileName } from './file-name.ts'
 
 /** A file that we did not close may still have a writer (such as an SDK): it is left alone until it was quiet this long. */
 const QUIET_MS = 3600_000
 const DAY_MS = 86_400_000
-/** However much is too old: a mistake is noticed before all is gone. */
-const DELETE_EVERY_MS = 60_000
 
-export interface ArchiveRules {
+export interface ArchiveRules extends DeletionClock {
   readonly dir: string
   readonly compress: boolean
   readonly keepDays: number
   readonly keepTotalBytes: number
   readonly log: Log
-  readonly now: () => number
-  readonly monotonicMs: () => number
-  /** Since the clock was set; Infinity: never. */
-  readonly sinceJumpMs: () => number
   readonly active: () => readonly string[]
   /** Whether this process compresses and deletes in the folder. */
   readonly inCharge: () => boolean
@@ -39,16 +34,15 @@ export class Archive {
   readonly #rules: ArchiveRules
   readonly #closed = new Set<string>()
   readonly #stop = new AbortController()
+  readonly #guard: DeletionGuard
   #running: Promise<void> | null = null
   #again = false
   #lastFault: string | null = null
-  #deletedMs = Number.NEGATIVE_INFINITY
-  /** After a long pause between the last record and the start, the clock may be wrong. */
-  #trustedMs: number | null = null
   #next: NodeJS.Timeout | null = null
 
   constructor(rules: ArchiveRules) {
     this.#rules = rules
+    this.#guard = new DeletionGuard(rules)
   }
 
   /** Adds files that nobody writes any more. */
@@ -127,18 +121,18 @@ export class Archive {
   }
 
   async #deleteOld(files: readonly Found[]): Promise<void> {
-    const { dir, keepDays, keepTotalBytes, monotonicMs, log } = this.#rules
-    if (!this.#isTimeTrusted(files)) return
+    const { dir, keepDays, keepTotalBytes, log } = this.#rules
+    if (!this.#guard.isTimeTrusted(() => this.#lastBefore(files))) return
     const newestAt = Math.min(this.#rules.now(), files.at(-1)?.changedAt ?? 0)
     const total = files.reduce((sum, file) => sum + file.bytes, 0)
     const isTooOld = (file: Found) => keepDays > 0 && newestAt - file.changedAt > keepDays * DAY_MS
     const isTooMuch = keepTotalBytes > 0 && total > keepTotalBytes
     const [file, another] = files.filter((one) => (isTooOld(one) || isTooMuch) && this.#isClosed(one))
     if (!file) return
-    const waitMs = this.#deletedMs + DELETE_EVERY_MS - monotonicMs()
+    const waitMs = this.#guard.waitMs()
     if (waitMs > 0) return this.#sweepIn(waitMs)
     await rm(join(dir, file.name), { force: true })
-    this.#deletedMs = monotonicMs()
+    this.#guard.deleted()
     this.#closed.delete(file.name)
     log.info(
       { file: file.name, bytes: file.bytes },
@@ -152,15 +146,10 @@ export class Archive {
     this.#next = setTimeout(() => void this.sweep(), ms).unref()
   }
 
-  /** Not for an hour after the clock was set, nor after a start a day or more later than the last record: it may be set back. */
-  #isTimeTrusted(files: readonly Found[]): boolean {
-    const { active, monotonicMs, now, sinceJumpMs } = this.#rules
-    if (this.#trustedMs === null) {
-      const own = active()
-      const before = files.findLast(({ name }) => !own.includes(name) && !this.#closed.has(name))
-      this.#trustedMs = before && now() - before.changedAt > DAY_MS ? monotonicMs() + MISTRUST_MS : 0
-    }
-    return sinceJumpMs() >= MISTRUST_MS && monotonicMs() >= this.#trustedMs
+  /** Of an earlier run: when it last wrote. */
+  #lastBefore(files: readonly Found[]): number | null {
+    const own = this.#rules.active()
+    return files.findLast(({ name }) => !own.includes(name) && !this.#closed.has(name))?.changedAt ?? null
   }
 
   #isClosed({ name, own, changedAt }: Found): boolean {

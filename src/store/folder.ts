@@ -41,6 +41,10 @@ export class Folder {
     return this.#shared
   }
 
+  get held(): boolean {
+    return this.#lock.held
+  }
+
   /** Keeps the lock, or takes it when it is free. Throws when the disk does not allow it. */
   async enter(): Promise<void> {
     const now = this.#now()

@@ -1,14 +1,12 @@
-import type { HistoryAnswer, HistoryQuery } from '../core/kinds.ts'
+import type { HistoryAnswer, HistoryQuery, SeriesField } from '../core/kinds.ts'
 import type { GpuField, Reading } from '../core/model.ts'
 import type { GpuHistory } from './gpu-history.ts'
-import { MINUTE_MS, type Summary } from './minute-ring.ts'
+import { MINUTE_MS } from './minute-ring.ts'
 import { FIELD_INDEX, type FieldIndex, type SampleRing } from './sample-ring.ts'
+import { mostPoints, Steps } from './steps.ts'
 
-export const MAX_POINTS = 10_000
 /** Two samples further apart than this many intervals have a gap between them. */
 const HOLE_INTERVALS = 2.5
-/** A gap is longer than the median interval, so at most every second interval is one. */
-const MAX_SAMPLES = Math.floor(MAX_POINTS / 1.5)
 const INTERVALS_LOOKED_AT = 512
 /** More than the history can hold, so that one step covers all of it. */
 const LONGEST_STEP_MS = 10 * 366 * 86_400_000
@@ -23,20 +21,45 @@ export function answerQuery(gpu: GpuHistory | undefined, query: HistoryQuery): H
   const ring = gpu.samples
   const samplesReach = ring.length > 0 && (from >= ring.firstAt || !gpu.hasMinutesBetween(from, ring.firstAt))
   if (!samplesReach || (stepMs ?? 0) >= MINUTE_MS) return answerFromMinutes(gpu, query, stepMs ?? MINUTE_MS)
-  const begin = ring.indexFrom(from)
-  const end = endIndex(ring, to)
-  if (begin >= end) return emptyAnswer(query)
-  const intervalMs = typicalInterval(ring)
-  if (end - begin <= MAX_SAMPLES && (stepMs === null || stepMs <= intervalMs)) return answerAsTaken(ring, query, begin, end, intervalMs)
-  return answerFromSamples(ring, query, begin, end, stepMs ?? 1)
+  return answerSamples(samplesOf(ring), query, ring.indexFrom(from), endIndex(ring, to))
 }
 
-function answerAsTaken(ring: SampleRing, query: HistoryQuery, begin: number, end: number, intervalMs: number): HistoryAnswer {
-  const fields = query.fields.map(fieldIndex)
+/** Samples in ascending time. */
+export interface Samples {
+  readonly length: number
+  timeAt(index: number): number
+  /** The values of a field by index; NaN: null. */
+  column(field: SeriesField): (index: number) => number
+}
+
+export function samplesOf(ring: SampleRing): Samples {
+  return {
+    length: ring.length,
+    timeAt: (index) => ring.timeAt(index),
+    column: (field) => {
+      const own = fieldIndex(field)
+      return (index) => ring.valueAt(own, index)
+    },
+  }
+}
+
+/** As they were taken where that is not too much, else in steps. */
+export function answerSamples(samples: Samples, query: HistoryQuery, begin: number, end: number): HistoryAnswer {
+  if (begin >= end) return emptyAnswer(query)
+  const intervalMs = typicalInterval(samples)
+  const stepMs = query.stepMs !== null && query.stepMs > 0 ? Math.max(1, Math.round(query.stepMs)) : null
+  // A gap is longer than the median interval, so at most every second interval is one.
+  const fits = end - begin <= Math.floor(mostPoints(query) / 1.5)
+  if (fits && (stepMs === null || stepMs <= intervalMs)) return answerAsTaken(samples, query, begin, end, intervalMs)
+  return answerInSteps(samples, query, begin, end, stepMs ?? 1)
+}
+
+function answerAsTaken(samples: Samples, query: HistoryQuery, begin: number, end: number, intervalMs: number): HistoryAnswer {
+  const values = query.fields.map((field) => samples.column(field))
   const times: number[] = []
-  const columns: Reading[][] = fields.map(() => [])
+  const columns: Reading[][] = values.map(() => [])
   for (let index = begin; index < end; index++) {
-    const at = ring.timeAt(index)
+    const at = samples.timeAt(index)
     const previous = times.at(-1)
     if (previous !== undefined && at - previous > HOLE_INTERVALS * intervalMs) {
       times.push(previous + intervalMs)
@@ -44,19 +67,19 @@ function answerAsTaken(ring: SampleRing, query: HistoryQuery, begin: number, end
     }
     times.push(at)
     columns.forEach((column, position) => {
-      column.push(reading(ring.valueAt(fields[position] ?? UNKNOWN_FIELD, index)))
+      column.push(reading(values[position]?.(index) ?? Number.NaN))
     })
   }
   return { gpu: query.gpu, fields: query.fields, stepMs: 0, data: [times, ...columns], min: null, max: null }
 }
 
-function answerFromSamples(ring: SampleRing, query: HistoryQuery, begin: number, end: number, stepMs: number): HistoryAnswer {
-  const steps = new Steps(query, ring.timeAt(begin), ring.timeAt(end - 1), stepMs, 1)
-  const fields = query.fields.map(fieldIndex)
+function answerInSteps(samples: Samples, query: HistoryQuery, begin: number, end: number, stepMs: number): HistoryAnswer {
+  const steps = new Steps(query, samples.timeAt(begin), samples.timeAt(end - 1), stepMs, 1)
+  const values = query.fields.map((field) => samples.column(field))
   for (let index = begin; index < end; index++) {
-    const at = ring.timeAt(index)
-    fields.forEach((field, position) => {
-      const value = ring.valueAt(field, index)
+    const at = samples.timeAt(index)
+    values.forEach((column, position) => {
+      const value = column(index)
       if (!Number.isNaN(value)) steps.add(at, position, { count: 1, sum: value, min: value, max: value })
     })
   }
@@ -80,66 +103,6 @@ function answerFromMinutes(gpu: GpuHistory, query: HistoryQuery, stepMs: number)
   return steps.answer()
 }
 
-/** Equal steps on a grid that does not move with the range, so that a scrolling chart does not flicker. */
-class Steps {
-  readonly #query: HistoryQuery
-  readonly #stepMs: number
-  readonly #first: number
-  readonly #length: number
-  readonly #counts: Float64Array[]
-  readonly #sums: Float64Array[]
-  readonly #mins: Float64Array[]
-  readonly #maxs: Float64Array[]
-
-  /** `unitMs`: a step is a whole number of these. It grows when there would be too many. */
-  constructor(query: HistoryQuery, firstAt: number, lastAt: number, stepMs: number, unitMs: number) {
-    const needed = (lastAt - firstAt) / (MAX_POINTS - 1)
-    this.#query = query
-    this.#stepMs = Math.ceil(Math.max(stepMs, needed) / unitMs) * unitMs
-    this.#first = Math.floor(firstAt / this.#stepMs)
-    this.#length = Math.min(MAX_POINTS, Math.floor(lastAt / this.#stepMs) - this.#first + 1)
-    const columns = () => query.fields.map(() => new Float64Array(this.#length))
-    this.#counts = columns()
-    this.#sums = columns()
-    this.#mins = columns()
-    this.#maxs = columns()
-  }
-
-  add(at: number, position: number, { count, sum, min, max }: Summary): void {
-    const counts = this.#counts[position]
-    const sums = this.#sums[position]
-    const mins = this.#mins[position]
-    const maxs = this.#maxs[position]
-    if (!counts || !sums || !mins || !maxs) return
-    const step = Math.min(this.#length - 1, Math.floor(at / this.#stepMs) - this.#first)
-    const known = counts[step] ?? 0
-    mins[step] = known === 0 ? min : Math.min(mins[step] ?? min, min)
-    maxs[step] = known === 0 ? max : Math.max(maxs[step] ?? max, max)
-    sums[step] = (sums[step] ?? 0) + sum
-    counts[step] = known + count
-  }
-
-  answer(): HistoryAnswer {
-    const times = Array.from({ length: this.#length }, (_, index) => (this.#first + index) * this.#stepMs)
-    const column = (position: number, value: (step: number, count: number) => number | undefined): Reading[] => {
-      const counts = this.#counts[position]
-      return times.map((_, step) => {
-        const count = counts?.[step] ?? 0
-        return count === 0 ? null : (value(step, count) ?? null)
-      })
-    }
-    const { gpu, fields } = this.#query
-    return {
-      gpu,
-      fields,
-      stepMs: this.#stepMs,
-      data: [times, ...fields.map((_, position) => column(position, (step, count) => (this.#sums[position]?.[step] ?? 0) / count))],
-      min: fields.map((_, position) => column(position, (step) => this.#mins[position]?.[step])),
-      max: fields.map((_, position) => column(position, (step) => this.#maxs[position]?.[step])),
-    }
-  }
-}
-
 /** Index after the last sample at or before `to`. */
 function endIndex(ring: SampleRing, to: number): number {
   const index = ring.indexFrom(to)
@@ -147,20 +110,20 @@ function endIndex(ring: SampleRing, to: number): number {
 }
 
 /** The median time between samples; Infinity when there is no pair of them. */
-function typicalInterval(ring: SampleRing): number {
+function typicalInterval(samples: Samples): number {
   const intervals: number[] = []
-  for (let index = Math.max(1, ring.length - INTERVALS_LOOKED_AT); index < ring.length; index++)
-    intervals.push(ring.timeAt(index) - ring.timeAt(index - 1))
+  for (let index = Math.max(1, samples.length - INTERVALS_LOOKED_AT); index < samples.length; index++)
+    intervals.push(samples.timeAt(index) - samples.timeAt(index - 1))
   intervals.sort((a, b) => a - b)
   return intervals[intervals.length >> 1] ?? Number.POSITIVE_INFINITY
 }
 
-function emptyAnswer(query: HistoryQuery): HistoryAnswer {
+export function emptyAnswer(query: HistoryQuery): HistoryAnswer {
   return { gpu: query.gpu, fields: query.fields, stepMs: 0, data: [[], ...query.fields.map(() => [])], min: null, max: null }
 }
 
-function fieldIndex(field: GpuField): FieldIndex {
-  return FIELD_INDEX.get(field) ?? UNKNOWN_FIELD
+function fieldIndex(field: SeriesField): FieldIndex {
+  return FIELD_INDEX.get(field as GpuField) ?? UNKNOWN_FIELD
 }
 
 function reading(value: number): Reading {

@@ -4,8 +4,8 @@ import type { HistoryAnswer, HistoryQuery } from '../core/kinds.ts'
 import type { GpuField, GpuReadings } from '../core/model.ts'
 import { GPU_FIELDS } from '../core/record.ts'
 import { createHistory, type MemoryHistory } from './history.ts'
-import { MAX_POINTS } from './history-query.ts'
 import { describeSink, GPU, gpuInfo, gpuSample, NOON, tickEvent } from './sink.contract.ts'
+import { MAX_POINTS } from './steps.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND

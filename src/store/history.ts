@@ -14,6 +14,10 @@ export interface MemoryHistory extends History, Sink {
   readonly hours: number
   /** Takes samples of an earlier run, in ascending time for each GPU; `end` makes them visible at full rate. */
   startFilling(): { add(sample: GpuSample): boolean; end(): void }
+  /** Whether the samples in memory go back as far as this. */
+  reaches(query: Pick<HistoryQuery, 'gpu' | 'from'>): boolean
+  /** The history of one GPU; undefined: there is none. */
+  of(gpu: string): GpuHistory | undefined
   bytes(): number
   dropped(): Dropped
 }
@@ -52,6 +56,15 @@ class RingHistory implements MemoryHistory {
 
   query(query: HistoryQuery): HistoryAnswer {
     return answerQuery(this.#gpus.get(query.gpu), query)
+  }
+
+  reaches({ gpu, from }: Pick<HistoryQuery, 'gpu' | 'from'>): boolean {
+    const first = this.#gpus.get(gpu)?.samples.firstAt ?? Number.POSITIVE_INFINITY
+    return Math.floor(from / MINUTE_MS) >= Math.floor(first / MINUTE_MS)
+  }
+
+  of(gpu: string): GpuHistory | undefined {
+    return this.#gpus.get(gpu)
   }
 
   startFilling(): { add(sample: GpuSample): boolean; end(): void } {

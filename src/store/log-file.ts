@@ -50,6 +50,16 @@ export class LogFile {
     throw new Error(`${NAMES_TO_TRY} files named ${fileName(stream, at, pid, 1)} and so on already exist in ${dir}: remove some of them`)
   }
 
+  /** Goes on with a file that is ours, perhaps after a crash: what was cut off then stays a line of its own. */
+  static async append(dir: string, name: string): Promise<LogFile> {
+    await makeFolder(dir, 0o750)
+    const handle = await open(join(dir, name), 'a', 0o640)
+    const file = new LogFile(dir, name, 0, handle)
+    file.#bytes = (await handle.stat()).size
+    file.#torn = file.#bytes > 0
+    return file
+  }
+
   get bytes(): number {
     return this.#bytes
   }

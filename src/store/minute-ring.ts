@@ -11,16 +11,20 @@ export interface Summary {
   max: number
 }
 
-/** One unfinished minute. `minute` counts from the epoch. */
+/** One unfinished minute, or another step. `minute` counts from the epoch. */
 export class MinuteTotals {
   readonly minute: number
-  readonly counts = new Float64Array(GPU_FIELDS.length)
-  readonly sums = new Float64Array(GPU_FIELDS.length)
-  readonly mins = new Float64Array(GPU_FIELDS.length)
-  readonly maxs = new Float64Array(GPU_FIELDS.length)
+  readonly counts: Float64Array
+  readonly sums: Float64Array
+  readonly mins: Float64Array
+  readonly maxs: Float64Array
 
-  constructor(minute: number) {
+  constructor(minute: number, fields = GPU_FIELDS.length) {
     this.minute = minute
+    this.counts = new Float64Array(fields)
+    this.sums = new Float64Array(fields)
+    this.mins = new Float64Array(fields)
+    this.maxs = new Float64Array(fields)
   }
 
   /** By FieldIndex; NaN: no reading. */

@@ -30,6 +30,22 @@ export const storeSettings = {
     'Samples of each GPU kept in memory at full rate; up to 3300 if they cover less than five minutes.',
   ),
   'history.hours': setting(z.number().min(1).max(168), 24, 'Hours of per-minute mean, minimum and maximum kept in memory for each GPU.'),
+  'history.records': setting(
+    z.boolean(),
+    true,
+    'Keep records of 10 seconds, 1 minute and 15 minutes on disk, in log.dir/history; needs log.enabled.',
+  ),
+  'history.keep_10s_days': setting(
+    z.number().min(0),
+    14,
+    'Records of 10 seconds older than this, counted from the newest, are deleted, at most one file a minute; 0: never.',
+  ),
+  'history.keep_days': setting(z.number().min(0), 400, 'The same for records of 1 minute and of 15 minutes; 0: never.'),
+  'history.keep_total_mb': setting(
+    z.number().min(0),
+    2048,
+    'The oldest records are deleted, at most one file a minute, while all together are above this; 0: no limit.',
+  ),
 } satisfies Settings
 
 export type StoreValues = ValuesOf<typeof storeSettings>

@@ -15,7 +15,7 @@ const MEBIBYTE = 1024 * 1024
 
 export interface StoreOptions {
   readonly dir: string
-  readonly settings: Omit<StoreValues, 'log.enabled' | 'log.dir' | 'history.samples' | 'history.hours'>
+  readonly settings: Omit<StoreValues, 'log.enabled' | 'log.dir' | Extract<keyof StoreValues, `history.${string}`>>
   readonly log: Log
   readonly now: () => number
   /** Milliseconds of a clock that only goes forward. */
@@ -50,6 +50,8 @@ export interface Store extends Required<Sink> {
   health(): StoreHealth
   /** Tries to write all that was accepted before the call. */
   flush(): Promise<void>
+  /** Whether this process looks after the folder; null: not known before the first write. */
+  inCharge(): boolean | null
 }
 
 /** Writes what the hub publishes to JSONL files: batched, rotated, compressed, and never in the way of the next sample. */
@@ -136,6 +138,10 @@ class JsonlStore implements Store {
       dropped: this.#disk.dropped,
       soleWriter: !this.#folder.shared,
     }
+  }
+
+  inCharge(): boolean | null {
+    return this.#folder.shared ? false : this.#folder.held ? true : null
   }
 
   async flush(): Promise<void> {

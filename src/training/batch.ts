@@ -2,6 +2,7 @@
 import type { TrainingStep } from '../core/model.ts'
 import type { Progress } from './progress.ts'
 import type { RecordOrder } from './recording-requests.ts'
+import type { StackOrder } from './standstills.ts'
 import { parseReceivedStep, type ReceivedStep } from './step-line.ts'
 
 export interface BatchOutcome {
@@ -17,6 +18,8 @@ export interface BatchOutcome {
   readonly ignored_metrics: readonly string[]
   /** Asks the SDK for a recording. */
   readonly record?: RecordOrder
+  /** Asks the SDK where its threads are. */
+  readonly stacks?: StackOrder
 }
 
 const MOST_NAMED = 10

@@ -15,7 +15,7 @@ export interface FoundStep extends PrintedStep {
   readonly isByBar: boolean
 }
 
-type Found = { -readonly [K in keyof PrintedStep]?: PrintedStep[K] }
+type Found = { -readonly [K in keyof PrintedStep]?: PrintedStep[K] } & { total?: number; epochs?: number }
 
 const LONGEST_LINE = 8192
 const NUMBER = '[\'"]?([-+]?(?:\\d+\\.?\\d*(?:e[-+]?\\d+)?|\\.\\d+|nan|inf(?:inity)?))\\b'
@@ -24,7 +24,8 @@ const LOSS = after('(?:train(?:ing)?[_ /]?)?loss')
 const RATE = after('lr|learning[_ ]rate')
 const NORM = after('grad(?:ient)?[_ ]?norm|gnorm')
 const EPOCH = /\bepoch\b['"]?\s*[:=#[(]*\s*['"]?(\d+(?:\.\d+)?)/i
-const STEP = /\b(?:global[_ ]?step|train[_ ]?step|step|iter(?:ation)?|batch)\b['"]?\s*[:=#[(]*\s*(\d+)/i
+const STEP = /\b(?:global[_ ]?step|train[_ ]?step|step|iter(?:ation)?|batch)\b['"]?\s*[:=#[(]*\s*(\d+)(?:\s*(?:\/|of\b)\s*(\d+))?/i
+const EPOCHS = /\bepoch\b['"]?\s*[:=#[(]*\s*(\d+)\s*(?:\/|of\b)\s*(\d+)/i
 /** `Train Epoch: 1 [640/60000 (1%)]` and `Epoch: [0][100/500]`. */
 const PAIR = /\[\s*(\d+)\s*\/\s*\d+/
 const OTHER_LOSS = /\b(?:val(?:id(?:ation)?)?|eval(?:uation)?|test)\w*[_ /:-]*loss/i
@@ -39,8 +40,11 @@ export class OutputParser {
   #rest = ''
   #lastStep = 0
   sawOutOfMemory = false
-  /** The total of the progress bar that the losses belong to. */
+  /** What the steps are counted up to, by the lines themselves (`step 12/240`) or by the progress bar that the losses belong to. */
   totalSteps: number | null = null
+  /** Steps of earlier epochs, where they are counted from the beginning in each. */
+  #stepsBefore = 0
+  #lastCount: { readonly step: number; readonly total: number; readonly epoch: number | null } | null = null
 
   constructor(bar = new ProgressBar()) {
     this.#bar = bar
@@ -67,7 +71,7 @@ export class OutputParser {
     const found = readValues(line, bar !== null)
     if (found === null || found.loss === undefined) return null
     const latest = this.#bar.current()
-    const step = found.step ?? latest?.step ?? this.#lastStep + 1
+    const step = this.#numberOf(found) ?? latest?.step ?? this.#lastStep + 1
     // A bar is drawn again and again for the same step.
     if (bar && step === this.#lastStep) return null
     this.#lastStep = step
@@ -82,6 +86,20 @@ export class OutputParser {
       step_seconds: bar ? bar.secondsPerStep : null,
     }
   }
+
+  /** The step by its number; `step 12/240` of the second epoch is the 252nd. */
+  #numberOf({ step, total, epoch = null, epochs }: Found): number | null {
+    if (step === undefined) return null
+    if (total === undefined || total < step) return step
+    const before = this.#lastCount
+    const isNextEpoch = before !== null && (step < before.step || (step === before.step && epoch !== before.epoch))
+    if (isNextEpoch && before.total === total) this.#stepsBefore += total
+    this.#lastCount = { step, total, epoch }
+    // Steps that are counted in an epoch are not those of the whole training.
+    if (epochs !== undefined) this.totalSteps = total * epochs
+    else if (epoch === null && this.#stepsBefore === 0) this.totalSteps = total
+    return this.#stepsBefore + step
+  }
 }
 
 function readValues(line: string, isBar: boolean): Found | null {
@@ -89,8 +107,12 @@ function readValues(line: string, isBar: boolean): Found | null {
   const loss = numberAfter(LOSS, text)
   if (loss === null) return null
   const found: Found = { loss, lr: numberAfter(RATE, text), grad_norm: numberAfter(NORM, text), epoch: numberAfter(EPOCH, text) }
-  const step = STEP.exec(text)?.[1] ?? (isBar ? undefined : PAIR.exec(text)?.[1])
+  const [, named, total] = STEP.exec(text) ?? []
+  const step = named ?? (isBar ? undefined : PAIR.exec(text)?.[1])
   if (step !== undefined && Number.isSafeInteger(Number(step))) found.step = Number(step)
+  if (total !== undefined && Number.isSafeInteger(Number(total))) found.total = Number(total)
+  const epochs = EPOCHS.exec(text)?.[2]
+  if (epochs !== undefined && Number.isSafeInteger(Number(epochs))) found.epochs = Number(epochs)
   return found
 }
 

@@ -24,6 +24,10 @@ export class PrintedSteps {
   #seq = FIRST_SEQ
   #sent = 0
   #toldTotal: number | null = null
+  #first: number | null = null
+  #last = 0
+  #timed: { readonly step: number; readonly t: number } | null = null
+  #stride: number | null = null
   #isOff = false
   #sending: Promise<void> | null = null
 
@@ -39,6 +43,11 @@ export class PrintedSteps {
 
   get sawOutOfMemory(): boolean {
     return [...this.#parsers.values()].some((parser) => parser.sawOutOfMemory)
+  }
+
+  /** How many steps were taken, by their numbers: not every one is printed. */
+  get stepsTaken(): number {
+    return this.#first === null ? 0 : this.#last - this.#first + (this.#first === 0 ? 1 : (this.#stride ?? 1))
   }
 
   /** `stream`: standard output and standard error are read separately, because each may stop in the middle of a line. */
@@ -88,7 +97,21 @@ export class PrintedSteps {
 
   #add({ isByBar: _, ...values }: FoundStep, step: number, t: number): void {
     if (this.#isOff || this.#waiting.length >= MOST_WAITING) return
-    this.#waiting.push(toJson({ seq: ++this.#seq, rank: 0, t, ...values, step }))
+    this.#waiting.push(
+      toJson({ seq: ++this.#seq, rank: 0, t, ...values, step, step_seconds: values.step_seconds ?? this.#secondsPerStep(step, t) }),
+    )
+  }
+
+  /** From the times and numbers of two lines; lines that come together have one time. */
+  #secondsPerStep(step: number, t: number): number | null {
+    this.#first ??= step
+    this.#last = step
+    const before = this.#timed
+    if (before && t <= before.t) return null
+    this.#timed = { step, t }
+    const steps = step - (before?.step ?? step)
+    if (steps > 0) this.#stride = Math.min(this.#stride ?? steps, steps)
+    return before && steps > 0 ? (t - before.t) / 1000 / steps : null
   }
 
   async #send(): Promise<void> {

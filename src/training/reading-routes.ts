@@ -104,18 +104,19 @@ function course({ refuse }: Pick<RouteContext, 'refuse'>, id: string, { curves }
 
 /** Without what only the page of one run shows. */
 function listed({ run, figures, heardAt }: ListedRun): object {
-  const { report, command, processes, recordings, ...rest } = run
+  const { report, command, processes, recordings, hyperparameters, stacks, ...rest } = run
   const training = figures === null ? null : { ...figures, etaSeconds: etaSeconds(run, figures) }
   return { ...rest, leakLines: leakLinesOf(run), heardAt, hasReport: report !== null, ranks: figures?.ranks ?? 0, training }
 }
 
 function summary(run: RunRecord, progress: Progress, at: number): object {
-  const { processes, ...rest } = run
+  const { processes, stacks, ...rest } = run
   const ranks = rankRows(progress.ranks).map((row) => ({ ...row, lastSeq: progress.ranks.get(row.rank)?.lastSeq ?? 0 }))
   const figures = progress.figures()
   return {
     ...rest,
     leakLines: leakLinesOf(run),
+    hasStacks: stacks.length > 0,
     ranks,
     training: { ...figures, etaSeconds: etaSeconds(run, figures), time: progress.time(run, at) },
   }

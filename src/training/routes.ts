@@ -1,12 +1,13 @@
 /** The routes that SDKs post to. */
 import { z } from 'zod'
+import { keptHyperparameters } from '../core/hyperparameters.ts'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
 import type { RunModel } from '../core/run-model.ts'
 import { BATCH_LIMIT_BYTES, readBatch } from './body.ts'
 import { readingRoutes, unknownRun } from './reading-routes.ts'
 import { newRunId } from './run-id.ts'
 import type { RunPost } from './run-record.ts'
-import { ended, runEnd, runPost, runPosted, runReport, shorten, stepsPosted } from './schemas.ts'
+import { ended, runEnd, runPost, runPosted, runReport, shorten, signQuery, stepsPosted } from './schemas.ts'
 import type { Training } from './training-contract.ts'
 
 const REPORT_LIMIT_BYTES = 256 * 1024
@@ -49,10 +50,11 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
       method: 'POST',
       path: '/api/v1/runs/:id/steps',
       summary: `Takes steps, one JSON object per line (application/x-ndjson, gzip or not, at most ${BATCH_LIMIT_BYTES} bytes)`,
+      query: signQuery as unknown as z.ZodType<unknown>,
       answer: stepsPosted,
       errors: ['unknown_run', 'invalid_body', 'body_too_large', 'unsupported_media_type', 'too_many_requests', 'unavailable'],
       handler: async (context) => {
-        const { params, raw, refuse } = context
+        const { params, query, raw, refuse } = context
         // The rest of a body that was not read must not be taken for the next request.
         const close = { connection: 'close' }
         if (waiting > WAITING_LIMIT_BYTES)
@@ -64,7 +66,11 @@ export function trainingRoutes(training: Training, now: () => number): readonly 
         if (!body.ok) return refuse(body.code, body.message, body.hint, close)
         waiting += body.bytes.length
         try {
-          return await durably(context, async () => (await training.postSteps(params.id ?? '', body.bytes)) ?? unknownRun(context))
+          return await durably(
+            context,
+            async () =>
+              (await training.postSteps(params.id ?? '', body.bytes, (query as z.infer<typeof signQuery>).rank)) ?? unknownRun(context),
+          )
         } finally {
           waiting -= body.bytes.length
         }
@@ -126,6 +132,7 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     command: command === undefined || command === null ? null : shorten(typeof command === 'string' ? command : command.join(' ')),
     gitCommit: body.git_commit ?? null,
     framework: body.framework ?? null,
+    hyperparameters: keptHyperparameters(body.hyperparameters),
     worldSize: body.world_size ?? null,
     totalSteps: body.total_steps ?? null,
     gpus: (body.gpus ?? []).map(String),
@@ -134,5 +141,6 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     canRecord: body.can_record ?? null,
     model: body.model ? modelOf(body.model) : null,
     rank: body.rank ?? null,
+    canTellStacks: body.can_tell_stacks ?? null,
   }
 }

@@ -1,16 +1,19 @@
 /** What is known of a run apart from its steps, and how reports of several ranks are merged. */
 
+import type { RankStacks } from '../core/hang/rank-stacks.ts'
+import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparameters.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, RankPlace, Reading, Run, RunEnding, RunLeakLine } from '../core/model.ts'
+import type { RunOutcome as Outcome, RankPlace, Reading, Run, RunEnding, RunHang, RunLeakLine } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
-export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'model' | 'places'> {
+export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang' | 'model' | 'places'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
+  readonly hyperparameters: Hyperparameters
   readonly correlationId: string | null
   /** The exception's message at the end. */
   readonly message: string | null
@@ -29,6 +32,11 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'model' | 
   readonly places: readonly RankPlace[]
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
+  /** Whether its SDK says where its threads are when it is asked; null: it did not say. */
+  readonly canTellStacks: boolean | null
+  /** When it last stood still: who held it up, and where its ranks were. */
+  readonly hang: RunHang | null
+  readonly stacks: readonly RankStacks[]
 }
 
 export interface RunProcess {
@@ -49,6 +57,7 @@ export interface RunPost {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
+  readonly hyperparameters: Hyperparameters
   readonly worldSize: Reading
   readonly totalSteps: Reading
   readonly gpus: readonly string[]
@@ -58,6 +67,7 @@ export interface RunPost {
   readonly model: RunModel | null
   /** Of the process that reports; null: it does not say. */
   readonly rank: Reading
+  readonly canTellStacks: boolean | null
 }
 
 export interface RunEnd {
@@ -72,10 +82,24 @@ const MOST_GPUS = 1024
 const MOST_PROCESSES = 64
 const MOST_LEAK_LINES = 8
 
+/** It never stood still. */
+export const NO_HANG: Pick<RunRecord, 'hang' | 'stacks'> = { hang: null, stacks: [] }
+
 /** What an earlier version did not store. */
 export const UNKNOWN_PARTS: Pick<
   RunRecord,
-  'provenance' | 'totalSteps' | 'processes' | 'endIsPresumed' | 'canRecord' | 'recordings' | 'model' | 'places'
+  | 'provenance'
+  | 'totalSteps'
+  | 'processes'
+  | 'endIsPresumed'
+  | 'canRecord'
+  | 'recordings'
+  | 'hyperparameters'
+  | 'model'
+  | 'canTellStacks'
+  | 'hang'
+  | 'stacks'
+  | 'places'
 > = {
   provenance: 'live',
   totalSteps: null,
@@ -83,8 +107,11 @@ export const UNKNOWN_PARTS: Pick<
   endIsPresumed: false,
   canRecord: null,
   recordings: [],
+  hyperparameters: {},
   model: null,
   places: [],
+  canTellStacks: null,
+  ...NO_HANG,
 }
 
 /** `process`: the one that reports, when it runs on this host. */
@@ -98,7 +125,7 @@ export function newRun({ rank, ...post }: RunPost, now: number, process: RunProc
     recordings: [],
     places,
   }
-  return { ...post, ...OPEN, provenance: 'live', ...known }
+  return { ...post, ...OPEN, ...NO_HANG, provenance: 'live', ...known }
 }
 
 export const OPEN: Pick<RunRecord, 'endedAt' | 'outcome' | 'message' | 'endIsPresumed'> = {
@@ -125,6 +152,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     command: known.command ?? post.command,
     gitCommit: known.gitCommit ?? post.gitCommit,
     framework: known.framework ?? post.framework,
+    hyperparameters: mergedHyperparameters(known.hyperparameters, post.hyperparameters),
     correlationId: known.correlationId ?? post.correlationId,
     worldSize: greater(known.worldSize, post.worldSize),
     // The latest report counts: a plan may become shorter as well as longer.
@@ -135,6 +163,8 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     model: post.model ?? known.model,
     places: withPlace(resumes ? [] : known.places, post),
     recordings: resumes ? [] : known.recordings,
+    canTellStacks: post.canTellStacks ?? known.canTellStacks,
+    ...(resumes ? NO_HANG : {}),
     processes: process ? [...others, process].slice(-MOST_PROCESSES) : others,
     ...(resumes ? OPEN : {}),
     updatedAt: now,
@@ -194,6 +224,7 @@ export function publicRun(run: RunRecord): Run {
     leakLines: leakLinesOf(run),
     model,
     places,
+    hang: run.hang,
   }
 }
 

@@ -1,5 +1,5 @@
 /** What was known of recorded runs at each moment of their recording. */
-import { OPEN, type RunRecord } from './run-record.ts'
+import { NO_HANG, OPEN, type RunRecord } from './run-record.ts'
 
 /** The ending of a run may be reported just after the last sample. */
 const AFTER_END_MS = 60_000
@@ -20,10 +20,16 @@ export class RunTimeline {
     this.#endedAt = new Map(records.flatMap(({ id, endedAt }) => (endedAt === null ? [] : [[id, endedAt] as const])))
     this.#changes = records
       .flatMap((run): Change[] => [
-        { at: run.startedAt, run: { ...run, ...OPEN, report: null, recordings: [] } },
-        ...run.recordings.map(({ at }) => ({
+        { at: run.startedAt, run: { ...run, ...OPEN, ...NO_HANG, report: null, recordings: [] } },
+        ...[...run.recordings, ...(run.hang ? [run.hang] : [])].map(({ at }) => ({
           at,
-          run: { ...run, ...OPEN, report: null, recordings: run.recordings.filter((one) => one.at <= at) },
+          run: {
+            ...run,
+            ...OPEN,
+            ...(at < (run.hang?.at ?? at) ? NO_HANG : {}),
+            report: null,
+            recordings: run.recordings.filter((one) => one.at <= at),
+          },
         })),
         ...(run.endedAt === null ? [] : [{ at: run.endedAt, run }]),
       ])

@@ -33,6 +33,10 @@ export const runPost = z.object({
   git_commit: shortText,
   framework: shortText,
   rank: count.describe('Of the process that reports'),
+  hyperparameters: z
+    .record(z.string(), z.unknown())
+    .nullish()
+    .describe('The first 200 are kept; nested ones as `outer.inner`, values of secrets masked'),
   world_size: count,
   total_steps: z.number().int().min(1).nullish().describe('How many steps the run is planned to have'),
   gpus: z
@@ -52,6 +56,7 @@ export const runPost = z.object({
     .nullish()
     .describe('What the model needs to compute, for the MFU'),
   can_record: z.boolean().nullish().describe('Whether the SDK can record which lines keep memory'),
+  can_tell_stacks: z.boolean().nullish().describe('Whether the SDK says where its threads are when it is asked'),
 })
 
 export const runEnd = z.object({
@@ -83,6 +88,10 @@ export const stepsQuery = z.strictObject({
     .describe(`Separated by commas: ${CURVE_FIELDS.join(', ')}, phase:NAME, custom:NAME`),
 })
 
+export const signQuery = z.object({
+  rank: z.coerce.number().int().min(0).optional().describe('With an empty body: the rank that lives but has no step to report'),
+})
+
 export const runPosted = z.object({ id: z.string(), name: z.string(), created: z.boolean() })
 
 export const stepsPosted = z.object({
@@ -97,6 +106,10 @@ export const stepsPosted = z.object({
     .object({ id: z.string(), kind: z.enum(RECORDING_KINDS), steps: z.number(), trigger: z.enum(RECORDING_TRIGGERS) })
     .optional()
     .describe('Asks the SDK to record which lines keep memory, and to post that to /api/v1/runs/:id/recordings/ID; repeated until it does'),
+  stacks: z
+    .object({ id: z.string() })
+    .optional()
+    .describe('Asks the SDK for the stacks of its threads, to be posted to /api/v1/runs/:id/stacks/ID; repeated until it does'),
 })
 
 const number = z.number()

@@ -25,6 +25,11 @@ export const trainingSettings = {
     true,
     'Ask a run that leaks to record for some steps which line of its code keeps the memory (Python SDK with PyTorch).',
   ),
+  'training.nccl_ras_port': setting(
+    z.number().int().min(0).max(65_535),
+    28_028,
+    'Where NCCL’s RAS service listens on this host. It is asked only while a run stands still; 0: never.',
+  ),
 } satisfies Settings
 
 export type TrainingValues = ValuesOf<typeof trainingSettings>
@@ -34,4 +39,5 @@ export const TRAINING_DEFAULTS: TrainingValues = {
   'training.checkpoint_seconds': trainingSettings['training.checkpoint_seconds'].default,
   'training.stale_hours': trainingSettings['training.stale_hours'].default,
   'training.record_leaks': trainingSettings['training.record_leaks'].default,
+  'training.nccl_ras_port': trainingSettings['training.nccl_ras_port'].default,
 }

@@ -60,6 +60,11 @@ export function presumedEnd(run: RunRecord, heardAt: number, listeningSince: num
   return { outcome: 'failed', message: silence, endedAt }
 }
 
+/** Whether a run whose end was presumed may still be there: somewhere else, or in a process that is not gone. */
+export function mayGoOn({ processes }: RunRecord): boolean {
+  return processes.length === 0 || processes.some(({ pid, start, boot }) => !isEarlierBoot(boot) && isStillRunning(pid, start))
+}
+
 /** A process does not outlive the boot in which it was seen. */
 function isEarlierBoot(boot: string | null | undefined): boolean {
   const now = ownIdentity().bootId

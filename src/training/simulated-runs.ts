@@ -2,7 +2,7 @@
 import type { HubEvent } from '../core/kinds.ts'
 import type { Run, RunAbout, TrainingStep } from '../core/model.ts'
 import type { Registry } from './registry.ts'
-import type { RunRecord } from './run-record.ts'
+import { type RunRecord, UNKNOWN_PARTS } from './run-record.ts'
 
 export class SimulatedRuns {
   readonly #registry: Registry
@@ -42,17 +42,16 @@ export class SimulatedRuns {
   #keepRun({ ending, ...run }: Run, about: RunAbout): Promise<void> {
     if (run.endedAt === null) this.#running.add(run.id)
     else this.#running.delete(run.id)
-    const unknown = {
-      gitCommit: null,
-      correlationId: null,
-      processes: [],
-      endIsPresumed: false,
-      canRecord: false,
-      recordings: [],
+    const unknown = { ...UNKNOWN_PARTS, gitCommit: null, correlationId: null, canRecord: false, canTellStacks: false }
+    return this.#registry.keep({
+      ...unknown,
+      ...run,
+      ...about,
       model: run.model ?? null,
       places: run.places ?? [],
-    }
-    return this.#registry.keep({ ...run, ...about, ...unknown, message: ending?.message ?? null, updatedAt: this.#now() })
+      message: ending?.message ?? null,
+      updatedAt: this.#now(),
+    })
   }
 
   async #keepSteps(steps: readonly TrainingStep[]): Promise<void> {

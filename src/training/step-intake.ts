@@ -4,11 +4,14 @@ import type { Log } from '../core/kinds.ts'
 import type { TrainingStep } from '../core/model.ts'
 import { applyBatch, type BatchOutcome } from './batch.ts'
 import { Journal, type JournalEntry } from './journal.ts'
+import type { Progress } from './progress.ts'
 import type { Recordings } from './recordings.ts'
 import { recoverSteps } from './recovery.ts'
 import type { Registry } from './registry.ts'
 import type { Patiently, RunChanges } from './run-changes.ts'
 import { reopened } from './run-record.ts'
+import { mayGoOn } from './silent-runs.ts'
+import type { Standstills } from './standstills.ts'
 import type { ReceivedStep } from './step-line.ts'
 import type { TrainingOptions } from './training-contract.ts'
 import { UnstoredSteps } from './unstored-steps.ts'
@@ -24,6 +27,7 @@ export interface StepIntakeOptions extends Pick<TrainingOptions, 'hub' | 'dir' |
   readonly registry: Registry
   readonly changes: RunChanges
   readonly recordings: Recordings
+  readonly standstills: Standstills
   readonly patiently: Patiently
   readonly checkpoint: () => Promise<void>
 }
@@ -53,9 +57,10 @@ export class StepIntake {
   }
 
   /** null: no such run. Rejects when the batch cannot be made durable. */
-  async post(id: string, body: Buffer): Promise<BatchOutcome | null> {
+  async post(id: string, body: Buffer, rank?: number): Promise<BatchOutcome | null> {
     const { registry, now, log, patiently, checkpoint } = this.#options
     if (!registry.get(id)) return null
+    if (body.length === 0) return this.#sign(id, rank ?? null)
     const entry: JournalEntry = { run: id, receivedAt: now(), body }
     try {
       await patiently(() => this.journal.append(entry))
@@ -98,7 +103,7 @@ export class StepIntake {
 
   /** Applies and publishes one journaled batch. Called in the order of the journal, one at a time. */
   async #apply(entry: JournalEntry): Promise<void> {
-    const { registry, judge, recordings } = this.#options
+    const { registry, judge } = this.#options
     const progress = await registry.progressOf(entry.run)
     // Forgotten between its request and now: the answer is that there is no such run.
     if (!progress) return
@@ -106,8 +111,7 @@ export class StepIntake {
     const { steps, judged, outcome } = applyBatch(progress, entry.run, entry.body, entry.receivedAt, isJudged)
     if (judged.length > 0) judge?.skip(judged)
     const [step] = steps
-    const record = step ? recordings.orderFor(entry.run, step.rank, progress) : null
-    this.#outcomes.set(entry, record ? { ...outcome, record } : outcome)
+    this.#outcomes.set(entry, { ...outcome, ...(step ? this.#orders(entry.run, step.rank, progress) : {}) })
     this.counts.steps += outcome.accepted
     this.counts.duplicates += outcome.duplicates
     this.counts.rejected += outcome.rejected_count
@@ -119,10 +123,29 @@ export class StepIntake {
     await this.#publish(steps)
   }
 
-  /** The steps are safe whether or not this can be written. */
+  /** A rank lives but has no step to report: it only asks whether something is wanted of it. Nothing is written. */
+  async #sign(id: string, rank: number | null): Promise<BatchOutcome | null> {
+    const { registry, standstills, now } = this.#options
+    const progress = await registry.progressOf(id)
+    if (!progress) return null
+    standstills.noteSign(id, progress)
+    const { outcome } = applyBatch(progress, id, Buffer.alloc(0), now())
+    return rank === null ? outcome : { ...outcome, ...this.#orders(id, rank, progress) }
+  }
+
+  #orders(id: string, rank: number, progress: Progress): Pick<BatchOutcome, 'record' | 'stacks'> {
+    const { recordings, standstills } = this.#options
+    const record = recordings.orderFor(id, rank, progress)
+    const stacks = standstills.orderFor(id, rank)
+    return { ...(record ? { record } : {}), ...(stacks ? { stacks } : {}) }
+  }
+
+  /** The steps are safe whether or not this can be written. Those of a process that is gone, found in its spool, do not revive it. */
   async #reopen(id: string): Promise<void> {
     const { changes, now } = this.#options
-    await changes.change(id, (known) => (known?.endIsPresumed ? reopened(known, now()) : null)).catch(changes.couldNotKeep)
+    await changes
+      .change(id, (known) => (known?.endIsPresumed && mayGoOn(known) ? reopened(known, now()) : null))
+      .catch(changes.couldNotKeep)
   }
 
   async #publish(steps: readonly TrainingStep[]): Promise<void> {

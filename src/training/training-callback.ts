@@ -1,6 +1,7 @@
 /** For training code in Node: tells the agent of every step, and never gets in the way of the training. */
 import { hostname } from 'node:os'
 import { AgentClient, type Answer, DEFAULT_URL, tokenFromEnvironment } from '../core/agent-client.ts'
+import { keptHyperparameters } from '../core/hyperparameters.ts'
 import { toJson } from '../core/json-text.ts'
 import { startTicksOf } from '../core/process-identity.ts'
 import { userName } from '../core/user-name.ts'
@@ -21,6 +22,8 @@ export interface TrainingMonitorCallbackOptions {
   readonly worldSize?: number
   readonly gpus?: readonly (number | string)[]
   readonly framework?: string
+  /** Settings of the training, kept with the run; nested ones as `outer.inner`, secrets masked. */
+  readonly hyperparameters?: Readonly<Record<string, unknown>>
   /** How many steps the run will have: then gpuwarden can show the remaining time. */
   readonly totalSteps?: number
   /** Steps that may wait in memory; more go to the spool, and when that is full the oldest are dropped and counted. */
@@ -103,6 +106,7 @@ export class TrainingMonitorCallback {
       framework: options.framework ?? 'node',
       ...(this.#worldSize === null ? {} : { world_size: this.#worldSize }),
       ...(options.totalSteps === undefined ? {} : { total_steps: options.totalSteps }),
+      ...(options.hyperparameters ? { hyperparameters: keptHyperparameters(options.hyperparameters) } : {}),
       ...(options.gpus ? { gpus: options.gpus } : {}),
       ...(env.GPUWARDEN_CORRELATION_ID ? { correlation_id: env.GPUWARDEN_CORRELATION_ID } : {}),
       started_at: Date.now(),

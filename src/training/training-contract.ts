@@ -1,6 +1,6 @@
 /** What the training room needs and what it gives. */
 import type { HubEvent, Log, Sink } from '../core/kinds.ts'
-import type { Provenance, Run, TrainingStep } from '../core/model.ts'
+import type { Finding, Provenance, Run, TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { RunTime } from '../core/run-time.ts'
 import type { BatchOutcome } from './batch.ts'
@@ -10,6 +10,7 @@ import type { ListedRun } from './registry.ts'
 import type { ReportKind, ReportOutcome, ReportProgram } from './report-process.ts'
 import type { RunEnd, RunPost, RunRecord } from './run-record.ts'
 import type { TrainingValues } from './settings.ts'
+import type { Standstills } from './standstills.ts'
 
 /** What of the hub is needed here. */
 export interface StepReceiver {
@@ -44,6 +45,8 @@ export interface TrainingOptions {
   readonly flush?: () => Promise<boolean>
   /** The recording that is played, if one is: its runs are shown as they were at each moment. */
   readonly recording?: string
+  /** Label of the GPU that a process uses; without it no GPU is named. */
+  readonly gpuOf?: (pid: number) => string | null
   /** What makes reports; without it the routes for them refuse. */
   readonly report?: ReportProgram
 }
@@ -66,6 +69,7 @@ export interface Training {
   readonly played: Sink | null
   readonly routes: readonly Route[]
   readonly recordings: Recordings
+  readonly standstills: Standstills
   /**
    * Reads what an earlier process left; to be called when the hub's sinks are in place. Routes wait for it, though not for a disk that does
    * not answer: this rejects with DiskStuck then, as do the others, and goes on by itself when the disk does.
@@ -74,9 +78,12 @@ export interface Training {
   health(): TrainingHealth
   postRun(post: RunPost): Promise<{ run: RunRecord; created: boolean }>
   /** null: no such run. Rejects when the batch cannot be made durable. */
-  postSteps(id: string, body: Buffer): Promise<BatchOutcome | null>
+  /** `rank`: whose sign of life an empty body is. */
+  postSteps(id: string, body: Buffer, rank?: number): Promise<BatchOutcome | null>
   endRun(id: string, end: RunEnd): Promise<RunRecord | null>
   keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean>
+  /** Asks the run of a leak or a stall for what its SDK can say. */
+  noteFinding(finding: Finding): void
   /** Keeps the runs and steps of a simulation, which come through the hub. */
   accept(event: HubEvent): void
   /** Most recently heard of first. */

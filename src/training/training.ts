@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import type { HubEvent, Log } from '../core/kinds.ts'
+import type { Finding } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { RunTime } from '../core/run-time.ts'
 import { MISTRUST_MS } from '../core/wall-clock.ts'
@@ -22,6 +23,8 @@ import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPo
 import { TRAINING_DEFAULTS } from './settings.ts'
 import { closeRuns, presumedEnd, seenProcess } from './silent-runs.ts'
 import { SimulatedRuns } from './simulated-runs.ts'
+import { stackRoutes } from './stack-routes.ts'
+import { Standstills } from './standstills.ts'
 import { StepIntake } from './step-intake.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
 
@@ -37,6 +40,7 @@ class TrainingRoom implements Training {
   readonly routes: readonly Route[]
   readonly logDir: string | null
   readonly recordings: Recordings
+  readonly standstills: Standstills
   readonly recordOf = (id: string): RunRecord | null => this.#registry.get(id) ?? null
   readonly timeOf = (id: string): RunTime | null => this.#registry.timeOf(id, this.#now())
   /** null: nothing is kept. */
@@ -77,8 +81,16 @@ class TrainingRoom implements Training {
       run: (id) => this.#registry.get(id),
       change: (id, make) => this.#changes.change(id, make),
     })
+    this.standstills = new Standstills({
+      ...{ now: this.#now, log: this.#log, rasPort: settings['training.nccl_ras_port'] },
+      run: (id) => this.#registry.get(id),
+      progress: (id) => this.#registry.progressOf(id),
+      change: (id, make) => this.#changes.change(id, make),
+      ...(options.gpuOf ? { gpuOf: options.gpuOf } : {}),
+    })
+    const { recordings, standstills } = this
     this.#intake = new StepIntake({
-      ...{ ...options, ...shared, now: this.#now, changes: this.#changes, recordings: this.recordings },
+      ...{ ...options, ...shared, now: this.#now, changes: this.#changes, recordings, standstills },
       checkpoint: () => this.checkpoint(),
     })
     this.#checkpoints = new Checkpoints({
@@ -91,7 +103,7 @@ class TrainingRoom implements Training {
     this.logDir = reported
     this.#reports = report && reported !== null ? new ReportMaker(report, reported) : null
     this.played = recording === undefined ? null : new PlayedRuns((run) => hub.receiveRun(run))
-    this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...reportRoutes(this)]
+    this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...stackRoutes(this), ...reportRoutes(this)]
     this.#timers = [
       setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
       setInterval(() => void this.closeSilentRuns().catch(this.#changes.couldNotKeep), LOOK_FOR_SILENT_MS).unref(),
@@ -145,9 +157,9 @@ class TrainingRoom implements Training {
     return { run, created }
   }
 
-  async postSteps(id: string, body: Buffer): Promise<BatchOutcome | null> {
+  async postSteps(id: string, body: Buffer, rank?: number): Promise<BatchOutcome | null> {
     await this.open()
-    return this.#intake.post(id, body)
+    return this.#intake.post(id, body, rank)
   }
 
   async endRun(id: string, told: RunEnd): Promise<RunRecord | null> {
@@ -157,9 +169,10 @@ class TrainingRoom implements Training {
     // A program that trained with NaN to its last step ended without an error, but did not succeed.
     const end: RunEnd = progress && endsInNan(progress.figures()) ? { ...told, outcome: 'nan' } : told
     const run = await this.#changes.change(id, (known) => (known ? endRun(known, end, this.#now()) : null))
-    if (run && run.endedAt !== null) this.recordings.drop(id)
     // Whoever ends a run looks at its log next.
     if (run && run.endedAt !== null) {
+      this.recordings.drop(id)
+      this.standstills.drop(id)
       this.#intake.forget(id)
       await this.#options.flush?.()
     }
@@ -169,6 +182,11 @@ class TrainingRoom implements Training {
   async keepReport(id: string, report: Readonly<Record<string, unknown>>): Promise<boolean> {
     await this.open()
     return (await this.#changes.change(id, (known) => (known ? { ...known, report, updatedAt: this.#now() } : null))) !== null
+  }
+
+  noteFinding(finding: Finding): void {
+    this.recordings.noteFinding(finding)
+    this.standstills.noteFinding(finding)
   }
 
   accept(event: HubEvent): void {
@@ -187,16 +205,19 @@ class TrainingRoom implements Training {
     this.#isClosingSilent = true
     try {
       await this.#opened
-      // After a jump of the clock, the age of a silence is not known.
-      const staleMs = (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
       return await closeRuns({
         runs: this.#registry.list(),
-        endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), staleMs),
+        endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#trustedStaleMs()),
         change: (id, make) => this.#changes.change(id, make),
       })
     } finally {
       this.#isClosingSilent = false
     }
+  }
+
+  /** After a jump of the clock, which may come while a change waits for the disk, the age of a silence is not known. */
+  #trustedStaleMs(): number | null {
+    return (this.#options.sinceJumpMs?.() ?? MISTRUST_MS) < MISTRUST_MS ? null : this.#staleMs
   }
 
   async flush(): Promise<boolean> {

@@ -193,19 +193,20 @@ function isSingle({ played }: Ledger, fingerprint: string): boolean {
 function auditRepetitions(ledger: Ledger, blame: Blame): void {
   for (const channel of CHANNELS) {
     const seenIn = new Map<string, number>()
-    const again = new Map<number, string[]>()
+    const again = new Map<number, Set<string>>()
     for (const { id, at, isHeard } of ledger.receipts.filter((receipt) => receipt.channel === channel)) {
       const life = lifeAt(ledger.lives, at)
       const before = seenIn.get(baseOf(id))
       if (before !== undefined && before === life) blame('alert repeated', `${channel} ${id}: twice from one process`)
-      else if (before !== undefined) again.set(life, [...(again.get(life) ?? []), id])
+      // Tries that failed are of the same message.
+      else if (before !== undefined) again.set(life, (again.get(life) ?? new Set()).add(baseOf(id)))
       if (isHeard) seenIn.set(baseOf(id), life)
     }
     for (const [life, ids] of again) {
       const killedAt = ledger.lives[life - 1]?.endedAt ?? 0
       const isFull = isKilledOnFullDisk(ledger, killedAt, killedAt)
       const isAfterKill = ledger.lives.slice(0, life).some(({ end }) => end === 'killed')
-      if (ids.length > 1 || !isAfterKill) blame('alert repeated', `${channel}: ${ids.length} messages again after start ${life}`, isFull)
+      if (ids.size > 1 || !isAfterKill) blame('alert repeated', `${channel}: ${ids.size} messages again after start ${life}`, isFull)
     }
   }
 }

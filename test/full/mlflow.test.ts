@@ -1,4 +1,7 @@
 /** A real MLflow server: what the agent writes is read back through MLflow's own REST API. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RunningAgent, temporaryFolder, until } from '../program.ts'
 import { pythonWith } from './python-packages.ts'
@@ -13,9 +16,14 @@ const MLFLOW = {
   neededBytes: 3 * 1024 ** 3,
 }
 
+const SDK = fileURLToPath(new URL('../../python', import.meta.url))
+
 interface Run {
   readonly info: { readonly run_id: string; readonly run_name: string; readonly status: string; readonly end_time?: number }
-  readonly data: { readonly metrics?: readonly { readonly key: string; readonly value: number; readonly step: number }[] }
+  readonly data: {
+    readonly metrics?: readonly { readonly key: string; readonly value: number; readonly step: number }[]
+    readonly tags?: readonly { readonly key: string; readonly value: string }[]
+  }
 }
 
 interface Point {
@@ -28,6 +36,7 @@ interface Point {
 describe('MLflow', () => {
   let server: Server | undefined
   let missing: string | null = null
+  let python = ''
 
   beforeAll(async () => {
     const found = await pythonWith(MLFLOW)
@@ -35,6 +44,7 @@ describe('MLflow', () => {
       missing = found.missing
       return
     }
+    python = found.python
     const folder = temporaryFolder()
     const port = await freePort()
     const args = ['-m', 'mlflow', 'server', '--host', '127.0.0.1', '--port', String(port), '--workers', '1']
@@ -107,6 +117,27 @@ describe('MLflow', () => {
     const after = await runOf(run.info.run_id)
     expect(after.info.status).toBe('FINISHED')
     expect(Number(after.info.end_time)).toBeGreaterThan(0)
+  }, 120_000)
+
+  it('gets the figures and findings of a run with it, and gpuwarden its parameters', async ({ skip }) => {
+    if (missing !== null) skip(missing)
+    const agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'idle'])
+    const program = `
+import gpuwarden, mlflow
+gpuwarden.attach()
+with mlflow.start_run() as started:
+    with gpuwarden.run("tracked", run_id="tracked") as run:
+        mlflow.log_params({"lr": 0.1, "hub_token": "abc"})
+        for step in range(40): run.log(step=step, loss=1.0 if step < 20 else float("nan"))
+print(started.info.run_id)`
+    const env = { ...process.env, PYTHONPATH: SDK, MLFLOW_TRACKING_URI: server?.url, GPUWARDEN_URL: agent.url }
+    const { stdout } = await promisify(execFile)(python, ['-c', program], { env, timeout: 100_000 })
+    const { data } = await runOf(stdout.trim().split('\n').at(-1) ?? '')
+    const kept = await agent.get<{ hyperparameters: object }>('/api/v1/runs/tracked')
+    await agent.stop()
+    expect(data.metrics?.find(({ key }) => key === 'gpuwarden/steps')?.value).toBe(40)
+    expect(data.tags?.find(({ key }) => key === 'gpuwarden.worst_finding')?.value).toContain('NaN at step 20')
+    expect(kept.hyperparameters).toEqual({ lr: 0.1, hub_token: '***' })
   }, 120_000)
 
   it('gets them into a run that somebody else began, and leaves that run to them', async ({ skip }) => {

@@ -10,6 +10,7 @@ import { pythonWith } from './python-packages.ts'
 
 const run = promisify(execFile)
 const DOCUMENT = fileURLToPath(new URL('../../docs/mlflow-wandb.md', import.meta.url))
+const SDK = fileURLToPath(new URL('../../python', import.meta.url))
 /** 125 MB on disk. */
 const WANDB = { name: 'wandb', packages: ['wandb'], imports: 'import wandb', installMs: 240_000, neededBytes: 512 * 1024 ** 2 }
 
@@ -21,6 +22,30 @@ beforeAll(async () => {
   if ('missing' in found) missing = found.missing
   else python = found.python
 }, WANDB.installMs + 120_000)
+
+it('wandb has the figures and findings of a run in its summary, and gpuwarden its config', async ({ skip }) => {
+  if (missing !== null) skip(missing)
+  const agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'idle'])
+  const folder = temporaryFolder()
+  const program = `
+import json, gpuwarden, wandb
+tracked = wandb.init(config={"lr": 0.1, "api_key": "abc"})
+with gpuwarden.run("tracked", run_id="tracked") as run:
+    for step in range(40): run.log(step=step, loss=1.0 if step < 20 else float("nan"))
+print(json.dumps({name: value for name, value in dict(tracked.summary).items() if name.startswith("gpuwarden/")}))
+wandb.finish()`
+  const env = { ...process.env, PYTHONPATH: SDK, WANDB_MODE: 'offline', WANDB_DIR: folder, WANDB_SILENT: 'true', GPUWARDEN_URL: agent.url }
+  try {
+    const { stdout } = await run(python, ['-c', program], { env, cwd: folder, timeout: 120_000 })
+    const summary = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, unknown>
+    expect(summary['gpuwarden/steps']).toBe(40)
+    expect(summary['gpuwarden/findings_text']).toContain('loss_nan')
+    const kept = await agent.get<{ hyperparameters: object }>('/api/v1/runs/tracked')
+    expect(kept.hyperparameters).toEqual({ lr: 0.1, api_key: '***' })
+  } finally {
+    await agent.stop()
+  }
+}, 180_000)
 
 it('wandb reads the page as the documentation says, and only what was asked for', async ({ skip }) => {
   if (missing !== null) skip(missing)

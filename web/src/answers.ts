@@ -1,4 +1,5 @@
 import type { AlertView } from '../../src/core/alert-contract.ts'
+import type { Hyperparameters } from '../../src/core/hyperparameters.ts'
 import type { HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.ts'
 import type { DiffPicture, SnapshotPicture } from '../../src/core/memory/snapshot-picture.ts'
 import type { Finding, GpuEvent, Reading, Run, SourceHealth } from '../../src/core/model.ts'
@@ -57,6 +58,7 @@ export interface RunAnswer extends RunListed {
   /** The end was not reported: its process is gone, or it was silent for too long. */
   readonly endIsPresumed?: boolean
   readonly correlationId?: string | null
+  readonly hyperparameters?: Hyperparameters
   /** What the SDK wrote down when memory ran out. */
   readonly report?: Readonly<Record<string, unknown>> | null
   /** null: logs are off, so there is nothing to report from. */

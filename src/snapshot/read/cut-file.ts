@@ -1,9 +1,9 @@
 /** A file that ends before its STOP: what was begun is closed with what it has so far, up to the last whole record. */
-import type { SnapshotBuilder } from './snapshot-builder.ts'
+import type { PickleBuilder } from './pickle-builder.ts'
 import { DICT, FRAME, isList, isRun, KIND_MASK, LIST, TRACE } from './tokens.ts'
 import type { ValueStack } from './value-stack.ts'
 
-export function closeOpen(stack: ValueStack, builder: SnapshotBuilder): void {
+export function closeOpen(stack: ValueStack, builder: PickleBuilder): void {
   const kindAt = (at: number) => (at < 0 ? -1 : (stack.tokens[at] as number) & KIND_MASK)
   for (;;) {
     appendLast(stack, builder, kindAt)
@@ -25,7 +25,7 @@ export function closeOpen(stack: ValueStack, builder: SnapshotBuilder): void {
 }
 
 /** A list of one item is written without a MARK: its item may still wait beside it. A trace beside an empty list is one of two devices, unless a dict holds them. */
-function appendLast(stack: ValueStack, builder: SnapshotBuilder, kindAt: (at: number) => number): void {
+function appendLast(stack: ValueStack, builder: PickleBuilder, kindAt: (at: number) => number): void {
   while (stack.top - 2 >= stack.floor) {
     const item = kindAt(stack.top - 1)
     if (item === DICT) stack.top--

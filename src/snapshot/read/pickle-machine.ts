@@ -4,10 +4,9 @@
  */
 import { float64, int32, signed, uint32, uint64 } from './bytes.ts'
 import { closeOpen } from './cut-file.ts'
-import { KnownLists } from './known-lists.ts'
 import { Memo } from './memo.ts'
 import { ARGUMENT_BYTES, opcodeName, PickleFault, refusal } from './opcodes.ts'
-import type { SnapshotBuilder } from './snapshot-builder.ts'
+import type { ListShortcut, PickleBuilder } from './pickle-builder.ts'
 import { BOOL, DICT, isList, isRun, KIND_MASK, LIST, NUMBER, OTHER, RECORD, STACK, TEXT, token } from './tokens.ts'
 import type { ValueStack } from './value-stack.ts'
 
@@ -21,18 +20,18 @@ export class PickleMachine {
   offset = 0
   /** STOP was reached. */
   isWhole = false
-  readonly #builder: SnapshotBuilder
+  readonly #builder: PickleBuilder
   readonly #stack: ValueStack
   readonly #memo = new Memo()
-  readonly #lists: KnownLists
+  readonly #lists: ListShortcut
   /** What came; the first `#held` bytes of it are not read yet. It is used again, so that a large file leaves no garbage. */
   #buffer = new Uint8Array(0)
   #held = 0
 
-  constructor(stack: ValueStack, builder: SnapshotBuilder) {
+  constructor(stack: ValueStack, builder: PickleBuilder) {
     this.#stack = stack
     this.#builder = builder
-    this.#lists = new KnownLists(this.#memo, builder.tables.stacks)
+    this.#lists = builder.shortcut(this.#memo)
   }
 
   write(chunk: Uint8Array): void {
@@ -46,7 +45,7 @@ export class PickleMachine {
     this.#buffer.set(chunk, this.#held)
     const used = this.#run(this.#buffer, length, false)
     this.offset += used
-    this.#builder.tables.check(this.offset)
+    this.#builder.check(this.offset)
     this.#buffer.copyWithin(0, used, length)
     this.#held = length - used
   }
@@ -132,7 +131,7 @@ export class PickleMachine {
           if (isInteger) {
             tokens[top] = NUMBER
             numbers[top++] = signed(buffer, from, length)
-          } else tokens[top++] = op === 0x43 || op === 0x42 ? OTHER : token(TEXT, builder.tables.texts.intern(buffer, from, pos))
+          } else tokens[top++] = op === 0x43 || op === 0x42 ? OTHER : token(TEXT, builder.texts.intern(buffer, from, pos))
           break
         }
         case 0x94: // MEMOIZE

@@ -2,7 +2,10 @@
 import { DictFields } from './dict-fields.ts'
 import type { EventRow } from './event-columns.ts'
 import { ACTION, actionCode, KEY, stateCode, TEXT_EMPTY, TEXT_SMALL, TEXT_START } from './keys.ts'
+import { KnownLists } from './known-lists.ts'
+import type { Memo } from './memo.ts'
 import { PickleFault } from './opcodes.ts'
+import type { PickleBuilder } from './pickle-builder.ts'
 import { MOST_POOLS, type Run, type SettingValue, type SnapshotLayout, SnapshotTables } from './snapshot-tables.ts'
 import {
   ANNOTATIONS,
@@ -37,8 +40,9 @@ const MOST_OOMS = 100_000
 const MOST_HISTORY = 1 << 22
 const NONE: Run = { first: 0, count: 0 }
 
-export class SnapshotBuilder {
+export class SnapshotBuilder implements PickleBuilder {
   readonly tables = new SnapshotTables()
+  readonly texts = this.tables.texts
   /** The last top-level dict that was filled. */
   layout: SnapshotLayout | null = null
   readonly #stack: ValueStack
@@ -52,6 +56,14 @@ export class SnapshotBuilder {
 
   constructor(stack: ValueStack) {
     this.#stack = stack
+  }
+
+  check(offset: number): void {
+    this.tables.check(offset)
+  }
+
+  shortcut(memo: Memo): KnownLists {
+    return new KnownLists(memo, this.tables.stacks)
   }
 
   /** What the dict at `at` becomes with the keys and values in [from, to); its place on the stack gets the token. */

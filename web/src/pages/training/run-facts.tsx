@@ -24,6 +24,7 @@ export function RunFacts({
   const at = present()
   const isOdd = row.loss !== null && !Number.isFinite(row.loss)
   const odd = told('nonFiniteSteps')
+  const settings = Object.entries(run?.hyperparameters ?? {})
   return (
     <Panel>
       <div class="facts">
@@ -85,6 +86,18 @@ export function RunFacts({
         <p class={`small breakable ${row.state === 'success' ? '' : 'tone-critical'}`}>
           <strong>Last message:</strong> {run.message}
         </p>
+      )}
+      {settings.length > 0 && (
+        <details class="small">
+          <summary>Hyperparameters</summary>
+          <div class="facts">
+            {settings.map(([name, value]) => (
+              <Fact key={name} label={name}>
+                {String(value)}
+              </Fact>
+            ))}
+          </div>
+        </details>
       )}
       {run?.command != null && (
         <div class="command-line">

@@ -1,6 +1,6 @@
 /** What people steer a run by: tokens a second, MFU, goodput, energy and money. */
 import { peakFlops } from '../../../../src/core/card-peaks.ts'
-import { listPrice } from '../../../../src/core/gpu-cost.ts'
+import { listPrice } from '../../../../src/core/gpu-price.ts'
 import { numberOf } from '../../../../src/core/json-text.ts'
 import { isGpuOfRun } from '../../../../src/core/known/about-gpu.ts'
 import type { Reading } from '../../../../src/core/model.ts'

@@ -43,11 +43,19 @@ class Monitoring:
 class Watch:
     """`look` is called on another thread; Unreachable from it means that the agent is away."""
 
-    def __init__(self, settings: Settings, interval: float, look: Callable[[AgentLink], None], flags: Optional[List[str]] = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        interval: float,
+        look: Callable[[AgentLink], None],
+        flags: Optional[List[str]] = None,
+        last_look: Optional[Callable[[AgentLink], None]] = None,
+    ) -> None:
         self._settings = settings
         self._interval = interval
         self._look = look
         self._flags = flags or []
+        self._last_look = last_look
         self._thread: Optional[threading.Thread] = None
         self._stop = threading.Event()
         self._pid = 0
@@ -64,6 +72,7 @@ class Watch:
     def start(self) -> None:
         if self.is_running or self._settings.disabled:
             return
+        log.debug("gpuwarden: watching %s every %s s", self._settings.url, self._interval)
         self._stop = threading.Event()
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._work, args=(self._stop,), name="gpuwarden-watch", daemon=True)
@@ -110,6 +119,12 @@ class Watch:
                 self._note("%s: %s" % (type(error).__name__, error))
                 pause = min(_LONGEST_PAUSE, max(0.5, pause * 2))
             stop.wait(max(0.0, pause or self._interval - (time.monotonic() - began)))
+        if self._last_look is not None and self.looks > 0 and self.reason is None:
+            try:
+                self._last_look(link)
+            except Exception as error:
+                log.debug("gpuwarden: the last look failed: %s: %s", type(error).__name__, error)
+        log.debug("gpuwarden: stopped watching %s", self._settings.url)
         link.close()
 
     def _note(self, reason: str) -> None:

@@ -1,20 +1,26 @@
-"""`GPUMonitor` and `TrainingMonitorCallback`. `python -m gpuwarden.gpu_monitor …` is `gpuwarden monitor …`."""
+"""`GPUMonitor` and `TrainingMonitorCallback`."""
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
 import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
 
-from .agent_link import AgentLink, Unreachable
-from .agent_process import started_pid
-from .gpu_metrics import GPUMetrics, read_gpus
-from .training_run import Run
-from .settings import Settings, settings_for
-from .watch import Monitoring, Watch
+from ..agent_link import AgentLink, Unreachable
+from ..agent_process import started_pid
+from ..gpu_metrics import GPUMetrics, read_gpus
+from ..training_run import Run
+from ..settings import Settings, settings_for
+from ..agent_watch import Monitoring, Watch
 
 log = logging.getLogger("gpuwarden")
+
+
+#: So long the agent goes on after the last request.
+_PACE_SECONDS = 15.0
 
 
 class GPUMonitor(Monitoring):
@@ -51,7 +57,8 @@ class GPUMonitor(Monitoring):
         if prometheus_port is not None or enable_prometheus:
             flags += ["--prometheus-port", str(9090 if prometheus_port is None else prometheus_port)]
         self._for_new_agent = " ".join(flags[2:])
-        self._watch = Watch(self.settings, self.sample_interval, self._look, flags)
+        self._watch = Watch(self.settings, self.sample_interval, self._look, flags, self._last_look)
+        self._pace_at: Optional[float] = 0.0
         self._samples = 0
         self._sums: Dict[str, float] = {}
         self._peaks: Dict[str, float] = {}
@@ -95,6 +102,7 @@ class GPUMonitor(Monitoring):
         self.stop_monitoring()
 
     def _look(self, link: AgentLink) -> None:
+        self._set_pace(link)
         all_gpus = read_gpus(link)
         if self._for_new_agent and started_pid() is None:
             log.warning("gpuwarden: an agent is already running at %s with its own settings; ignored: %s", self.settings.url, self._for_new_agent)
@@ -117,6 +125,25 @@ class GPUMonitor(Monitoring):
             self._on_sample(metrics)
 
 
+    def _set_pace(self, link: AgentLink) -> None:
+        """Where the agent reads the GPUs more rarely than we want to see them, it is asked for more, again and again while this runs."""
+        if self._pace_at is None or time.monotonic() < self._pace_at:
+            return
+        answer = link.post_json("/api/v1/sampling", self._pace(_PACE_SECONDS))
+        own = answer.body.get("own_interval_seconds") if answer.ok and isinstance(answer.body, dict) else None
+        # An older agent cannot, one that is fast enough need not.
+        self._pace_at = None if own is None or own <= self.sample_interval else time.monotonic() + _PACE_SECONDS / 3
+
+    def _last_look(self, link: AgentLink) -> None:
+        if self._pace_at is not None:
+            link.post_json("/api/v1/sampling", self._pace(0.0))
+        self._pace_at = 0.0
+
+    def _pace(self, seconds: float) -> Dict[str, Any]:
+        asker = "%s:%d:%d" % (socket.gethostname()[:60], os.getpid(), id(self))
+        return {"asker": asker, "interval_seconds": min(3600.0, self.sample_interval), "for_seconds": seconds}
+
+
 def learning_rate(optimizer: Any) -> Optional[float]:
     try:
         rate = optimizer.param_groups[0]["lr"]
@@ -126,7 +153,7 @@ def learning_rate(optimizer: Any) -> Optional[float]:
 
 
 def run_beside(
-    monitor: Optional[GPUMonitor], name: Optional[str], framework: Optional[str], total_steps: Optional[int], end_is_told_by: str
+    monitor: Optional[GPUMonitor], name: Optional[str], framework: Optional[str], total_steps: Optional[int], end_is_told_by: str, config: Any = None
 ) -> Run:
     """A run on the GPU that is followed, where one is."""
     return Run(
@@ -135,6 +162,7 @@ def run_beside(
         correlation_id=monitor.correlation_id if monitor else None,
         gpu_hint=monitor.gpu_index if monitor else None,
         total_steps=total_steps,
+        config=config,
         settings=monitor.settings if monitor else None,
         end_is_told_by=end_is_told_by,
     )
@@ -143,11 +171,12 @@ def run_beside(
 class TrainingMonitorCallback:
     """For your own training loops: begin, step begin, step end, end."""
 
-    def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, framework: Optional[str] = None) -> None:
+    def __init__(self, monitor: Optional[GPUMonitor] = None, run_name: Optional[str] = None, framework: Optional[str] = None, config: Any = None) -> None:
         self.monitor = monitor
         self.run: Optional[Run] = None
         self._run_name = run_name or (monitor.run_name if monitor else None)
         self._framework = framework
+        self._config = config
         self._began = 0.0
         self._ended = 0.0
         self._begin_lock = threading.Lock()
@@ -160,7 +189,7 @@ class TrainingMonitorCallback:
             monitor = self.monitor
             if monitor is not None:
                 monitor.start_monitoring()
-            self.run = run_beside(monitor, self._run_name, self._framework, total_steps, "on_train_end was called")
+            self.run = run_beside(monitor, self._run_name, self._framework, total_steps, "on_train_end was called", self._config)
         self._ended = 0.0
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
@@ -204,9 +233,3 @@ class TrainingMonitorCallback:
             self.run.finish(outcome)
         if self.monitor is not None:
             self.monitor.stop_monitoring()
-
-
-if __name__ == "__main__":
-    from .program import replace_with_program
-
-    replace_with_program(["monitor"])

@@ -1,5 +1,5 @@
 /** `from` and `to` of a request. */
-import type { Reply, RouteContext } from '../core/route.ts'
+import type { Reply, RouteContext } from './route.ts'
 import { parseTime, TIME_HINT } from './time-expression.ts'
 
 export interface TimeRange {

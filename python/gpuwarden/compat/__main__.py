@@ -1,0 +1,4 @@
+"""Prints the folder for `PYTHONPATH`."""
+from . import FOLDER
+
+print(FOLDER)
