@@ -8,13 +8,23 @@ if (major < 20 || (major === 20 && minor < 19)) {
 const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
 const place = (path) => new URL(`../${path}`, import.meta.url)
 const given = process.argv.slice(2)
-if (given.length === 1 && (given[0] === '--version' || given[0] === '-V')) {
-  process.stdout.write(`${JSON.parse(readFileSync(place('package.json'), 'utf8')).version}\n`)
-} else {
+const isAsked = given.filter((word) => word !== '--json')
+if (isAsked.length === 1 && (isAsked[0] === '--version' || isAsked[0] === '-V')) sayVersion(given.length > 1)
+else {
   const command = given[0] ?? 'top'
   if (command === 'top' || command.startsWith('-')) keepSmall()
   const { main } = await import(isBundled() ? '../dist/program/cli.js' : '../dist/cli.js')
   process.exitCode = await main(given)
+}
+
+/** Commit and date are those that the package was made from; in a working copy nobody knows them. */
+function sayVersion(asJson) {
+  const { version } = JSON.parse(readFileSync(place('package.json'), 'utf8'))
+  const made = existsSync(place('dist/build.json'))
+    ? JSON.parse(readFileSync(place('dist/build.json'), 'utf8'))
+    : { commit: null, built: null }
+  const all = { version, ...made, node: process.versions.node, platform: `${process.platform}-${process.arch}` }
+  process.stdout.write(`${asJson ? JSON.stringify(all) : version}\n`)
 }
 
 /** A screen a second pays back neither the optimising compilers of V8 nor its large young generation: 10 MB each on Node.js 24. */

@@ -1,9 +1,11 @@
 import { Command, CommanderError } from 'commander'
-import { type ConfigKey, type FlagValues, loadConfig, SETTINGS } from './agent/config.ts'
-import type { CommandEntry } from './commands/command-entry.ts'
+import { type ConfigKey, type FlagValues, loadConfig } from './agent/config.ts'
+import { type CommandEntry, GROUPS, ONE_GPU } from './commands/command-entry.ts'
+import { completionCommand } from './commands/completion.ts'
 import { COMMANDS } from './commands/index.ts'
+import { EXIT_CODES, manualCommand } from './commands/manual.ts'
+import { flagsOf } from './commands/outline.ts'
 import { EXIT, Failure } from './core/failure.ts'
-import type { Setting } from './core/setting.ts'
 import { VERSION } from './core/version.ts'
 
 const DEFAULT_COMMAND = 'top'
@@ -17,6 +19,7 @@ export async function main(argv: readonly string[]): Promise<number> {
       'Watches the GPUs of a machine and the training on them: what the memory is doing, who uses it, what is about to go wrong.',
     )
     .version(VERSION, '-V, --version')
+    .commandsGroup(GROUPS.operate)
     .exitOverride()
     .showHelpAfterError('(add --help for what is possible)')
     .addHelpText(
@@ -29,9 +32,9 @@ Examples:
   gpuwarden status --json                   one look, as JSON
   gpuwarden doctor                          what is missing and how to get it
 
-Exit codes: 0 fine, 1 a check said no, 2 wrong argument or configuration, 3 no such GPU or recording, 4 cannot listen, 70 internal error.`,
+${EXIT_CODES}`,
     )
-  for (const entry of COMMANDS)
+  for (const entry of commandsInOrder())
     declare(program, entry, async (flags, extras, args) => {
       const { config, ...options } = extras
       exitCode = await entry.run(loadConfig({ flags, file: config as string | undefined }), options, args)
@@ -49,22 +52,26 @@ function startsWithFlag(argv: readonly string[]): boolean {
   return argv[0]?.startsWith('-') === true && !['--help', '-h', '--version', '-V'].includes(argv[0])
 }
 
+/** As the help shows them: by what people want to do. */
+function commandsInOrder(): CommandEntry[] {
+  const groups = Object.keys(GROUPS)
+  const all: CommandEntry[] = [...COMMANDS, completionCommand(() => all), manualCommand(() => all)]
+  return all.sort((a, b) => groups.indexOf(a.group) - groups.indexOf(b.group))
+}
+
 type RunCommand = (flags: FlagValues, extras: Record<string, unknown>, args: readonly string[]) => Promise<void>
 
 function declare(program: Command, entry: CommandEntry, run: RunCommand): void {
   const command = program
     .command(entry.name)
+    .helpGroup(GROUPS[entry.group])
     .description(entry.summary)
     .addHelpText('after', `\nExamples:\n${entry.examples.map((line) => `  ${line}`).join('\n')}`)
   const keyOf = new Map<string, ConfigKey>()
-  for (const key of entry.settings) {
-    const setting: Setting = SETTINGS[key]
-    if (setting.flag === undefined) continue
-    command.option(setting.flag, `${setting.help} (default: ${entry.defaults?.[key] ?? describe(setting.default)})`)
-    keyOf.set(command.options.at(-1)?.attributeName() ?? key, key)
+  for (const { notation, help, key } of flagsOf(entry)) {
+    command.option(notation, help)
+    if (key !== null) keyOf.set(command.options.at(-1)?.attributeName() ?? key, key)
   }
-  command.option('--config <file>', 'YAML configuration file')
-  for (const { flag, help } of entry.options) command.option(flag, help)
   for (const { notation, help } of entry.arguments ?? []) command.argument(notation, help)
   command.action(async () => {
     const given: Record<string, unknown> = command.opts()
@@ -75,7 +82,8 @@ function declare(program: Command, entry: CommandEntry, run: RunCommand): void {
       if (key) flags[key] = value
       else extras[name] = value
     }
-    if (extras.gpu !== undefined) flags.devices = [oneGpu(extras.gpu, flags.devices)]
+    const takesIndex = entry.options.some(({ flag }) => flag === ONE_GPU.flag)
+    if (takesIndex && extras.gpu !== undefined) flags.devices = [oneGpu(extras.gpu, flags.devices)]
     await run(flags, extras, command.args)
   })
 }
@@ -86,10 +94,6 @@ function oneGpu(index: unknown, devices: unknown): unknown {
     throw new Failure('--gpu and --devices exclude each other: give all GPUs to --devices, as in --devices 0 1', { exitCode: EXIT.usage })
   if (typeof index === 'string' && /^\d+$/.test(index)) return index
   throw new Failure(`--gpu: expected the index of a GPU, 0 or more; got ${JSON.stringify(index)}`, { exitCode: EXIT.usage })
-}
-
-function describe(value: unknown): string {
-  return value === null ? 'none' : Array.isArray(value) ? value.join(',') || 'none' : String(value)
 }
 
 function report(error: unknown): number {

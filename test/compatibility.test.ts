@@ -6,7 +6,7 @@ import { GPU_FIELDS, NO_FIGURES } from '../src/core/record.ts'
 import { CATALOGUE } from '../src/exporter/catalogue.fixture.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
 import { readExposition, type Series } from '../src/exporter/exposition.contract.ts'
-import { FIXED_STATE, fixedTraining, fixedXids, hasSet, NOW } from '../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, fixedXids, NOW, naming } from '../src/exporter/fixed-state.contract.ts'
 import type { Family } from '../src/exporter/metric.ts'
 import { TrainingMetrics } from '../src/exporter/training-metrics.ts'
 import { metricNames } from './promql.ts'
@@ -135,7 +135,7 @@ const READERS: readonly Reader[] = [
 
 const families = new Map(CATALOGUE.flatMap(({ metrics }) => metrics.map((family) => [family.name, family] as const)))
 const exporter = createExporter({
-  hasSet,
+  naming,
   state: FIXED_STATE,
   sets: ['native', 'dcgm', 'nvidia_smi'],
   maxProcesses: 64,
@@ -265,7 +265,7 @@ describe('size of the page', () => {
 
   const render = (sets: ('native' | 'dcgm' | 'nvidia_smi')[]) =>
     createExporter({
-      hasSet,
+      naming,
       state: bigState(),
       sets,
       maxProcesses: PROCESSES,

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { HubEvent, Log, Sink } from '../src/core/kinds.ts'
 import { createExporter } from '../src/exporter/exporter.ts'
-import { FIXED_STATE, fixedTraining, hasSet } from '../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, naming } from '../src/exporter/fixed-state.contract.ts'
 import { readWriteRequest } from '../src/push/protobuf.fixture.ts'
 import { createPush } from '../src/push/push.ts'
 import { type PushSettings, pushSettings } from '../src/push/settings.ts'
@@ -25,7 +25,7 @@ async function stand(answer: Parameters<typeof PushStand.open>[0]): Promise<Push
 }
 
 function push(settings: Partial<PushSettings>): Required<Sink> {
-  const exporter = createExporter({ hasSet, state: FIXED_STATE, sets: ['native', 'dcgm'], maxProcesses: 8, training: fixedTraining() })
+  const exporter = createExporter({ naming, state: FIXED_STATE, sets: ['native', 'dcgm'], maxProcesses: 8, training: fixedTraining() })
   const [sink] = createPush({
     state: FIXED_STATE,
     settings: settingsWith({ 'push.interval': 0.05, 'push.mlflow.interval': 0.05, ...settings }),

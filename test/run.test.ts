@@ -244,7 +244,13 @@ describe('TrainingMonitorCallback', () => {
   it('reports every step to the agent, with NaN, rank and custom figures', async () => {
     const agent = await RunningAgent.start(['--source', 'demo', '--demo-scenario', 'idle', '--interval', '1'])
     stops.push(() => agent.stop('SIGKILL'))
-    const callback = new TrainingMonitorCallback({ name: 'node', url: agent.url, rank: 2, worldSize: 4 })
+    const callback = new TrainingMonitorCallback({
+      name: 'node',
+      url: agent.url,
+      rank: 2,
+      worldSize: 4,
+      hyperparameters: { lr: 0.1, token: 'abc' },
+    })
     callback.onTrainBegin()
     for (let step = 1; step <= 50; step++) {
       callback.onStepBegin()
@@ -255,6 +261,7 @@ describe('TrainingMonitorCallback', () => {
     expect([callback.delivered, callback.dropped, callback.lastProblem]).toEqual([50, 0, null])
     const found = await agent.get<{ ranks: unknown[]; training: Record<string, unknown> }>(`/api/v1/runs/${callback.runId}`)
     expect(found).toMatchObject({ name: 'node', outcome: 'failed', worldSize: 4, ranks: [{ rank: 2, steps: 50, lastSeq: 50 }] })
+    expect(found).toMatchObject({ hyperparameters: { lr: 0.1, token: '***' } })
     expect(found.training).toMatchObject({ steps: 50, nonFiniteSteps: 1, custom: { accuracy: 0.5 } })
   })
 

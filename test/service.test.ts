@@ -12,8 +12,7 @@ import { run, temporaryFolder, until } from './program.ts'
 
 const DEPLOY = fileURLToPath(new URL('../deploy/', import.meta.url))
 const PLACES = {
-  node: '/usr/bin/node',
-  program: '/usr/lib/node_modules/gpuwarden/bin/gpuwarden.js',
+  command: ['/usr/bin/node', '/usr/lib/node_modules/gpuwarden/bin/gpuwarden.js'],
   runAs: null,
   config: null,
   drivers: VENDORS.map(({ unit }) => unit),
@@ -33,7 +32,13 @@ describe('the unit', () => {
   it('keeps paths with odd characters in one piece', () => {
     expect(quoted('/opt/my gpus/100%/bin')).toBe('"/opt/my gpus/100%%/bin"')
     expect(quoted('/opt/$x')).toBe('/opt/$$x')
-    const text = unitText({ ...PLACES, scope: 'system', node: '/home/ada/.nvm/node', runAs: 'ada', config: '/etc/a b.yaml' })
+    const text = unitText({
+      ...PLACES,
+      scope: 'system',
+      command: ['/home/ada/.nvm/node', '/opt/gpuwarden.js'],
+      runAs: 'ada',
+      config: '/etc/a b.yaml',
+    })
     expect(text).toContain('--config "/etc/a b.yaml"')
     expect(text).toMatch(/^User=ada$/m)
     expect(text).toMatch(/^ProtectHome=read-only$/m)

@@ -71,11 +71,14 @@ describe('simulated GPUs', { timeout: 60_000 }, () => {
     const machine = new Machine()
     const agent = await monitor({ ...machine.env }, ['--or-demo', '--demo-scenario', 'healthy'])
     await until('it is simulated', async () => (await gpusOf(agent)).some(({ info }) => info.provenance === 'simulated'))
+    const runs = async () => (await agent.get<{ runs: { id: string; endedAt: number | null }[] }>('/api/v1/runs')).runs
+    await until('a simulated run is listed', async () => (await runs()).some(({ endedAt }) => endedAt === null))
     machine.plug('0000:09:00.0', { ...AMD })
     const gpus = await until('the card is there', async () => {
       const all = await gpusOf(agent)
       return all.length > 0 && all.every(({ info }) => info.vendor === 'amd') ? all : null
     })
+    await until('no simulated run is left running', async () => (await runs()).every(({ endedAt }) => endedAt !== null))
     expect(gpus.map(({ info, sample }) => [info.provenance, info.index, sample?.state])).toEqual([['live', 0, 'no_driver']])
     machine.unplug('0000:09:00.0')
     await until('it is gone', async () => (await gpusOf(agent)).length === 0)

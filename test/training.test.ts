@@ -89,6 +89,27 @@ describe('runs', () => {
     expect(made.body.id).toMatch(/^[0-9a-f]{16}$/)
   })
 
+  it('keep their hyperparameters, without secrets, and how they load their data', async () => {
+    const first = await start()
+    const loader = { workers: 4, pinned_memory: true, cpus: 16 }
+    await post(`${first.url}/api/v1/runs`, {
+      id: 'r1',
+      name: 'demo',
+      hyperparameters: { lr: 0.1, model: { layers: 2 } },
+      data_loader: loader,
+    })
+    await post(`${first.url}/api/v1/runs`, { id: 'r1', name: 'demo', hyperparameters: { lr: 0.2, api_key: 'abc' } })
+    const kept = { hyperparameters: { lr: 0.2, 'model.layers': 2, api_key: '***' }, loader: { workers: 4, isPinned: true, cpus: 16 } }
+    expect(await (await fetch(`${first.url}/api/v1/runs/r1`)).json()).toMatchObject(kept)
+    expect(first.runs.at(-1)).toMatchObject({ loader: kept.loader })
+    await first.close()
+    const second = await start(first.dir)
+    expect(await (await fetch(`${second.url}/api/v1/runs/r1`)).json()).toMatchObject(kept)
+    const list = (await (await fetch(`${second.url}/api/v1/runs`)).json()) as { runs: Record<string, unknown>[] }
+    expect(list.runs[0]).not.toHaveProperty('hyperparameters')
+    expect((await post(`${second.url}/api/v1/runs`, { name: 'odd', hyperparameters: [1] })).status).toBe(400)
+  })
+
   it('keep the most specific outcome, and the report of an out-of-memory', async () => {
     const { url, dir } = await start()
     await post(`${url}/api/v1/runs`, { id: 'r1', name: 'demo' })
@@ -108,7 +129,7 @@ describe('runs', () => {
     const { url } = await start()
     const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, unknown>> }
     expect(Object.keys(paths['/api/v1/runs/{id}/steps'] ?? {})).toEqual(['post', 'get'])
-    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(10)
+    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(12)
   })
 
   it('are refused with what is wrong, and a forgotten one is unknown', async () => {

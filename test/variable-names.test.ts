@@ -23,7 +23,7 @@ function filesUnder(path: string): string[] {
 
 describe('names of variables', () => {
   it.each(['system', 'user'] as const)('in the unit of the %s are read, and are secrets where it says so', (scope) => {
-    const text = unitText({ scope, node: '/n', program: '/p', runAs: null, config: null, drivers: [] })
+    const text = unitText({ scope, command: ['/n', '/p'], runAs: null, config: null, drivers: [] })
     expect(unreadIn(text)).toEqual([])
     const secrets = KEYS.filter((key) => (SETTINGS[key] as Setting).secret).flatMap((key) => [
       variableOf(key),

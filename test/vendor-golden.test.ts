@@ -10,7 +10,7 @@ import { RunningAgent, run, until } from './program.ts'
 
 const GOLDEN = fileURLToPath(new URL('./golden/', import.meta.url))
 /** Ages, counts of samples and what belongs to no card. */
-const OF_A_CARD = /^(?:# (?:HELP|TYPE) )?(?:gpu_|gpuwarden_gpu_(?:up|state))/
+const OF_A_CARD = /^(?:# (?:HELP|TYPE) )?(?:gpu_|gpuwarden_gpu_(?:up|state)|DCGM_)/
 
 const FAMILIES = {
   'amd-rdna': RX_7900_XTX,
@@ -46,14 +46,18 @@ describe.each(Object.entries(FAMILIES))('%s', (family, tree) => {
   })
 
   it('has the metrics that it should', async () => {
-    const agent = await RunningAgent.start(['--interval', '0.1'], env)
+    const agent = await RunningAgent.start(['--interval', '0.1', '--metrics', 'native,dcgm,nvidia_smi'], env)
     try {
       await until('it has read twice', async () => {
         const { sources } = await agent.get<Health>('/api/v1/health')
         return sources.length > 0 && sources.every(({ samples }) => samples >= 3)
       })
       const lines = (await agent.text('/metrics')).split('\n').filter((line) => OF_A_CARD.test(line))
-      mustBeGolden(`${family}.metrics.txt`, `${lines.join('\n')}\n`)
+      const shared = lines.map((line) => line.replace(/Hostname="[^"]*"/, 'Hostname="box"'))
+      mustBeGolden(`${family}.metrics.txt`, `${shared.join('\n')}\n`)
+      const names = new Set(shared.flatMap((line) => /^DCGM_\w+/.exec(line)?.[0] ?? []))
+      expect([...names].filter((name) => /XID|NVLINK|BAR1|REMAP|VIOLATION|THROTTLE|ECC|PROF/.test(name))).toEqual([])
+      expect(shared.join('\n')).not.toMatch(/nvidia|DCGM_FI_DEV_XID/i)
     } finally {
       await agent.stop()
     }

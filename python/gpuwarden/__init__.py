@@ -13,6 +13,7 @@ from .gpu_monitor import GPUMonitor, TrainingMonitorCallback
 from .latest_run import log_step, run, snapshot, start_run
 from .leak_detector import FragmentationAnalyzer, LeakDetector, LeakVerdict
 from .memory import MemoryDebugger, MemoryProfiler
+from .model_watch import watch
 from .oom_detector import OOMDetector, OOMPrediction, RiskLevel
 from .recording import Recording
 from .training_run import Run
@@ -37,4 +38,5 @@ __all__ = [
     "run",
     "snapshot",
     "start_run",
+    "watch",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import shutil
 import subprocess
 import threading
 import time
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 from . import lifecycle
 from .agent_link import AgentLink, Unreachable
+from .program import program_command
 from .ranks import read_ranks
 from .settings import Settings
 
@@ -39,8 +39,10 @@ def ensure_agent(settings: Settings, flags: Optional[List[str]] = None) -> bool:
     global _lock
     if is_answering(settings):
         return True
-    program = shutil.which("gpuwarden")
-    if program is None or not settings.may_start_agent or not settings.is_loopback or read_ranks().local_rank != 0:
+    if not settings.may_start_agent or not settings.is_loopback or read_ranks().local_rank != 0:
+        return False
+    program = program_command()
+    if program is None:
         return False
     if _starter_pid and _starter_pid != os.getpid():
         _lock = threading.Lock()  # After a fork the parent's lock may be held forever here.
@@ -48,19 +50,19 @@ def ensure_agent(settings: Settings, flags: Optional[List[str]] = None) -> bool:
         return is_answering(settings) or _start(program, settings, flags or [])
 
 
-def _start(program: str, settings: Settings, flags: List[str]) -> bool:
+def _start(program: List[str], settings: Settings, flags: List[str]) -> bool:
     global _started, _starter_pid
     port = urlsplit(settings.url).port or 80
     try:
         child = subprocess.Popen(
-            [program, "monitor", "--port", str(port), "--quiet"] + flags,
+            program + ["monitor", "--port", str(port), "--quiet"] + flags,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
     except OSError as error:
-        log.warning("gpuwarden: %s could not be started: %s", program, error)
+        log.warning("gpuwarden: %s could not be started: %s", " ".join(program), error)
         return False
     if _starter_pid != os.getpid():
         atexit.register(_at_exit)

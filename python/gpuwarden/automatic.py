@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, Dict, Iterator, Optional
 
-from . import hyperparameters, lifecycle, trackers
+from . import hyperparameters, lifecycle, model_watch, trackers
 from .settings import read_settings
 from .step_meter import Measured, StepMeter
 
@@ -33,6 +33,11 @@ def begin(meter: StepMeter) -> None:
         os.register_at_fork(after_in_child=_in_child)
     _meter = meter
     meter.on_step = _on_step
+    every = model_watch.wanted_by_environment()
+    if every:
+        from . import optimizer_hooks
+
+        optimizer_hooks.watchers.append(model_watch.WatchLater(every))
 
 
 def measured() -> Optional[Measured]:
@@ -84,12 +89,12 @@ def before_tracker_ends() -> None:
         run.tell_trackers()
 
 
-def attach(model: Any = None, optimizer: Any = None, loader: Any = None, *, grad_norm: bool = False) -> "Attached":
+def attach(model: Any = None, optimizer: Any = None, loader: Any = None, *, grad_norm: bool = False, watch: int = 0) -> "Attached":
     """Follows a training loop without further calls: loss, learning rate, gradient norm, samples and phases of every optimizer step.
 
     Under `gpuwarden run` all of it happens without this call. `model` makes the forward exact, `optimizer` says whose steps count where there
     are several, and iterating over the returned `loader` counts as waiting for data where it is no DataLoader. With `grad_norm` the norm is
-    computed where the program does not clip gradients.
+    computed where the program does not clip gradients. `watch=100` looks at the layers of `model` every 100 steps, as `gpuwarden.watch` does.
     """
     watch: Any = sys.modules.get("_gpuwarden_import_watch") or importlib.import_module("gpuwarden.import_watch")
     watch.install()
@@ -105,6 +110,8 @@ def attach(model: Any = None, optimizer: Any = None, loader: Any = None, *, grad
         optimizer_hooks.wants_grad_norm = True
     if model is not None:
         follow_forward(model)
+        if watch:
+            model_watch.watch(model, watch)
     is_known = loader is None or isinstance(loader, sys.modules["torch"].utils.data.DataLoader)
     return Attached(loader if is_known else TimedLoader(loader))
 

@@ -8,6 +8,7 @@ from . import hook_guard as guard
 from . import step_meter as phases
 from .compute_type import of_loss
 from .hook_guard import meter
+from .non_finite import search
 
 
 def backward(original: Any, torch: Any) -> Any:
@@ -25,6 +26,7 @@ def backward(original: Any, torch: Any) -> Any:
                 given = tensors[0] if isinstance(tensors, (tuple, list)) and tensors else tensors
                 if isinstance(given, tensor_type) and given.numel() == 1:
                     loss = _unscaled(given)
+                    search.on_loss(loss, given)
                     if meter.compute_type is None:
                         meter.compute_type = of_loss(torch, given)
         except Exception as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 #: Numbers under way at a time. One that finds no free cell is not fetched.
 SLOTS = 512
@@ -122,6 +122,74 @@ def defer(value: Any) -> Optional[Deferred]:
     return _ring.put(value)
 
 
+class DeferredNumbers:
+    """Many numbers that will come together."""
+
+    __slots__ = ("values", "_page")
+
+    def __init__(self, values: List[float], page: "Optional[_Page]" = None) -> None:
+        #: Empty until they have come.
+        self.values = values
+        self._page = page
+
+    def has_come(self) -> bool:
+        page = self._page
+        if page is not None:
+            values = page.read()
+            if values is None:
+                return False
+            self.values, self._page = values, None
+        return True
+
+
+class _Page:
+    """Pinned memory for the numbers of one device, used again once they have come."""
+
+    def __init__(self, torch: Any, size: int) -> None:
+        with torch.inference_mode(False):
+            self._memory = torch.zeros(size, dtype=torch.float32, device="cpu", pin_memory=True)
+            self._empty = self._memory.view(torch.int32)
+        self._bits = (ctypes.c_uint32 * size).from_address(self._memory.data_ptr())
+        self._floats = (ctypes.c_float * size).from_address(self._memory.data_ptr())
+        self.size = size
+        self._used = 0
+
+    def put(self, numbers: Any) -> Optional[DeferredNumbers]:
+        if self._used:
+            return None
+        self._used = numbers.numel()
+        self._empty.fill_(_EMPTY)
+        self._memory[: self._used].copy_(numbers, non_blocking=True)
+        return DeferredNumbers([], self)
+
+    def read(self) -> Optional[List[float]]:
+        used = self._used
+        # They need not come in order.
+        if self._bits[used - 1] == _EMPTY or _EMPTY in self._bits[:used]:
+            return None
+        values = self._floats[:used]
+        self._used = 0
+        return values
+
+
+_pages: Dict[Any, _Page] = {}
+
+
+def defer_numbers(numbers: Any) -> Optional[DeferredNumbers]:
+    """For a flat tensor in single precision. None: on a device that cannot be read without waiting, or the last ones have not come."""
+    device = numbers.device
+    if device.type == "cpu":
+        return DeferredNumbers(numbers.tolist())
+    torch = sys.modules.get("torch")
+    if torch is None or device.type != "cuda" or torch.cuda.is_current_stream_capturing():
+        return None
+    page = _pages.get(device)
+    if page is None or page.size < numbers.numel():
+        page = _pages[device] = _Page(torch, numbers.numel())
+    return page.put(numbers)
+
+
 def forget_after_fork() -> None:
     global _ring
     _ring = None
+    _pages.clear()

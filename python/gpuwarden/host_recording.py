@@ -1,16 +1,21 @@
-"""The lines whose Python objects stay in host memory, by tracemalloc. It slows down every allocation of Python, so it runs on request only."""
+"""The lines whose Python objects and tensors stay in host memory, by tracemalloc. It slows down every allocation of Python: on request only."""
 from __future__ import annotations
 
+import itertools
 import tracemalloc
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
-from .python_memory import resident_bytes
+from .cpu_tensors import Frames, cpu_tensors
+from .resident import resident_bytes
 from .snapshots import PACKAGE, Line, is_own_file
 from .window import Refused, Window
 
 #: Enough to find the program's own line behind a library.
 _FRAMES = 12
 _MOST_TRACED_BYTES = 4 * 1024**3
+
+#: Functions of the program and of PyTorch are called through these.
+_HOOKS = ("_hooks.py", "hook_guard.py", "collectives.py")
 
 _Sizes = Dict[Line, Tuple[int, int]]
 
@@ -57,28 +62,42 @@ class HostWindow(Window):
             raise Refused("the program holds too much memory in Python objects to look at it")
         if name == "begin" and self._is_ours:
             return {}
-        return _by_line(tracemalloc.take_snapshot())
+        return held_by_line(tracemalloc.take_snapshot())
 
 
-def _by_line(snapshot: tracemalloc.Snapshot) -> _Sizes:
+def held_by_line(snapshot: tracemalloc.Snapshot) -> _Sizes:
+    """Bytes and objects by line: those of Python, and the memory of tensors on the CPU. What was made before tracing began has no line."""
     sums: Dict[Line, Tuple[int, int]] = {}
-    for trace in snapshot.traces:
-        line = _blamed(trace.traceback)
+    blamed: Dict[Frames, Optional[Line]] = {}
+    for size, frames in itertools.chain(_traces(snapshot), cpu_tensors() or ()):
+        if frames not in blamed:
+            blamed[frames] = _blamed(frames)
+        line = blamed[frames]
         if line is not None:
-            held, count = sums.get(line, (0, 0))
-            sums[line] = (held + trace.size, count + 1)
+            before, count = sums.get(line, (0, 0))
+            sums[line] = (before + size, count + 1)
     return sums
 
 
-def _blamed(frames: tracemalloc.Traceback) -> Optional[Line]:
-    """The innermost line of the program, which comes last here; else of a library. None: of gpuwarden or tracemalloc themselves."""
-    innermost = frames[-1]
-    if innermost.filename.startswith(PACKAGE) or innermost.filename == tracemalloc.__file__:
+def _traces(snapshot: tracemalloc.Snapshot) -> Iterator[Tuple[int, Frames]]:
+    """As tracemalloc keeps them, innermost frame first: its own objects for millions of traces take minutes."""
+    kept = getattr(snapshot.traces, "_traces", None)
+    if kept is not None:
+        return ((trace[1], trace[2]) for trace in kept)
+    return ((trace.size, tuple((frame.filename, frame.lineno) for frame in reversed(trace.traceback))) for trace in snapshot.traces)
+
+
+def _blamed(frames: Frames) -> Optional[Line]:
+    """The innermost line of the program; else of a library. None: not known, or made by gpuwarden itself."""
+    if not frames or frames[0][0] == tracemalloc.__file__:
         return None
-    for frame in reversed(frames):
-        if is_own_file(frame.filename):
-            return frame.filename, frame.lineno, ""
-    return innermost.filename, innermost.lineno, ""
+    for file, line in frames:
+        # Whatever it calls is its own, up to where the program called it.
+        if file.startswith(PACKAGE) and not file.endswith(_HOOKS):
+            return None
+        if is_own_file(file):
+            return file, line, ""
+    return frames[0][0], frames[0][1], ""
 
 
 def _total(sizes: _Sizes) -> int:

@@ -93,12 +93,14 @@ def attach(name: str, module: Any) -> None:
     if name in _attached or (name in _PARTS_OF_TORCH and "torch" not in _attached):
         return
     _attached.add(name)
+    import logging
+
+    log = logging.getLogger("gpuwarden")
     try:
         importlib.import_module(WATCHED[name]).attach(name, module)
+        log.debug("gpuwarden: hooks in %s", name)
     except Exception as error:
-        import logging
-
-        logging.getLogger("gpuwarden").debug("gpuwarden: no hooks in %s: %s: %s", name, type(error).__name__, error)
+        log.debug("gpuwarden: no hooks in %s: %s: %s", name, type(error).__name__, error)
     if name == "torch":
         for part in _PARTS_OF_TORCH:
             if part in sys.modules:

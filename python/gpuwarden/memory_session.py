@@ -20,6 +20,8 @@ _ASK_SECONDS = 1.0
 #: Half an hour at ten a second; then every second sample is dropped.
 _TIMELINE_LIMIT = 18_000
 _STOP_SECONDS = 5.0
+#: Of each second of an interval: others may ask the agent for more samples than we want, and ticks are not exact.
+_NEARLY_MS = 800.0
 
 
 class _Point(NamedTuple):
@@ -123,7 +125,7 @@ class MemorySession(Monitoring):
         samples = report.pop("samples", {})
         with self._lock:
             for label, columns in samples.items():
-                line = self.timelines.setdefault(label, Timeline(950.0 * self.sampling_interval if self.sampling_interval > 1 else 1.0))
+                line = self.timelines.setdefault(label, Timeline(_NEARLY_MS * self.sampling_interval))
                 for at_ms, used_bytes in zip(columns["at"], columns["used_bytes"]):
                     line.add(at_ms, used_bytes)
                     self._since = max(self._since, at_ms)

@@ -4,13 +4,14 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from . import hook_guard as guard
 from . import step_meter as phases
 from .gpu_monitor import learning_rate
 from .gradient_norm import norm_of_gradients
 from .hook_guard import meter
+from .non_finite import search
 
 #: An optimizer that took this many steps while the one that counts took none counts from then on.
 _HANDOVER_STEPS = 16
@@ -68,6 +69,10 @@ pacemaker = _Pacemaker()
 wants_grad_norm = os.environ.get("GPUWARDEN_GRAD_NORM", "").strip().lower() in ("1", "true", "yes", "on")
 
 
+#: Told of optimizer steps: `before_step(optimizer, gradient norm)`, and `after_step(optimizer)` for a step of the training.
+watchers: List[Any] = [search]
+
+
 def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
     if guard.is_compiling() or guard.is_off:
         return
@@ -77,6 +82,8 @@ def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         meter.before_optimizer(len(args) > 1 and args[1] is not None or kwargs.get("closure") is not None)
         if wants_grad_norm and meter.grad_norm is None:
             meter.grad_norm = norm_of_gradients(optimizer)
+        for watcher in watchers[:]:
+            watcher.before_step(optimizer, meter.grad_norm)
     except Exception as error:
         guard.fault(error)
 
@@ -88,6 +95,8 @@ def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         pacemaker.calls += 1
         meter.after_optimizer()
         if pacemaker.is_step(optimizer):
+            for watcher in watchers[:]:
+                watcher.after_step(optimizer)
             meter.end_step(learning_rate(optimizer))
     except Exception as error:
         guard.fault(error)

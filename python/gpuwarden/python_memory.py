@@ -1,17 +1,22 @@
-"""The memory of the Python process itself: its size, and the lines whose objects grow, by tracemalloc.
+"""The memory of the Python process itself: its size, and the lines whose objects and tensors grow, by tracemalloc.
 
-tracemalloc slows down every allocation, so it is on only when asked for.
+tracemalloc slows down every allocation, and a look takes a while, so both are done only when asked for.
 """
 from __future__ import annotations
 
 import linecache
-import os
 import threading
 import time
 import tracemalloc
 from typing import Any, Dict, List, Optional, Tuple
 
-_OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "*")
+from .host_recording import held_by_line
+from .resident import resident_bytes
+
+#: Enough to tell what gpuwarden itself made, through a library or not.
+_FRAMES = 6
+#: A look takes at most this share of the time.
+_LOOK_SHARE = 0.01
 _LINE_LIMIT = 20
 #: A line counts as growing once it has grown in this many looks without shrinking, and by this much.
 _GROWING_LOOKS = 3
@@ -19,7 +24,7 @@ _GROWING_BYTES = 100 * 1024
 
 
 class PythonMemory:
-    def __init__(self, interval: float = 30.0, frames: int = 1) -> None:
+    def __init__(self, interval: float = 30.0, frames: int = _FRAMES) -> None:
         self._interval = interval
         self._frames = frames
         self._is_ours = False
@@ -27,6 +32,7 @@ class PythonMemory:
         self._last: Dict[Tuple[str, int], Tuple[int, int]] = {}
         self._rising: Dict[Tuple[str, int], int] = {}
         self._looks = 0
+        self._look_seconds = 0.0
         self._first_resident: Optional[int] = None
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -63,8 +69,10 @@ class PythonMemory:
     def _look(self) -> None:
         if not tracemalloc.is_tracing():
             return
-        snapshot = tracemalloc.take_snapshot().filter_traces((tracemalloc.Filter(False, _OWN), tracemalloc.Filter(False, tracemalloc.__file__)))
-        found = {(stat.traceback[0].filename, stat.traceback[0].lineno): (stat.size, stat.count) for stat in snapshot.statistics("lineno")}
+        began = time.monotonic()
+        lines = held_by_line(tracemalloc.take_snapshot())
+        found = {(file, line): size for (file, line, _), size in lines.items()}
+        self._look_seconds = time.monotonic() - began
         if self._looks == 0:
             self._first = found
         rising: Dict[Tuple[str, int], int] = {}
@@ -108,6 +116,8 @@ class PythonMemory:
             "at": int(time.time() * 1000),
             "looks": self._looks,
             "resident_bytes": resident_bytes(),
+            "own_bytes": tracemalloc.get_tracemalloc_memory() if tracemalloc.is_tracing() else 0,
+            "look_seconds": round(self._look_seconds, 3),
             "resident_bytes_at_start": self._first_resident,
             "traced_bytes": traced,
             "traced_peak_bytes": peak,
@@ -116,14 +126,5 @@ class PythonMemory:
 
     def _work(self) -> None:
         self.look()
-        while not self._stop.wait(self._interval):
+        while not self._stop.wait(max(self._interval, self._look_seconds / _LOOK_SHARE)):
             self.look()
-
-
-def resident_bytes() -> Optional[int]:
-    """None where the system does not report it (no /proc)."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return None

@@ -4,9 +4,10 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import subprocess
 from typing import Any, Dict, List, Optional
+
+from .program import program_command
 
 log = logging.getLogger("gpuwarden")
 
@@ -31,11 +32,12 @@ def ways_out_of(path: str) -> Optional[List[Dict[str, Any]]]:
 
 
 def _ask(command: str, path: str, seconds: float) -> Dict[str, Any]:
-    program = os.environ.get("GPUWARDEN_PROGRAM") or shutil.which("gpuwarden")
+    named = os.environ.get("GPUWARDEN_PROGRAM")
+    program = [named] if named else program_command()
     if program is None:
-        raise RuntimeError("the program gpuwarden is not on the PATH: install it with `npm install --global gpuwarden`")
+        raise RuntimeError("the program gpuwarden is not on the PATH: run `pip install \"gpuwarden[agent]\"` or `npm install --global gpuwarden`")
     try:
-        done = subprocess.run([program, command, path, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=seconds)
+        done = subprocess.run(program + [command, path, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=seconds)
         if done.returncode not in (0, 1) or len(done.stdout) > _LARGEST_ANSWER:
             raise RuntimeError(done.stderr.decode("utf-8", "replace").strip()[:500] or "exit code %d" % done.returncode)
         answer: Dict[str, Any] = json.loads(done.stdout.decode("utf-8"))

@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Mapping, NamedTuple, Optional
+import math
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 
 from .deferred import Deferred, defer, is_on_device
 
 #: The agent's own limit; it would refuse anything above.
 CUSTOM_LIMIT = 64
 NAME_LIMIT = 100
+#: Called when a loss that came from the GPU is not finite; on the sender's thread.
+on_broken_loss: Callable[[], None] = lambda: None  # noqa: E731
 
 
 class Step(NamedTuple):
@@ -24,6 +27,8 @@ class Step(NamedTuple):
     phases: Optional[Mapping[str, Any]]
     alloc: Optional[Mapping[str, int]]
     custom: Optional[Mapping[str, Any]]
+    #: A `LayerNews`.
+    layers: Any = None
 
 
 def whole_steps(count: Any) -> Optional[int]:
@@ -72,7 +77,7 @@ def is_ready(step: Step) -> bool:
         for value in values:
             if isinstance(value, Deferred) and not value.has_come():
                 return False
-    return True
+    return step.layers is None or bool(step.layers.has_come())
 
 
 def encode(step: Step, fixed: Mapping[str, int]) -> bytes:
@@ -94,6 +99,10 @@ def encode(step: Step, fixed: Mapping[str, int]) -> bytes:
         numbers = _read_all(mapping) if mapping else None
         if numbers:
             line[name] = {key: round(value, 7) for key, value in numbers.items()} if name == "phases" else numbers
+    if isinstance(step.loss, Deferred) and not math.isfinite(line.get("loss", 0.0)):
+        on_broken_loss()
+    if step.layers is not None and step.layers.has_come():
+        line.update(step.layers.encoded())
     return json.dumps(line, separators=(",", ":")).encode("utf-8") + b"\n"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import collectives
 from . import hook_guard as guard
+from . import loader_facts
 from . import step_meter as phases
 from .backward_hooks import backward, follow_gradients, hook_scale
 from .batch_hooks import copying, fetching
@@ -25,6 +26,7 @@ def attach(name: str, module: Any) -> None:
     elif name == "torch.utils.data.dataloader":
         base = module._BaseDataLoaderIter
         base.__next__ = fetching(base.__next__)
+        base.__init__ = then(base.__init__, loader_facts.note)
     elif name == "torch.nn.parallel.distributed":
         cls = module.DistributedDataParallel
         cls.__init__ = then(cls.__init__, follow_gradients)

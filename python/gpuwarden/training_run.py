@@ -13,7 +13,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Deque, Dict, List, Mapping, Optional, Type, Union
 
-from . import allocator, automatic, hyperparameters, lifecycle, oom_moment, oom_report, provenance, trackers
+from . import allocator, automatic, hyperparameters, lifecycle, loader_facts, model_watch, oom_moment, oom_report, provenance, trackers
 from .growth import Growth
 from .model_report import ModelReport
 from .ranks import read_ranks, shared_run_id
@@ -93,6 +93,7 @@ class Run:
             "framework": framework,
             "rank": self.rank,
             "hyperparameters": self.hyperparameters or None,
+            "data_loader": loader_facts.known(),
             "world_size": self.world_size,
             "total_steps": self._planned,
             "gpus": self._gpus(gpus, gpu_hint),
@@ -114,6 +115,7 @@ class Run:
             self._sender = None
             self._fault("nothing is sent: no thread could be started", error)
             return
+        log.debug("gpuwarden: run %s (%s) of rank %d goes to %s", self.name, self.id, self.rank, settings.url)
         lifecycle.opened(self)
 
     @property
@@ -163,6 +165,7 @@ class Run:
             alloc = None
             if now - self._allocator_at >= ALLOCATOR_SECONDS or now < self._allocator_at:
                 self._allocator_at = now
+                self._tell_loader()
                 alloc = allocator.figures()
                 if alloc:
                     self._on_allocator(now, step, alloc)
@@ -180,6 +183,7 @@ class Run:
                     scalars(phases) if phases else None,
                     alloc,
                     scalars(custom) if custom else None,
+                    model_watch.take(),
                 )
             )
             if len(self._queue) > QUEUE_STEPS // 2 and self._sender is not None:
@@ -253,6 +257,7 @@ class Run:
             self._model.stop()
             self._off = True
             self.outcome = outcome if outcome in OUTCOMES else "failed"
+            log.debug("gpuwarden: run %s ends: %s", self.id, self.outcome)
             end: Dict[str, Any] = {"outcome": self.outcome, "rank": self.rank, "ended_at": int(time.time() * 1000)}
             if message:
                 end["message"] = message
@@ -333,6 +338,11 @@ class Run:
         gpus = allocator.device_ids()
         if gpus and self._sender is not None:
             self._sender.describe({"gpus": gpus})
+
+    def _tell_loader(self) -> None:
+        facts = loader_facts.known()
+        if facts is not None and self._sender is not None and self._sender.run.get("data_loader") is None:
+            self._sender.describe({"data_loader": facts})
 
     def _tell_model(self, figures: Dict[str, Any]) -> None:
         if self._sender is not None:

@@ -1,11 +1,13 @@
 """The SDK inside real frameworks; needs torch, transformers, lightning and accelerate, so it is not found by plain discovery."""
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from .world import PACKAGE, WorldWithAgent
 
@@ -47,7 +49,7 @@ class Frameworks(WorldWithAgent):
         self.assertTrue(all(line["gradient_norm"] > 0 for line in lines))
 
     def test_transformers_fine_tune(self) -> None:
-        self.example("qlora_finetune_monitored.py", "--max-steps", "40", "--output-dir", "results", "--monitoring-log-dir", "logs", "--gpu-index", "0")
+        self.example("qlora_finetune_monitored.py", "--max-steps", "40", "--output-dir", "results", "--monitoring-log-dir", "logs", "--gpu-index", "0", "--enable-prometheus", "--prometheus-port", "9090")
         self.assertEqual(self.run_of("transformers")["totalSteps"], 40)
         lines = self.logged()
         self.assertEqual([line["step"] for line in lines], list(range(1, 41)))
@@ -156,6 +158,46 @@ for (x,) in data:
         optimizer.zero_grad()
         accelerator.log({"accuracy": 0.5})
 """
+TRL = """
+import torch
+from datasets import Dataset
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from trl import SFTConfig, SFTTrainer
+words = Tokenizer(models.WordLevel({"<pad>": 0, "<unk>": 1, "<eos>": 2, "a": 3, "b": 4, "c": 5}, unk_token="<unk>"))
+words.pre_tokenizer = pre_tokenizers.Whitespace()
+tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>", unk_token="<unk>", eos_token="<eos>")
+model = GPT2LMHeadModel(GPT2Config(vocab_size=6, n_positions=64, n_embd=32, n_layer=1, n_head=2))
+arguments = SFTConfig("out", max_steps=10, per_device_train_batch_size=2, gradient_accumulation_steps=1, logging_steps=2, report_to=[], use_cpu=True,
+    disable_tqdm=True, max_length=32, bf16=False, gradient_checkpointing=False, save_strategy="no", learning_rate=0.001)
+SFTTrainer(model, args=arguments, train_dataset=Dataset.from_dict({"text": ["a b c a b c"] * 40}), processing_class=tokenizer).train()
+"""
+FSDP = """
+import torch, torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 1))
+mesh = dist.device_mesh.init_device_mesh("cpu", (dist.get_world_size(),))
+for layer in model: fully_shard(layer, mesh=mesh)
+fully_shard(model, mesh=mesh)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for (x,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(12 * 8, 64)), batch_size=8):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+dist.destroy_process_group()
+"""
+PLAIN = """
+import torch
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for (x,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(40, 8)), batch_size=4):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+"""
 COMPILED = """
 import torch
 model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
@@ -210,13 +252,14 @@ dist.destroy_process_group()
 class Unchanged(WorldWithAgent):
     """Programs without a line of ours, as `gpuwarden run` starts them."""
 
-    def train(self, code: str, *launcher: str) -> List[Dict[str, Any]]:
+    def train(self, code: str, *launcher: str, program: Optional[List[str]] = None) -> List[Dict[str, Any]]:
+        """`program`: the whole command; by default this Python with `launcher` and the script."""
         path = os.path.join(self.folder, "train.py")
         with open(path, "w", encoding="utf-8") as file:
             file.write(code)
         startup = os.path.join(PACKAGE, "gpuwarden", "startup")
         more = {"PYTHONPATH": startup, "GPUWARDEN_RUN_ID": "unchanged", "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable] + list(launcher) + [path]
+        command = program or [sys.executable] + list(launcher) + [path]
         env = self.environment(self.agent.url, **more)
         done = subprocess.run(command, env=env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -244,6 +287,18 @@ class Unchanged(WorldWithAgent):
         own = '[__import__("gpuwarden.transformers").transformers.GPUMonitoringCallback()]'
         self.assert_whole(self.train(TRANSFORMERS % own), 12, "transformers", "evaluation")
 
+    def test_transformers_by_the_older_names(self) -> None:
+        older = """
+import gpuwarden.compat
+from monitoring.gpu_monitor import GPUMonitor
+from training.qlora_finetune_monitored import GPUMonitoringCallback
+gpu_monitor = GPUMonitor(gpu_index=0)
+monitoring_callback = GPUMonitoringCallback(gpu_monitor, log_interval=10)
+"""
+        self.assert_whole(self.train(older + TRANSFORMERS % "[monitoring_callback]"), 12, "transformers", "evaluation")
+        kept = self.run_record["hyperparameters"]
+        self.assertEqual((kept["max_steps"], kept["per_device_train_batch_size"], kept["model.hidden_size"]), (12, 4, 32))
+
     def test_lightning(self) -> None:
         lines = self.train(LIGHTNING)
         self.assert_whole(lines, 24, "lightning", "evaluation", "checkpoint")
@@ -265,6 +320,39 @@ class Unchanged(WorldWithAgent):
         lines = self.train(ACCELERATE)
         self.assert_whole(lines, 6, "accelerate", "logging")
         self.assertEqual(lines[-1]["custom"]["accuracy"], 0.5)
+
+    def test_trl(self) -> None:
+        if importlib.util.find_spec("trl") is None:
+            self.skipTest("TRL is not installed")
+        lines = self.train(TRL)
+        self.assert_whole(lines, 10, "transformers")
+        self.assertEqual(self.run_record["hyperparameters"]["learning_rate"], 0.001)
+
+    def test_fully_sharded_ranks(self) -> None:
+        lines = self.train(FSDP, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+        self.assertEqual([(line["rank"], line["step"]) for line in lines], [(rank, step) for rank in (0, 1) for step in range(1, 13)])
+        self.assertTrue(all(line["loss"] > 0 and line["gradient_norm"] > 0 and "backward" in line["phase_seconds"] for line in lines))
+
+    def test_a_module(self) -> None:
+        self.assert_whole(self.train(PLAIN, program=[sys.executable, "-m", "train"]), 10, "pytorch")
+
+    def launched(self, name: str, *arguments: str) -> None:
+        program = shutil.which(name, path=os.path.dirname(sys.executable))
+        if program is None:
+            self.skipTest("%s is not installed" % name)
+        self.assert_whole(self.train(PLAIN, program=[program] + list(arguments)), 10, "pytorch")
+
+    def test_torchrun(self) -> None:
+        self.launched("torchrun", "--standalone", "--nproc-per-node", "1", "train.py")
+
+    def test_accelerate_launch(self) -> None:
+        self.launched("accelerate", "launch", "--cpu", "--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "train.py")
+
+    def test_uv_run(self) -> None:
+        self.launched("uv", "run", "--no-project", "--offline", "--python", sys.executable, "train.py")
+
+    def test_deepspeed(self) -> None:
+        self.launched("deepspeed", "--no_local_rank", "--num_gpus", "1", "train.py")
 
     def test_compiled_whole(self) -> None:
         self.assertEqual(len(self.train(COMPILED)), 8)

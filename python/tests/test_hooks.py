@@ -50,6 +50,7 @@ class Unchanged(World):
         self.train(LOOP)
         (run,) = self.stand.runs.values()
         self.assertEqual(run["framework"], "pytorch")
+        self.assertEqual((run["data_loader"]["workers"], run["data_loader"]["pinned_memory"]), (3, False))
         steps = self.steps()
         self.assertEqual([line["step"] for line in steps], [1, 2, 3, 4, 5, 6])
         for line in steps:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
 import json
 import math
@@ -60,6 +61,20 @@ class HyperparametersTest(unittest.TestCase):
         self.assertLess(len(flat(loop)), 10)
         for odd in (None, 7, "text", [1], object(), type, mock.MagicMock(to_dict=mock.MagicMock(side_effect=ValueError))):
             self.assertEqual(flat(odd), {})
+
+
+class OldestPythonTest(unittest.TestCase):
+    def test_every_file_is_written_for_python_3_8(self) -> None:
+        root = os.path.join(os.path.dirname(__file__), "..", "gpuwarden")
+        paths = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")]
+        self.assertGreater(len(paths), 40)
+        for path in paths:
+            with open(path, encoding="utf-8") as file:
+                tree = ast.parse(file.read(), path, feature_version=(3, 8))
+            # `list[int]` and `int | None` are fine in annotations that nobody evaluates, and nowhere else.
+            annotated = any(isinstance(node, (ast.AnnAssign, ast.arg)) and node.annotation is not None for node in ast.walk(tree))
+            postponed = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
+            self.assertTrue(postponed or not annotated, "%s: annotations without `from __future__ import annotations`" % path)
 
 
 class PlanTest(unittest.TestCase):
@@ -259,6 +274,15 @@ class OomDetectorTest(unittest.TestCase):
                 "   Recommendation: Save a checkpoint now",
             ],
         )
+
+    def test_a_forecast_of_a_recording_is_ahead_of_its_own_time(self) -> None:
+        today = 1_900_000_000_000.0
+        (prediction,) = OOMDetector().assess([self.gpu(87.3)], [self.finding(at=900)], today)
+        self.assertAlmostEqual(prediction.predicted_time or 0, 45.2)
+        (prediction,) = OOMDetector().assess([], [self.finding(at=1_200)], today)
+        self.assertAlmostEqual(prediction.predicted_time or 0, 45.0)
+        (prediction,) = OOMDetector().assess([self.gpu(87.3)], [self.finding(predictedAt=500)], today)
+        self.assertEqual(prediction.predicted_time, 0.0)
 
     def test_a_level_alone_is_no_forecast(self) -> None:
         detector = OOMDetector(threshold=85.0)

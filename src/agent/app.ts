@@ -9,11 +9,12 @@ import { CONTENT_TYPES, createExporter } from '../exporter/exporter.ts'
 import { createPush } from '../push/push.ts'
 import { replayRoutes } from '../server/replay-route.ts'
 import { createServer, type GpuwardenServer } from '../server/server.ts'
-import { hasMetricSet } from '../sources/vendors.ts'
+import { METRIC_NAMING } from '../sources/vendors.ts'
 import { createHistory } from '../store/history.ts'
 import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
 import { publicRun } from '../training/run-record.ts'
+import { runProcesses } from '../training/silent-runs.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { usageRoute } from '../usage/routes.ts'
 import { createUsage } from '../usage/usage.ts'
@@ -31,12 +32,13 @@ import { SamplingPace } from './sampling-pace.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import { isShuttingDown, noteShutdown } from './system-state.ts'
 import { createTiers, type Tiers } from './tiers.ts'
+import { checkUsageMail, UsageMail } from './usage-mail.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
-/** Runs work that the agent must not do itself. */
 /** Cold cards take seconds to start; after this, people are told. */
 const SLOW_START_MS = 8000
+/** Runs work that the agent must not do itself. */
 const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
 
 export interface AgentOptions {
@@ -68,6 +70,7 @@ export class Agent {
   readonly #watching: Watching
   readonly #alerting: Alerting
   readonly #training: Training
+  readonly #usageMail: UsageMail | null
   readonly #replay: Replay | null
   readonly #snapshots: Snapshots | null
   readonly #tiers: Tiers | null
@@ -108,6 +111,7 @@ export class Agent {
     const counts = new EventCounts()
     const history = createHistory(values)
     // What a wrong configuration can stop comes before what would need to be ended again.
+    checkUsageMail(values)
     this.#watching = new Watching({ values, logDir: answers ? logDir : null, state, hub, log })
     const place = unanswered.includes(alertsFolder(values, logDir) ?? '')
       ? { values: { ...values, 'alerts.dir': null }, logDir: null }
@@ -163,7 +167,12 @@ export class Agent {
     })
     hub.addSink({ name: 'runs', accept: (event) => this.#training.accept(event) })
     if (this.#training.played) hub.addSink(this.#training.played)
-    const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => this.sampling.supervisor.pace(intervalMs) })
+    const { supervisor } = this.sampling
+    hub.addSink({
+      name: 'processes of runs',
+      accept: ({ type }) => type === 'run' && supervisor.watchRuns(runProcesses(this.#training.runs().map(({ run }) => run))),
+    })
+    const pace = new SamplingPace({ ownMs: values.interval * 1000, set: (intervalMs) => supervisor.pace(intervalMs) })
     const memory = new MemorySessions({ state, pace, runs: () => this.#training.runs().map(({ run }) => publicRun(run)) })
     hub.addSink(memory)
     hub.addSink({ name: 'requests', accept: (event) => event.type === 'finding' && this.#training.noteFinding(event.finding) })
@@ -177,10 +186,14 @@ export class Agent {
           })
         : null
     if (usage) hub.addSink(usage)
+    this.#usageMail =
+      usage && alerts && values['usage.mail'] !== 'off'
+        ? new UsageMail({ values, usage, alerts, host: state.hostname, log, now: Date.now })
+        : null
     const exporter = createExporter({
       state,
       sets: values['metrics.sets'],
-      hasSet: hasMetricSet,
+      naming: METRIC_NAMING,
       maxProcesses: values['metrics.max_processes'],
       training: counts.training,
       xids: counts.xids,
@@ -311,6 +324,7 @@ export class Agent {
       this.log.log.info({ err: error }, 'cannot remove the file that says where the agent is'),
     )
     if (reason === 'SIGTERM' && (await isShuttingDown())) noteShutdown(this.sampling.hub, this.log.log)
+    this.#usageMail?.close()
     await this.sampling.stop()
     await this.#training.close()
     await this.sampling.hub.close()

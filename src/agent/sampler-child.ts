@@ -1,7 +1,7 @@
 /** Entry of the sampler process, the only one that loads native code. It ends when the agent says so, or is gone. */
 import { performance } from 'node:perf_hooks'
 import { resourceUsage } from 'node:process'
-import type { SourceEnv } from '../core/source-contract.ts'
+import type { RunProcessRef, SourceEnv } from '../core/source-contract.ts'
 import { TickClock } from '../sampler/clock.ts'
 import type { FromSampler, ProcessUsage, StartMessage, ToSampler } from '../sampler/messages.ts'
 import { type Beat, Metronome } from '../sampler/metronome.ts'
@@ -13,6 +13,7 @@ const runners = new Map<string, SourceRunner>()
 const metronome = new Metronome()
 let start: StartMessage | null = null
 let watched: readonly number[] = []
+let watchedRuns: readonly RunProcessRef[] = []
 let opened = 0
 /** Sources that are to be opened and are not yet. */
 let pending = 0
@@ -107,7 +108,7 @@ async function open(name: string): Promise<void> {
     })
     opened++
     runners.set(name, runner)
-    if (watched.length > 0) runner.watch(watched)
+    if (watched.length + watchedRuns.length > 0) runner.watch(watched, watchedRuns)
   } catch (error) {
     const { kind, message } = faultOfSource(name, error, start.root)
     await say({ type: 'failed', source: name, kind, message })
@@ -138,7 +139,8 @@ process.on('message', (message: ToSampler) => {
       break
     case 'watch':
       watched = message.pids
-      for (const runner of runners.values()) runner.watch(watched)
+      watchedRuns = message.runs
+      for (const runner of runners.values()) runner.watch(watched, watchedRuns)
       break
     case 'pace':
       if (start !== null) start = { ...start, intervalMs: message.intervalMs }

@@ -1,5 +1,5 @@
 /** What the alert engine needs, and what the agent, the commands and the routes may ask of it. */
-import type { AlertNews, AlertView, Channel, Delivery, PastAlert } from '../core/alert-contract.ts'
+import type { AlertNews, AlertView, Channel, Delivery, Letter, PastAlert } from '../core/alert-contract.ts'
 import type { DetectorDeclaration } from '../core/detector-contract.ts'
 import type { AgentState, History, Log, Sink } from '../core/kinds.ts'
 import type { Reading } from '../core/model.ts'
@@ -70,6 +70,12 @@ export interface AlertsHealth {
   readonly heartbeat: HeartbeatHealth | null
 }
 
+/** `usage` of `2026-W46`: the next one replaces it. */
+export interface Edition {
+  readonly name: string
+  readonly of: string
+}
+
 export interface Alerts extends Required<Sink> {
   readonly news: AlertNews
   list(): readonly AlertView[]
@@ -86,6 +92,9 @@ export interface Alerts extends Required<Sink> {
   /** Why nobody would get an alert there now; null when somebody would. */
   idle(channel: string): string | null
   channels(): readonly string[]
+  /** Sends an edition once, also across restarts. False: not now, because it cannot be kept, or there is no such channel. */
+  post(channel: string, edition: Edition, letters: readonly Letter[]): boolean
+  isPosted(edition: Edition): boolean
   health(): AlertsHealth
   /** True: everything so far is on disk. False: the disk cannot be written. */
   flush(): Promise<boolean>

@@ -1,5 +1,5 @@
 /** The alert engine as the agent uses it: takes findings, keeps what must not be lost, and lets the couriers deliver. */
-import type { AlertView, Delivery, PastAlert } from '../core/alert-contract.ts'
+import type { AlertView, Delivery, Letter, PastAlert } from '../core/alert-contract.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Dropped, HubEvent } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
@@ -8,13 +8,14 @@ import { AlertChanges, keptAlerts } from './alert-changes.ts'
 import { ChangeWatch } from './alert-news.ts'
 import { type AlertRecord, isSimulated } from './alert-record.ts'
 import { healthOf, type Parts, viewOf } from './alert-view.ts'
-import type { Alerts, AlertsHealth, AlertsOptions } from './alerts-api.ts'
+import type { Alerts, AlertsHealth, AlertsOptions, Edition } from './alerts-api.ts'
 import { Commits, keptTimes } from './commits.ts'
 import { Dispatch } from './dispatch.ts'
 import { AlertEngine, type Transition } from './engine.ts'
 import { type Heartbeat, heartbeatOf } from './heartbeat.ts'
 import { Journal } from './journal.ts'
 import { joinJournal } from './late-journal.ts'
+import { Editions } from './letters.ts'
 import type { Matcher } from './matcher.ts'
 import { EventTime, ObservedTime } from './observed-time.ts'
 import { Outbox } from './outbox.ts'
@@ -48,6 +49,7 @@ class AlertRoom implements Alerts {
   readonly #rules: Rules
   readonly #engine: AlertEngine
   readonly #silences: Silences
+  readonly #editions: Editions
   readonly #past: PastAlerts
   readonly #outbox: Outbox
   readonly #dispatch: Dispatch
@@ -82,6 +84,7 @@ class AlertRoom implements Alerts {
       inBackground: (work) => this.#inBackground(work),
     })
     this.#silences = new Silences(this.#journal, now)
+    this.#editions = new Editions(this.#journal)
     this.#past = new PastAlerts(this.#journal)
     const nowMs = () => this.#time.ms
     this.#restore()
@@ -191,6 +194,21 @@ class AlertRoom implements Alerts {
     return [...this.#options.channels.keys()]
   }
 
+  post(channel: string, edition: Edition, letters: readonly Letter[]): boolean {
+    const queue = this.#outbox.queues.get(channel)
+    // What was sent before may be in a file that cannot be read now.
+    if (!queue || this.#options.dir === null || this.#journal.fault !== null) return false
+    if (this.isPosted(edition)) return true
+    this.#editions.note(edition)
+    for (const letter of letters) queue.letters.add(letter)
+    this.#commits.soon()
+    return true
+  }
+
+  isPosted(edition: Edition): boolean {
+    return this.#editions.isPosted(edition)
+  }
+
   health(): AlertsHealth {
     return healthOf(this.#parts)
   }
@@ -287,6 +305,7 @@ class AlertRoom implements Alerts {
   }
 
   #join(entries: ReadonlyMap<string, unknown>): void {
+    this.#editions.join(entries)
     const parts = { ...this.#parts, silences: this.#silences, past: this.#past }
     joinJournal(entries, { ...parts, deliveryMs: this.#time.ms, keep: (record) => this.#changes.keep(record) })
     this.#reconcileAll()

@@ -2,8 +2,11 @@
  * The queue of one channel. A problem is in it once: what happens to it in the queue changes what is waiting, so that an hour
  * without a mail server ends in a few messages that say how things stand, and none that is out of date.
  */
+
+import type { Letter } from '../core/alert-contract.ts'
 import { SEVERITY_RANK } from './alert-record.ts'
 import type { Journal } from './journal.ts'
+import { WaitingLetters } from './letters.ts'
 import { isOpen, joined, lateOf, type Notice, type SpooledMessage, type Told } from './notice.ts'
 import { originalId, RefusedMessages } from './refused-messages.ts'
 import { ToldBook } from './told-book.ts'
@@ -12,6 +15,7 @@ const MOST_WAITING = 200
 
 export class ChannelQueue {
   readonly name: string
+  readonly letters: WaitingLetters
   readonly #journal: Journal
   /** By fingerprint, in order of arrival; `|late` marks an earlier, finished episode of a problem that is back. */
   readonly #waiting = new Map<string, Notice>()
@@ -24,6 +28,7 @@ export class ChannelQueue {
   constructor(name: string, journal: Journal) {
     this.name = name
     this.#journal = journal
+    this.letters = new WaitingLetters(journal, this.#key('letter'))
     this.#refused = new RefusedMessages(journal, this.#key('refused'))
     this.#told = new ToldBook(journal, this.#key('told'))
     for (const [key, value] of journal.entries(this.#key('waiting')))
@@ -133,6 +138,11 @@ export class ChannelQueue {
     this.#setCurrent(spooled)
   }
 
+  beginLetter(spooled: SpooledMessage, id: string): void {
+    this.letters.remove(id)
+    this.#setCurrent(spooled)
+  }
+
   /** The current message does not change from here until the outcome is known. */
   takeOff(): void {
     this.#inFlight = true
@@ -188,7 +198,8 @@ export class ChannelQueue {
     } else if (entry === 'current' || entry.startsWith('refused/')) {
       const { attempts, ...spooled } = value as SpooledMessage
       this.#refused.add({ ...spooled, attempts: Math.max(1, attempts) })
-    } else if (entry === 'overflow') this.#setOverflow(this.#overflow + (value as number))
+    } else if (entry.startsWith('letter/')) this.letters.add(value as Letter)
+    else if (entry === 'overflow') this.#setOverflow(this.#overflow + (value as number))
   }
 
   #finish(nowMs: number, sent: boolean): void {
@@ -287,7 +298,7 @@ export class ChannelQueue {
     this.#journal.set(this.#key('overflow'), count)
   }
 
-  #key(part: 'waiting' | 'told' | 'refused' | 'current' | 'overflow'): string {
+  #key(part: 'waiting' | 'letter' | 'told' | 'refused' | 'current' | 'overflow'): string {
     return `channel/${encodeURIComponent(this.name)}/${part}${part === 'current' || part === 'overflow' ? '' : '/'}`
   }
 }

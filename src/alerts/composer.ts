@@ -63,6 +63,17 @@ export class Composer {
     }
   }
 
+  /** The letter that has waited longest; null: none waits. */
+  nextLetter(queue: ChannelQueue, now: number, nowMs: number): SpooledMessage | null {
+    const letter = queue.letters.first
+    if (letter === null) return null
+    const message: Omit<AlertMessage, 'delayedMs'> = {
+      ...{ id: letter.id, threadId: letter.id, isFirst: true, kind: 'letter', letter, host: this.#options.host, at: now },
+      ...{ severity: 'info', alerts: [], suppressed: 0, owners: [], links: linksFor(this.#options.webUiUrl, null), simulated: false },
+    }
+    return { message, queuedMs: nowMs, attempts: 0, nextMs: 0, lastReason: null, revision: 0 }
+  }
+
   #dueGroup(queue: ChannelQueue, now: number, nowMs: number): Group | null {
     const isQuiet = this.#options.isQuiet(now)
     const groups = new Map<string, Group>()

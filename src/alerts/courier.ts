@@ -119,9 +119,18 @@ export class Courier {
   #begin(ms: number): boolean {
     const { queue, composer, now } = this.#options
     const made = composer.next(queue, now(), ms, (isCritical) => this.#bucket.take(ms, isCritical ? 0 : this.#heldBack), this.#isLast)
-    if (!made) return !this.#isLast && ms >= this.#tryRefusedMs && queue.tryRefused()
+    if (!made) return this.#beginLetter(ms) || (!this.#isLast && ms >= this.#tryRefusedMs && queue.tryRefused())
     queue.begin(made.spooled, made.taken, made.leftOut, ms)
     return true
+  }
+
+  /** Letters come after alerts. */
+  #beginLetter(ms: number): boolean {
+    const { queue, composer, now } = this.#options
+    if (queue.letters.size === 0 || this.#isLast || !this.#bucket.take(ms, this.#heldBack)) return false
+    const spooled = composer.nextLetter(queue, now(), ms)
+    if (spooled?.message.letter) queue.beginLetter(spooled, spooled.message.letter.id)
+    return spooled !== null
   }
 
   async #send(spooled: SpooledMessage): Promise<void> {

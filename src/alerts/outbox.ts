@@ -69,7 +69,7 @@ export class Outbox {
       return {
         channel: queue.name,
         results: { ...(courier?.counts ?? { delivered: 0, retried: 0, refused: 0, expired: 0 }) },
-        depth: since.length,
+        depth: since.length + queue.letters.size,
         oldestAgeMs: since.length === 0 ? null : Math.max(0, now - Math.min(...since)),
         attempts: queue.current?.attempts ?? 0,
         lastFault: courier?.lastFault ?? null,

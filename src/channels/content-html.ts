@@ -23,14 +23,22 @@ const MUTED = 'color:#56616d'
 
 /** `charts` by position of the alert in the content. */
 export function htmlOf(content: MessageContent, charts: ReadonlyMap<number, InlineChart>): string {
+  const parts = [
+    ...content.notices.map(notice),
+    ...content.alerts.map((alert, index) => card(alert, charts.get(index))),
+    ...content.others.map(({ kind, lines }) => list(kind, lines)),
+  ]
+  return pageOf(content.title, parts, content.links)
+}
+
+/** `parts`: rows of the outer table. */
+export function pageOf(title: string, parts: readonly string[], links: readonly Fact[]): string {
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light"><title>${escapeHtml(content.title)}</title></head>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light"><title>${escapeHtml(title)}</title></head>
 <body style="margin:0;padding:16px;background:#f2f4f6;${FONT};font-size:14px;line-height:1.45;color:#1c2530">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:640px;margin:0 auto">
-${content.notices.map(notice).join('\n')}
-${content.alerts.map((alert, index) => card(alert, charts.get(index))).join('\n')}
-${content.others.map(({ kind, lines }) => list(kind, lines)).join('\n')}
-${content.links.length > 0 ? `<tr><td style="padding:4px 0 12px">${content.links.map(button).join(' ')}</td></tr>` : ''}
+${parts.join('\n')}
+${links.length > 0 ? `<tr><td style="padding:4px 0 12px">${links.map(button).join(' ')}</td></tr>` : ''}
 <tr><td style="padding:8px 2px;font-size:12px;${MUTED}">Sent by gpuwarden. To filter these mails, use the subject prefix [gpuwarden] or the X-Gpuwarden-* headers.</td></tr>
 </table>
 </body></html>

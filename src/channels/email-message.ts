@@ -7,7 +7,8 @@ import { renderPng } from '../core/chart/png.ts'
 import { formatValue, unitNamed } from '../core/chart/units.ts'
 import { contentOf } from './content.ts'
 import { htmlOf, type InlineChart } from './content-html.ts'
-import { fullText, subjectOf } from './content-text.ts'
+import { fullText, SUBJECT_PREFIX, subjectOf } from './content-text.ts'
+import { letterHtml, letterText } from './letter.ts'
 import { oneLine } from './plain-text.ts'
 
 const MOST_CHARTS = 4
@@ -23,6 +24,7 @@ export async function mailOf(
   { from, to, signal, draw = drawChart }: { from: string; to: readonly string[]; signal: AbortSignal; draw?: DrawChart },
 ): Promise<SendMailOptions> {
   const content = contentOf(message)
+  const { letter } = message
   const charts = new Map<number, InlineChart>()
   const attachments: NonNullable<SendMailOptions['attachments']> = []
   for (const [index, alert] of message.alerts.entries()) {
@@ -37,7 +39,7 @@ export async function mailOf(
   return {
     from: { name: 'gpuwarden', address: from },
     to: to.map((address) => ({ name: '', address })),
-    subject: subjectOf(content),
+    subject: letter ? `${SUBJECT_PREFIX} ${oneLine(letter.subject, 200)}` : subjectOf(content),
     date: new Date(message.at),
     messageId: idOf(message.id, from),
     // The root need not exist as a mail: programs group by the references that messages share.
@@ -45,8 +47,8 @@ export async function mailOf(
     ...(message.isFirst ? {} : { inReplyTo: idOf(`thread-${message.threadId}`, from) }),
     ...(message.severity === 'critical' && content.tone === 'critical' ? { priority: 'high' as const } : {}),
     headers: filterHeaders(message),
-    text: fullText(content),
-    html: htmlOf(content, charts),
+    text: letter ? letterText(letter, content.links) : fullText(content),
+    html: letter ? letterHtml(letter, content.links) : htmlOf(content, charts),
     attachments,
     disableFileAccess: true,
     disableUrlAccess: true,

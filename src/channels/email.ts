@@ -111,7 +111,9 @@ function withTranscript(words: string, said: string): string {
 /** Owners first; nobody twice; an invalid address is left out so that it does not spoil the mail for the others. */
 export function recipients(message: AlertMessage, to: readonly string[]): string[] {
   const seen = new Map<string, string>()
-  for (const address of [...message.owners.filter((owner) => ADDRESS.test(owner)), ...to]) seen.set(address.toLowerCase(), address)
+  const named = message.letter?.to ?? []
+  const usual = named.length > 0 ? named.filter((address) => ADDRESS.test(address)) : to
+  for (const address of [...message.owners.filter((owner) => ADDRESS.test(owner)), ...usual]) seen.set(address.toLowerCase(), address)
   return [...seen.values()]
 }
 

@@ -21,12 +21,13 @@ const AGENT_FLAGS = [
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'top',
+    group: 'look',
     summary: 'live view in the terminal',
     settings: [...SOURCE_FLAGS, 'interval', 'server.port', ...TOKEN_FLAGS],
     options: [
       ONE_GPU,
       { flag: '--connect <url>', help: 'show the agent at this address' },
-      { flag: '--theme <name>', help: 'dark, light or mono (NO_COLOR also removes the colors)' },
+      { flag: '--theme <name>', help: 'dark, light or mono (NO_COLOR also removes the colors)', values: ['dark', 'light', 'mono'] },
       { flag: '--ascii', help: 'draw with ASCII characters only' },
       { flag: '--readonly', help: 'never end a process' },
       { flag: '--once', help: 'print one frame as text and exit' },
@@ -43,6 +44,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'monitor',
+    group: 'look',
     summary: 'watch the GPUs: log, /metrics, API, until Ctrl-C',
     settings: AGENT_FLAGS,
     options: [
@@ -63,6 +65,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'status',
+    group: 'look',
     summary: 'print memory, utilization and findings once: of the running agent, or by a look of its own',
     settings: [...SOURCE_FLAGS, 'server.port', 'server.token', 'server.token_file'],
     options: [ONE_GPU, JSON_OPTION],
@@ -71,6 +74,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'metrics',
+    group: 'look',
     summary: 'print one Prometheus scrape',
     settings: [...SOURCE_FLAGS, 'metrics.sets'],
     options: [ONE_GPU],
@@ -79,6 +83,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'alerts',
+    group: 'alert',
     summary: 'alerts of the running agent: list, history, silence, unsilence, ack, unack, and test of the channels',
     settings: ['server.host', 'server.port', ...TOKEN_FLAGS, 'log.dir'],
     options: [
@@ -87,7 +92,11 @@ export const COMMANDS: readonly CommandEntry[] = [
       JSON_OPTION,
     ],
     arguments: [
-      { notation: '[action]', help: 'list (default), history, silence, unsilence, ack, unack or test' },
+      {
+        notation: '[action]',
+        help: 'list (default), history, silence, unsilence, ack, unack or test',
+        values: ['list', 'history', 'silence', 'unsilence', 'ack', 'unack', 'test'],
+      },
       { notation: '[what...]', help: 'matchers of a silence, its id, the fingerprint of an alert, or the name of a channel' },
     ],
     examples: [
@@ -103,11 +112,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...SERVICE_COMMANDS,
   {
     name: 'run',
+    group: 'train',
     summary: 'run a command and watch its GPUs and training; ends with a summary and the exit code of the command',
     settings: [...SOURCE_FLAGS, 'interval', 'log.dir', 'server.port', 'server.host', ...TOKEN_FLAGS],
     options: [
       { flag: '--name <name>', help: 'name of the run (default: the name of the script or program)' },
       { flag: '--no-hooks', help: 'do not follow PyTorch, transformers, Lightning and Accelerate inside the command by themselves' },
+      { flag: '--watch-model [steps]', help: 'look at the layers of a PyTorch model every so many steps (default: 100)' },
       { flag: '--parse-output', help: 'look for loss and learning rate in what the command prints' },
       { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price for the model)' },
       { flag: '--report <file>', help: 'write an HTML report at the end' },
@@ -123,6 +134,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'stacks',
+    group: 'train',
     summary: 'show where the ranks of a run are: the Python stacks of their threads and their last collectives',
     settings: ['server.host', 'server.port', ...TOKEN_FLAGS],
     options: [{ flag: '--rank <n>', help: 'only this rank, with all of its threads' }, JSON_OPTION],
@@ -132,6 +144,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'hang',
+    group: 'train',
     summary: 'explain a hang by the files that PyTorch’s flight recorder wrote, one per rank',
     settings: [],
     options: [JSON_OPTION],
@@ -141,6 +154,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'report',
+    group: 'train',
     summary: 'report on a recording or one run: text, JSON or a single HTML file',
     settings: ['log.dir'],
     options: [
@@ -151,7 +165,9 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flag: '--from <time>', help: 'only what was recorded from then on, such as 2026-11-15T06:34:10Z' },
       { flag: '--to <time>', help: 'only what was recorded until then' },
     ],
-    arguments: [{ notation: '[logdir|run]', help: 'a log folder, one of its files, or the id or name of a run in --log-dir' }],
+    arguments: [
+      { notation: '[logdir|run]', help: 'a log folder, one of its files, or the id or name of a run in --log-dir', values: 'run' },
+    ],
     examples: [
       'gpuwarden report ./gpu_logs --html report.html',
       'gpuwarden report train.py --log-dir ./gpu_logs',
@@ -162,6 +178,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'compare',
+    group: 'look',
     summary: 'which of two runs is faster and why, phase by phase: text, JSON or HTML',
     settings: ['log.dir', 'server.host', 'server.port', ...TOKEN_FLAGS],
     options: [
@@ -182,7 +199,31 @@ export const COMMANDS: readonly CommandEntry[] = [
     run: async (config, options, args) => (await import('./compare.ts')).compare(config, options, args),
   },
   {
+    name: 'history',
+    group: 'look',
+    summary: 'readings of the last hours, weeks or months: least, mean and most of each step',
+    settings: ['log.dir', 'server.host', 'server.port', ...TOKEN_FLAGS],
+    options: [
+      { flag: '--from <time>', help: 'relative like -7d, ISO 8601, or epoch milliseconds (default: -1d)' },
+      { flag: '--to <time>', help: 'like --from (default: now)' },
+      { flag: '--gpu <gpu>', help: 'label, index or id of a GPU, or "host"; may be left out when there is only one' },
+      { flag: '--series <names>', help: 'names of readings, separated by commas, or "all"' },
+      { flag: '--step <seconds>', help: 'length of a step (default: 10, 60, 900 or 3600, by the span)' },
+      { flag: '--csv [file]', help: 'as CSV, to a file or to standard output' },
+      { flag: '--json [file]', help: 'as JSON, to a file or to standard output' },
+      { flag: '--parquet <file>', help: 'as Parquet, to a file' },
+    ],
+    examples: [
+      'gpuwarden history --from -7d --gpu 0 --csv week.csv',
+      'gpuwarden history --from -30d --gpu 0 --series utilizationRatio,memoryUsedBytes --json',
+      'gpuwarden history --from 2026-11-01 --to 2026-11-08 --gpu 0 --series all --parquet gpu0.parquet',
+      'gpuwarden history --from -1d --gpu host --log-dir /var/log/gpuwarden',
+    ],
+    run: async (config, options) => (await import('./history.ts')).history(config, options),
+  },
+  {
     name: 'usage',
+    group: 'look',
     summary: 'who held the GPUs for how long, how busy they were, and what was lost',
     settings: ['log.dir', 'server.port', ...TOKEN_FLAGS],
     options: [
@@ -191,6 +232,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flag: '--to <time>', help: 'until then (default: now)' },
       { flag: '--user <name>', help: 'only this user' },
       { flag: '--simulated', help: 'use of simulated GPUs' },
+      { flag: '--mail-preview', help: 'print the mails about usage that would be sent, and send none; with --user, the one to this user' },
       { flag: '--from-recording <path>', help: 'count a log folder or one of its files instead, such as logs of before' },
       JSON_OPTION,
       { flag: '--csv', help: 'as CSV' },
@@ -201,11 +243,13 @@ export const COMMANDS: readonly CommandEntry[] = [
       'gpuwarden usage --by job --from 2026-11-01 --csv > november.csv',
       'gpuwarden usage --by gpu --log-dir /var/log/gpuwarden --json',
       'gpuwarden usage --from-recording ./gpu_logs',
+      'gpuwarden usage --mail-preview --user ada',
     ],
     run: async (config, options, args) => (await import('./usage.ts')).usage(config, options, args),
   },
   {
     name: 'import',
+    group: 'train',
     summary: 'import the spool files that an SDK wrote while no agent answered',
     settings: ['log.dir', 'server.host', 'server.port', ...TOKEN_FLAGS],
     options: [{ flag: '--keep', help: 'keep files after they are imported' }],
@@ -215,6 +259,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'accuracy',
+    group: 'alert',
     summary: 'how often forecasts on this machine came true, and how far ahead they were',
     settings: ['log.dir'],
     options: [{ flag: '--days <number>', help: 'how far to look back (default: 30)' }, JSON_OPTION],
@@ -223,6 +268,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'doctor',
+    group: 'operate',
     summary: 'check drivers, libraries, permissions, ports and disk',
     settings: ['log.dir', 'server.port', 'server.host', 'deadline'],
     options: [JSON_OPTION],
@@ -231,6 +277,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'config',
+    group: 'operate',
     summary: 'print the effective configuration and where each value came from',
     settings: AGENT_FLAGS,
     options: [JSON_OPTION],

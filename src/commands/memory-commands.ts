@@ -15,6 +15,7 @@ const duration = (seconds: number, otherwise = '') => ({
 export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'profile',
+    group: 'memory',
     summary: 'profile GPU memory for a while: a report, a page, a plot (samples every 0.1 s)',
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
@@ -35,6 +36,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'oom',
+    group: 'memory',
     summary: 'how close GPU memory is to running out; exit code 1 if the risk is high or critical',
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
@@ -60,6 +62,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'leak',
+    group: 'memory',
     summary: 'find memory leaks, per GPU, process and run; exit code 1 if there is one',
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
@@ -86,10 +89,11 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'frag',
+    group: 'memory',
     summary: 'where the memory of each GPU goes, and what training runs lose to fragmentation',
     settings: WATCH_FLAGS,
     defaults: WATCH_DEFAULTS,
-    options: [ONE_GPU, { flag: '--run <id>', help: 'only this run' }, duration(10), JSON_OPTION],
+    options: [ONE_GPU, { flag: '--run <id>', help: 'only this run', values: 'run' }, duration(10), JSON_OPTION],
     arguments: [SNAPSHOT_FILE],
     examples: ['gpuwarden frag', 'gpuwarden frag --source replay:./gpu_logs --run my-run --json', 'gpuwarden frag snapshot.pickle'],
     run: async (config, options, args) =>
@@ -99,6 +103,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'snapshot',
+    group: 'memory',
     summary: 'what a memory snapshot of PyTorch says, how two differ, or which line of a run that goes on keeps memory',
     settings: ['server.port', 'server.token', 'server.token_file'],
     arguments: [
@@ -107,11 +112,19 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
     ],
     options: [
       ONE_GPU,
-      { flag: '--run <name>', help: 'ask this run, by name or id, to record for some steps; exit code 1 if a line keeps memory' },
+      {
+        flag: '--run <name>',
+        help: 'ask this run, by name or id, to record for some steps; exit code 1 if a line keeps memory',
+        values: 'run',
+      },
       { flag: '--steps <count>', help: 'with --run: how many steps (default: by the time of a step, 12 to 40)' },
       { flag: '--rank <number>', help: 'with --run: of this rank (default: the one that reports next)' },
       { flag: '--host', help: 'with --run: Python objects in host memory, with tracemalloc, instead of GPU memory' },
-      { flag: '--at <moment>', help: 'peak (default), end, oom, seconds after the first event, a time, or #INDEX of an event' },
+      {
+        flag: '--at <moment>',
+        help: 'peak (default), end, oom, seconds after the first event, a time, or #INDEX of an event',
+        values: ['peak', 'end', 'oom'],
+      },
       { flag: '--text', help: 'as text (default)' },
       JSON_OPTION,
       {
@@ -142,6 +155,7 @@ export const MEMORY_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'detect',
+    group: 'memory',
     summary: 'run all detectors over a recording, or score sudden changes in a CSV column',
     settings: ['source', 'devices'],
     arguments: [{ notation: '[path]', help: 'a log folder, a .jsonl or .jsonl.gz, or a CSV log of nvidia-smi' }],

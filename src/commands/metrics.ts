@@ -1,7 +1,7 @@
 import type { Config } from '../agent/config.ts'
 import { exitOf, oneLook } from '../agent/one-look.ts'
 import { createExporter } from '../exporter/exporter.ts'
-import { hasMetricSet } from '../sources/vendors.ts'
+import { METRIC_NAMING } from '../sources/vendors.ts'
 
 export async function metrics(config: Config): Promise<number> {
   const { values } = config
@@ -9,7 +9,7 @@ export async function metrics(config: Config): Promise<number> {
     text: createExporter({
       state,
       sets: values['metrics.sets'],
-      hasSet: hasMetricSet,
+      naming: METRIC_NAMING,
       maxProcesses: values['metrics.max_processes'],
     }).render(),
     code: exitOf(state.gpus(), state.health()),

@@ -5,6 +5,7 @@ import type { Config } from '../agent/config.ts'
 import { detectRecording, openForReading } from '../agent/detect-recording.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { toJson } from '../core/json-text.ts'
+import { type LayerSummary, layerSummary } from '../core/layer-figures.ts'
 import { ledgerOf } from '../core/memory/ledger.ts'
 import type { Finding } from '../core/model.ts'
 import { VERSION } from '../core/version.ts'
@@ -12,6 +13,7 @@ import { detectors } from '../detectors/index.ts'
 import { detectorOptions } from '../detectors/settings.ts'
 import { type BuiltReport, buildReport, type ReportRequest, type ReportRun } from '../report/training-report.ts'
 import { summaryText } from '../report/training-text.ts'
+import { LayerHistory } from '../training/layer-history.ts'
 import { RunFiles, recordedRuns } from '../training/run-files.ts'
 import { leakLinesOf } from '../training/run-record.ts'
 import { endWhenPipeCloses, writeOut } from './output.ts'
@@ -45,7 +47,8 @@ export function reportOf(
 ): Promise<BuiltReport> {
   return runsIn(path).then(async ({ runs, pidOf, pidsOf }) => {
     try {
-      return await buildReport({ path, run, runs, pricePerGpuHour, ledgerOf, pidOf, pidsOf, ...more })
+      const subject = run && { ...run, layers: await layersIn(path, run.id) }
+      return await buildReport({ path, run: subject, runs, pricePerGpuHour, ledgerOf, pidOf, pidsOf, ...more })
     } catch (error) {
       if (error instanceof Failure) throw error
       throw new Failure((error as Error).message, { exitCode: EXIT.noSource, cause: error })
@@ -106,6 +109,14 @@ export async function findSubject(subject: string, logDir: string): Promise<{ pa
     exitCode: EXIT.noSource,
     hint: known.length === 0 ? 'Give a folder with gpu_metrics_*.jsonl, or --log-dir.' : `The latest runs there: ${known.join(', ')}.`,
   })
+}
+
+/** Of the lowest rank that sent any. */
+async function layersIn(logDir: string, id: string): Promise<LayerSummary | null> {
+  const history = new LayerHistory()
+  history.restore(await new RunFiles(join(logDir, 'runs')).layersOf(id))
+  const [rank] = history.ranks
+  return rank === undefined ? null : layerSummary(history.course(rank))
 }
 
 /** The runs of a log folder, and which process a rank was. */

@@ -147,6 +147,7 @@ export class RunWatch {
         outOfMemory: readOomReport(record?.report),
         leaks: record?.leakLines ?? [],
         hyperparameters: record?.hyperparameters ?? {},
+        layers: null,
         runs: [],
         from: this.#run.started_at,
         to: ending.at,

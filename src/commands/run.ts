@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
 import { printable } from '../core/format.ts'
+import { launchCommand } from '../core/launcher.ts'
 import { userName } from '../core/user-name.ts'
 import { summaryText } from '../report/training-text.ts'
 import { PrintedSteps } from '../training/printed-steps.ts'
@@ -39,7 +40,8 @@ export async function run(config: Config, options: Record<string, unknown>, args
   })
   const id = newRunId()
   const correlationId = process.env.GPUWARDEN_CORRELATION_ID || randomBytes(16).toString('hex')
-  const hooks = options.hooks !== false && watcher ? hookEnvironment(process.env) : {}
+  const layers = layerEnvironment(options.watchModel)
+  const hooks = options.hooks !== false && watcher ? { ...hookEnvironment(process.env), ...layers } : {}
   const env = watcher ? { ...environment(watcher, id, name, correlationId), ...hooks } : {}
   const startedAt = Date.now()
   const printed = watcher && options.parseOutput === true ? new PrintedSteps(watcher.link, { id, name, started_at: startedAt }) : null
@@ -79,6 +81,14 @@ export async function run(config: Config, options: Record<string, unknown>, args
   return leave(ending)
 }
 
+/** How often the hooks look at the layers of the model. */
+function layerEnvironment(wanted: unknown): Readonly<Record<string, string>> {
+  if (wanted === undefined) return {}
+  const steps = wanted === true ? 100 : Number(wanted)
+  if (Number.isInteger(steps) && steps >= 1) return { GPUWARDEN_WATCH_MODEL: String(steps) }
+  throw new Failure(`--watch-model: expected steps, 1 or more, got ${String(wanted)}`, { exitCode: EXIT.usage })
+}
+
 async function writeReport(
   file: string,
   record: Awaited<ReturnType<RunWatch['finish']>>['record'],
@@ -105,7 +115,7 @@ function environment({ link, tokenFile }: Watcher, id: string, name: string, cor
     GPUWARDEN_CORRELATION_ID: correlationId,
     ...recorderEnvironment(process.env),
     // Analyzes the snapshot of an SDK that runs out of memory.
-    ...(process.argv[1] === undefined ? {} : { GPUWARDEN_PROGRAM: process.argv[1] }),
+    GPUWARDEN_PROGRAM: launchCommand().at(-1) as string,
     ...(tokenFile === null ? {} : { GPUWARDEN_TOKEN_FILE: tokenFile }),
   }
 }

@@ -1,16 +1,23 @@
 import type { CommandEntry } from './command-entry.ts'
 
 const EXPORT = [
-  { notation: '<action>', help: 'export' },
-  { notation: '<dir>', help: 'folder to write to' },
+  { notation: '<action>', help: 'export', values: ['export'] },
+  { notation: '<dir>', help: 'folder to write to', values: 'dir' },
 ] as const
 
 export const SERVICE_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'service',
+    group: 'operate',
     summary: 'run gpuwarden as a systemd service: install, uninstall, status',
     settings: ['log.dir', 'log.level'],
-    arguments: [{ notation: '<action>', help: 'install, uninstall, status, or run (what the unit starts)' }],
+    arguments: [
+      {
+        notation: '<action>',
+        help: 'install, uninstall, status, or run (what the unit starts)',
+        values: ['install', 'uninstall', 'status', 'run'],
+      },
+    ],
     options: [
       { flag: '--system', help: 'for the whole machine (default for root)' },
       { flag: '--user', help: 'for you only (default for anybody else)' },
@@ -29,6 +36,7 @@ export const SERVICE_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'grafana',
+    group: 'operate',
     summary: 'write the Grafana dashboards to a folder',
     settings: [],
     arguments: EXPORT,
@@ -38,6 +46,7 @@ export const SERVICE_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'rules',
+    group: 'operate',
     summary: 'write the Prometheus rules and their runbooks to a folder',
     settings: [],
     arguments: EXPORT,

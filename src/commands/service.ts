@@ -1,8 +1,7 @@
-import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Config } from '../agent/config.ts'
 import { EXIT, Failure } from '../core/failure.ts'
+import { launchCommand } from '../core/launcher.ts'
 import { installUnit, type Place, serviceStatus, systemctl, UNIT, uninstallUnit } from '../service/systemd.ts'
 import { type UnitOptions, unitText } from '../service/unit.ts'
 import { startWatchdog } from '../service/watchdog.ts'
@@ -33,8 +32,7 @@ function unitOptions({ scope }: Place, options: Record<string, unknown>, config:
   if (runAs !== null && scope === 'user') throw new Failure('service: --run-as is for --system only', { exitCode: EXIT.usage })
   return {
     scope,
-    node: process.execPath,
-    program: realpathSync(fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))),
+    command: launchCommand(),
     runAs,
     config: config.file === null ? null : resolve(config.file),
     drivers: VENDORS.map(({ unit }) => unit),

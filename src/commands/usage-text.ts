@@ -69,7 +69,7 @@ function notes({ total, free, costIsEstimate }: UsageSummary): string[] {
   ].filter((part) => part !== '')
   if (lost.length > 0) lines.push(`Lost since the last checkpoint: ${lost.join(', ')}.`)
   if (throttledHours > 0) lines.push(`Slowed down by heat or power: ${amount(throttledHours)} GPU-hours.`)
-  if (costIsEstimate) lines.push('Costs are from list prices: set usage.price_per_hour or usage.prices for your own.')
+  if (costIsEstimate) lines.push('Costs are list prices: set usage.price_per_hour or usage.prices for your own.')
   return lines
 }
 

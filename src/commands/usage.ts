@@ -1,8 +1,10 @@
 /** `gpuwarden usage`: who held the GPUs for how long, from the running agent, a log folder or a recording. */
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../agent/config.ts'
 import { openForReading } from '../agent/detect-recording.ts'
 import { countRecording } from '../agent/usage-recording.ts'
+import { letterText } from '../channels/letter.ts'
 import { AgentClient, AgentFault } from '../core/agent-client.ts'
 import { absent, stat } from '../core/disk.ts'
 import { EXIT, Failure } from '../core/failure.ts'
@@ -11,6 +13,8 @@ import { parseTime, TIME_HINT } from '../core/time-expression.ts'
 import { recordedRuns } from '../training/run-files.ts'
 import { usageCsv } from '../usage/csv.ts'
 import { readRows } from '../usage/ledger.ts'
+import { usageLetters } from '../usage/letters.ts'
+import { duePeriod } from '../usage/period.ts'
 import { type PriceOf, priceList } from '../usage/prices.ts'
 import type { UsageRow } from '../usage/row.ts'
 import { GROUPINGS, type Grouping, type SummaryQuery, summarize, type UsageSummary } from '../usage/summary.ts'
@@ -34,10 +38,35 @@ export async function usage(config: Config, options: Options, args: readonly str
   if (options.json === true && options.csv === true)
     throw new Failure('usage: expected --json or --csv; got both', { exitCode: EXIT.usage })
   const question = readQuestion(options, Date.now())
+  if (options.mailPreview === true) return previewMail(config, options, question)
   const { summary, place } = await ask(config, options, question)
   if (options.json === true) writeOut(`${JSON.stringify(summary, null, 2)}\n`)
   else if (options.csv === true) writeOut(usageCsv(summary))
   else writeOut(`${usageText(summary, place).join('\n')}\n`)
+  return EXIT.ok
+}
+
+/** The mails of the last due time, or of the time that is asked for, as they would be sent. */
+async function previewMail(config: Config, options: Options, question: Question): Promise<number> {
+  const { values } = config
+  const every = values['usage.mail'] === 'off' ? 'weekly' : values['usage.mail']
+  const due = duePeriod(every, values['usage.mail_hour'], Date.now())
+  const period = options.from === undefined && options.to === undefined ? due : { ...question, name: 'preview' }
+  const asked = { ...question, from: period.from, to: period.to, user: null }
+  const { summary: byUser } = await ask(config, options, { ...asked, by: 'user' })
+  const { summary: byGpu } = await ask(config, options, { ...asked, by: 'gpu' })
+  const { user } = question
+  const owners =
+    user === null ? values['alerts.owners'] : { [user]: values['alerts.owners'][user] ?? 'nobody: no address in alerts.owners' }
+  const letters = usageLetters(byUser, byGpu, { host: hostname(), period, to: values['usage.mail_to'], owners })
+  const shown = user === null ? letters : letters.slice(1)
+  if (shown.length === 0) writeOut('Nothing was counted in this time: no mail would be sent.\n')
+  for (const letter of shown) {
+    const to = letter.to.join(', ') || values['email.to'].join(', ') || `the recipients of the channel ${values['usage.mail_channel']}`
+    writeOut(
+      `To: ${printable(to)}\nSubject: ${printable(letter.subject)}\n\n${letterText(letter, [])}${letter === shown.at(-1) ? '' : '\n----\n\n'}`,
+    )
+  }
   return EXIT.ok
 }
 

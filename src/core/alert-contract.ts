@@ -105,6 +105,21 @@ export interface AlertNews {
   follow(listener: (event: AlertsEvent) => void): () => void
 }
 
+/** A message for people that is about no alert. */
+export interface Letter {
+  readonly id: string
+  readonly subject: string
+  /** Addresses; none: the recipients of the channel. */
+  readonly to: readonly string[]
+  readonly parts: readonly LetterPart[]
+}
+
+/** The first row of a table is its head. */
+export type LetterPart =
+  | { readonly text: string }
+  | { readonly list: readonly string[] }
+  | { readonly table: readonly (readonly string[])[] }
+
 /** One message of a channel: the alerts of one host that belong together. */
 export interface AlertMessage {
   /** The same for all tries: idempotency key, e-mail Message-ID. */
@@ -113,7 +128,9 @@ export interface AlertMessage {
   readonly threadId: string
   /** False: an earlier message of this thread was delivered on this channel. */
   readonly isFirst: boolean
-  readonly kind: 'alerts' | 'test' | 'heartbeat'
+  readonly kind: 'alerts' | 'test' | 'heartbeat' | 'letter'
+  /** Of a letter, which has no alerts. */
+  readonly letter?: Letter
   readonly host: string
   readonly at: number
   readonly severity: Severity

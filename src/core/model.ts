@@ -53,6 +53,24 @@ export interface GpuProcess extends ColumnsOf<typeof PROCESS_SHARES> {
   readonly memoryUsedBytes: Reading
 }
 
+/** What a limit on memory (cgroup) allows, swap included, and what of it is used without files in the cache. */
+export interface MemoryLimit {
+  readonly usedBytes: number
+  readonly limitBytes: number
+}
+
+/** Host memory of a process and its descendants. */
+export interface TreeMemory {
+  /** At the top of it. */
+  readonly pid: number
+  readonly run: string | null
+  readonly processes: number
+  /** Anonymous memory: without files in the cache, shared memory, and what workers got from their parent. */
+  readonly bytes: number
+  /** null: none below the machine's own memory. */
+  readonly limit: MemoryLimit | null
+}
+
 export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly kind: 'host'
   readonly at: number
@@ -61,6 +79,8 @@ export interface HostSample extends ColumnsOf<typeof HOST_READINGS> {
   readonly processes: readonly ProcessInfo[]
   /** Why processes cannot be looked up at all (another PID namespace), or null. */
   readonly processesReason: string | null
+  /** Of runs and of GPU processes; absent: they were not read this time. */
+  readonly trees?: readonly TreeMemory[]
 }
 
 export type HostField = keyof ColumnsOf<typeof HOST_READINGS>
@@ -177,6 +197,12 @@ export interface Finding {
   readonly riskLevel: RiskLevel | null
 }
 
+/** The layer of a model that was the first to hold a value that is not finite. */
+export interface NonFiniteLayer {
+  readonly layer: string
+  readonly part: 'weights' | 'activations' | 'gradients'
+}
+
 /** One step of a training run. NaN and ±Infinity are real values here. */
 export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
   readonly kind: 'step'
@@ -187,6 +213,8 @@ export interface TrainingStep extends ColumnsOf<typeof STEP_FIGURES> {
   /** Data wait, forward, backward …, by name. */
   readonly phaseSeconds: Readonly<Record<string, number>> | null
   readonly custom: Readonly<Record<string, number>> | null
+  /** Where the SDK looked for it; absent in nearly all steps. */
+  readonly nonFinite?: NonFiniteLayer
 }
 
 /** `gpus` and `pid` connect a run to the readings of the machine. */
@@ -206,10 +234,12 @@ export interface Run {
   readonly outcome: RunOutcome | null
   /** null while it runs. */
   readonly ending: RunEnding | null
-  /** Lines that were recorded to leak GPU memory, one for each rank, latest first; absent where none can be. */
+  /** Lines that were recorded to leak, one for each rank and kind of memory, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
   /** Where its ranks are, as far as they said; absent: none did. */
   readonly places?: readonly RankPlace[]
+  /** How it loads its data; absent or null: not known. */
+  readonly loader?: RunLoader | null
   /** What the model needs to compute; absent or null: not known. */
   readonly model?: RunModel | null
   /** Who held it up when it last stood still; null or absent: nothing is known. */
@@ -222,6 +252,13 @@ export interface RankPlace {
   readonly host: string | null
   readonly gpu: string | null
   readonly pid: Reading
+}
+
+export interface RunLoader {
+  readonly workers: number
+  readonly isPinned: boolean
+  /** That the process may use. */
+  readonly cpus: Reading
 }
 
 /** Memory that a line of a program made and kept. */
@@ -264,6 +301,8 @@ export interface RunHang extends HangVerdict {
 export interface RunLeakLine extends RecordedLine {
   readonly rank: number
   readonly at: number
+  /** It keeps host memory; absent: GPU memory. */
+  readonly isHost?: boolean
 }
 
 export type RunOutcome = 'success' | 'oom' | 'nan' | 'killed' | 'failed'

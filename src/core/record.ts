@@ -16,6 +16,7 @@ import type {
   Provenance,
   Reading,
   TrainingStep,
+  TreeMemory,
 } from './model.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -136,7 +137,12 @@ export function hostRecord(sample: HostSample, provenance: Provenance = 'live'):
   const record: JsonRecord = { timestamp: isoTime(sample.at), hostname: sample.hostname }
   for (const { field, column, scale } of HOST_COLUMNS) record[column] = written(sample[field], scale)
   if (sample.processesReason !== null) record.processes_reason = sample.processesReason
+  if (sample.trees) record.trees = sample.trees.map(treeRecord)
   return Object.assign(record, notLive(provenance))
+}
+
+function treeRecord({ pid, run, processes, bytes, limit }: TreeMemory): JsonRecord {
+  return { pid, run, processes, bytes, ...(limit ? { limit_used_bytes: limit.usedBytes, limit_bytes: limit.limitBytes } : {}) }
 }
 
 /** One line of `gpu_events_*.jsonl`. */
@@ -172,6 +178,7 @@ export function stepRecord(step: TrainingStep, provenance: Provenance = 'live'):
   record.rank = step.rank
   if (step.phaseSeconds) record.phase_seconds = mapNumbers(step.phaseSeconds)
   if (step.custom) record.custom = mapNumbers(step.custom)
+  if (step.nonFinite) record.non_finite = { ...step.nonFinite }
   return Object.assign(record, notLive(provenance))
 }
 

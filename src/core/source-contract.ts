@@ -31,14 +31,20 @@ export interface SourceOptions {
   readonly slowIntervalMs?: number
 }
 
+/** A process of a run on this host, known to be the one that said so. */
+export interface RunProcessRef {
+  readonly pid: number
+  readonly run: string
+}
+
 /** An opened source. `read` may block only as long as the device does. It throws when the whole source failed; one failed GPU is a GpuSample with a state. */
 export interface Source {
   readonly provenance: Provenance
   /** A new array object means a change. */
   devices(): readonly GpuInfo[]
   read(tick: SourceTick): readonly Sample[] | Promise<readonly Sample[]>
-  /** Only for sources that look up processes: the PIDs to look up from now on. */
-  watch?(pids: readonly number[]): void
+  /** Only for sources that look up processes: the PIDs on GPUs to look up from now on, and the processes of runs, which may use none. */
+  watch?(pids: readonly number[], runs?: readonly RunProcessRef[]): void
   /** Only for sources that end (replay). */
   ended?(): boolean
   /** Only for sources with their own pace (replay): ms until the next sample; null: the sampler's clock. */

@@ -13,8 +13,10 @@ export interface Vendor {
   readonly models: RegExp
   /** Device files that a process has open while it uses a card. */
   readonly deviceFiles: RegExp
-  /** Sets of metric names, made by others for its cards alone, under which its cards are published. */
-  readonly metricSets: readonly string[]
+  /** Sets of metric names that others made, under which its cards are published: all of them, or only those that mean the same for every vendor. */
+  readonly metricSets: Readonly<Record<string, MetricScope>>
+  /** How the names of its device files begin; the minor number follows: `card`. */
+  readonly deviceNode: string
   readonly help: {
     readonly install: string
     readonly container: string
@@ -29,6 +31,8 @@ export interface Vendor {
   }
   readonly unit: DriverUnit
 }
+
+export type MetricScope = 'all' | 'shared'
 
 /** How the driver of a vendor's cards is recognized without touching it. */
 export interface KernelDriver {

@@ -9,6 +9,6 @@ export const checkpointHeavy = phaseShare({
   occasional: true,
   says: (run, share) => `Run ${run} spends ${share} of its time saving checkpoints.`,
   over: (run, share) => `Run ${run} spends only ${share} of its time saving checkpoints now.`,
-  advice: ['Save less often, to a faster disk, or in the background (torch.distributed.checkpoint.async_save).'],
+  advice: () => ['Save less often, to a faster disk, or in the background (torch.distributed.checkpoint.async_save).'],
   defaults: THRESHOLDS.checkpointHeavy,
 })

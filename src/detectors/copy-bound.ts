@@ -8,7 +8,7 @@ export const copyBound = phaseShare({
   phase: 'copy',
   says: (run, share, seconds) => `Run ${run} is copy-bound: ${share} of each step copies data to the GPU (${seconds}).`,
   over: (run, share) => `Run ${run} copies data to the GPU only ${share} of the time now.`,
-  advice: [
+  advice: () => [
     'Use pin_memory=True in the data loader and .to(device, non_blocking=True), and send smaller types: uint8 images can become floats on the GPU.',
   ],
   defaults: THRESHOLDS.copyBound,

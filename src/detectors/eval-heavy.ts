@@ -9,6 +9,6 @@ export const evalHeavy = phaseShare({
   occasional: true,
   says: (run, share) => `Run ${run} spends ${share} of its time evaluating.`,
   over: (run, share) => `Run ${run} spends only ${share} of its time evaluating now.`,
-  advice: ['Evaluate less often, on a part of the evaluation data, or with larger batches.'],
+  advice: () => ['Evaluate less often, on a part of the evaluation data, or with larger batches.'],
   defaults: THRESHOLDS.evalHeavy,
 })

@@ -1,7 +1,7 @@
 /** The lines that SDKs recorded to leak, for the findings about their runs. */
 import { BoundedMap } from '../core/bounded-map.ts'
 import { rankKey } from '../core/memory/run-map.ts'
-import type { Run, RunLeakLine } from '../core/model.ts'
+import type { FindingSubject, Run, RunLeakLine } from '../core/model.ts'
 
 const CAP = 64
 
@@ -10,14 +10,15 @@ export class LeakLines {
 
   note({ id, leakLines, endedAt }: Run): void {
     for (const line of leakLines ?? []) {
-      if (endedAt === null) this.#lines.set(rankKey(id, line.rank), line)
-      else this.#lines.delete(rankKey(id, line.rank))
+      const key = line.isHost ? `host ${id}` : rankKey(id, line.rank)
+      if (endedAt === null) this.#lines.set(key, line)
+      else this.#lines.delete(key)
     }
   }
 
-  /** null: none that was recorded since then. */
-  of(run: string | null, rank: number | null, since: number): RunLeakLine | null {
-    const line = run === null || rank === null ? undefined : this.#lines.get(rankKey(run, rank))
+  /** null: none that was recorded since then. A run without a rank is about its host memory. */
+  of({ run, rank }: Pick<FindingSubject, 'run' | 'rank'>, since: number): RunLeakLine | null {
+    const line = run === null ? undefined : this.#lines.get(rank === null ? `host ${run}` : rankKey(run, rank))
     return line && line.at >= since ? line : null
   }
 

@@ -4,7 +4,7 @@ import { formatBytes, formatDuration } from '../core/format.ts'
 import type { Leak } from '../core/memory/leak-verdict.ts'
 import { fromLine } from '../core/memory/line-recording.ts'
 import { placeText } from '../core/memory/oom-report.ts'
-import type { RecordedLine } from '../core/model.ts'
+import type { Reading, RecordedLine } from '../core/model.ts'
 import type { FindingDraft } from './finding.ts'
 import { evidenceNumber } from './words.ts'
 
@@ -21,17 +21,18 @@ export interface LeakStatement {
   readonly source: LeakSource
   /** The line that was recorded to keep the memory. */
   readonly line?: RecordedLine | null
+  /** What is left of the memory, where the leak was not weighed against all of it. */
+  readonly roomBytes?: Reading
 }
 
-export function leakDraft({ at, name, leak, msPerUnit, capacity, source, line = null }: LeakStatement): FindingDraft {
+export function leakDraft({ at, name, leak, msPerUnit, capacity, source, line = null, roomBytes = null }: LeakStatement): FindingDraft {
   const rate = leak.slope * capacity
   const lastedMs = (leak.to - leak.from) * msPerUnit
-  const { fullMs, earliestMs, latestMs } = fullSpan((leak.room / leak.slope) * msPerUnit)
+  const room = roomBytes ?? leak.room * capacity
+  const { fullMs, earliestMs, latestMs } = fullSpan((room / rate) * msPerUnit)
   const perSecond = msPerUnit > 0 ? (rate * 1000) / msPerUnit : 0
   const pace =
-    source === 'allocator'
-      ? `${formatBytes(rate)} per step`
-      : `${perTime(perSecond)}${source === 'host memory' ? ' of host memory (RSS)' : ''}`
+    source === 'allocator' ? `${formatBytes(rate)} per step` : `${perTime(perSecond)}${source === 'host memory' ? ' of host memory' : ''}`
   const device = source === 'device' || source === 'process'
   return {
     severity: 'warning',
@@ -49,7 +50,7 @@ export function leakDraft({ at, name, leak, msPerUnit, capacity, source, line = 
       largestFallBytes: Math.round(leak.fall * capacity),
       trendScore: evidenceNumber(leak.score),
       steadiness: evidenceNumber(leak.steadiness),
-      roomBytes: Math.round(leak.room * capacity),
+      roomBytes: Math.round(room),
       fullAt: Number.isFinite(fullMs) ? Math.round(at + fullMs) : null,
       ...lineEvidence(line),
     },
@@ -82,7 +83,7 @@ function perTime(bytesPerSecond: number): string {
 
 /** Higher the more of the free memory the leak has taken and the steadier it is; lower from the device only and in the first minute. */
 function confidence(leak: Leak, lastedMs: number, device: boolean): number {
-  const taken = leak.rise / (leak.rise + leak.room)
+  const taken = leak.rise / (leak.rise + Math.max(0, leak.room))
   const even = Math.exp(-Math.abs(Math.log(Math.max(0.01, leak.steadiness))))
   return (0.5 + 0.35 * Math.min(1, 2 * taken) + 0.15 * even) * (device ? (lastedMs < 60_000 ? 0.7 : 0.85) : 1)
 }
@@ -96,7 +97,7 @@ const ADVICE: Readonly<Record<LeakSource, readonly string[]>> = {
   process: ['Check what this process keeps.', 'Report steps with the SDK: then a leak and a filling cache can be told apart.'],
   device: ['Check which process grows.', 'Report steps with the SDK: then a leak and a filling cache can be told apart.'],
   'host memory': [
-    'Look for Python objects kept from step to step, and for data loader workers that copy the pages they touch.',
-    'gpuwarden snapshot --run NAME --host records which line keeps Python objects (Python SDK); memray sees native memory, too.',
+    'Look for tensors on the CPU and Python objects that are kept from step to step, and for data loader workers that keep what they read.',
+    'gpuwarden snapshot --run NAME --host records which line keeps them (Python SDK); memray sees other native memory, too.',
   ],
 }

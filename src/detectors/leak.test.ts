@@ -60,7 +60,7 @@ describe('leak', () => {
       inputs.push(host(START + i * 1000, { processes: [info] }), gpu(START + i * 1000, {}, [info]))
     }
     const found = alarms(feed(leak.create(leak.defaults), inputs))
-    expect(found[0]?.message).toMatch(/^Process 1001 \(python\) leaks .* per second of host memory \(RSS\): .* the host will be full in/)
+    expect(found[0]?.message).toMatch(/^Process 1001 \(python\) leaks .* per second of host memory: .* the host will be full in/)
     expect(found[0]?.subject).toMatchObject({ gpu: null, pid: 1001 })
   })
 

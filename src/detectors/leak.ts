@@ -9,6 +9,7 @@ import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { GpuProcesses, type GpuProcessesState } from './gpu-processes.ts'
+import { HostLeaks, type HostLeaksState } from './host-leaks.ts'
 import { LeakLines } from './leak-lines.ts'
 import { type LeakSource, leakDraft } from './leak-message.ts'
 import { LeakWatches, type LeakWatchesState } from './leak-watches.ts'
@@ -36,6 +37,7 @@ interface Saved extends LeakWatchesState {
   readonly hostTotal: Reading
   readonly findings: unknown
   readonly lines?: unknown
+  readonly trees?: HostLeaksState
 }
 
 class LeakDetector implements Detector {
@@ -45,10 +47,12 @@ class LeakDetector implements Detector {
   readonly #lines = new LeakLines()
   readonly #watches: LeakWatches
   readonly #processes = new GpuProcesses()
+  readonly #trees: HostLeaks
   #hostTotal: Reading = null
 
   constructor(options: LeakOptions, maxRuns = MOST_RUNS) {
     this.#options = options
+    this.#trees = new HostLeaks(options.caution)
     this.#map = new RunMap(maxRuns)
     this.#watches = new LeakWatches(options, {
       cap: RANKS_PER_RUN * maxRuns,
@@ -77,6 +81,7 @@ class LeakDetector implements Detector {
       hostTotal: this.#hostTotal,
       findings: this.#book.snapshot(),
       lines: this.#lines.snapshot(),
+      trees: this.#trees.snapshot(),
     }
     return saved
   }
@@ -89,6 +94,7 @@ class LeakDetector implements Detector {
     this.#hostTotal = saved.hostTotal
     this.#book.restore(saved.findings)
     this.#lines.restore(saved.lines)
+    this.#trees.restore(saved.trees)
   }
 
   #gpu(sample: GpuSample, processes: readonly ProcessView[]): readonly Finding[] {
@@ -141,7 +147,8 @@ class LeakDetector implements Detector {
   }
 
   #hostMemory(process: ProcessView, at: number): readonly Finding[] {
-    const resident = process.info?.residentBytes ?? null
+    // Only a recording of an earlier version says no more of it.
+    const resident = this.#trees.hasTrees ? null : (process.info?.residentBytes ?? null)
     if (resident === null || this.#hostTotal === null || this.#hostTotal <= 0) return NO_FINDINGS
     const watch = this.#watches.watch(`host ${process.gpu} ${process.pid}`)
     if (watch.lastSeenAt !== null && Math.abs(at - watch.lastSeenAt) < HOST_EVERY_MS) return NO_FINDINGS
@@ -152,6 +159,7 @@ class LeakDetector implements Detector {
   }
 
   #step(step: TrainingStep): readonly Finding[] {
+    this.#trees.noteStep(step)
     const allocated = step.memoryAllocatedBytes
     if (allocated === null || !Number.isFinite(allocated)) return NO_FINDINGS
     const gpu = this.#map.noteStep(step)
@@ -190,13 +198,21 @@ class LeakDetector implements Detector {
     }
     this.#map.noteRun(run)
     this.#watches.ranks.deleteRun(run.id)
+    this.#trees.runEnded(run.id)
     return this.#book.resolveWhere((finding) => finding.subject.run === run.id, run.endedAt, 'The run has ended.')
   }
 
   /** Also drops runs that stopped silently. */
   #host(sample: HostSample): readonly Finding[] {
     this.#hostTotal = sample.memoryTotalBytes
-    return dropSilentRanks(this.#watches.ranks, this.#book, sample.at)
+    let findings = dropSilentRanks(this.#watches.ranks, this.#book, sample.at)
+    for (const { subject, name, watch, confirmed, capacity, roomBytes } of this.#trees.take(sample)) {
+      if (watch.leak === null) findings = both(findings, this.#end(subject, sample.at, 'host memory'))
+      else if (confirmed || this.#hasNewLine(subject))
+        findings = both(findings, this.#raise(subject, sample.at, name, watch, watch.leak, capacity, 'host memory', roomBytes))
+    }
+    for (const subject of this.#trees.gone(sample.at)) findings = both(findings, this.#end(subject, sample.at, 'host memory'))
+    return findings
   }
 
   /** Ends the watches of processes that left; an empty GPU starts again. */
@@ -245,21 +261,25 @@ class LeakDetector implements Detector {
     leak: Leak,
     capacity: number,
     source: LeakSource,
+    roomBytes: Reading = null,
   ): readonly Finding[] {
     const key = this.#book.key(subject)
     const isNews = this.#hasNewLine(subject)
     if (!isNews && !this.#book.due(key, at, 'warning')) return NO_FINDINGS
     const since = this.#book.get(key)?.since ?? at - (leak.to - leak.from) * watch.msPerUnit
-    const line = this.#lines.of(subject.run, subject.rank, since)
+    const line = this.#lines.of(subject, since)
     // The book repeats a finding only after a while; the line behind it is news at once.
     if (isNews) this.#book.resolve(key, at)
-    return this.#book.raise(subject, at, { ...leakDraft({ at, name, leak, msPerUnit: watch.msPerUnit, capacity, source, line }), since })
+    return this.#book.raise(subject, at, {
+      ...leakDraft({ at, name, leak, msPerUnit: watch.msPerUnit, capacity, source, line, roomBytes }),
+      since,
+    })
   }
 
   /** A line was recorded that the finding does not name yet. */
   #hasNewLine(subject: FindingSubject): boolean {
     const before = this.#book.get(this.#book.key(subject))
-    const line = before === undefined ? null : this.#lines.of(subject.run, subject.rank, before.since)
+    const line = before === undefined ? null : this.#lines.of(subject, before.since)
     return line !== null && before?.evidence.line !== placeText(line)
   }
 }
@@ -275,7 +295,8 @@ function nameOf(process: ProcessView): string {
 
 export const leak: DetectorKind<LeakOptions> = {
   name: 'leak',
-  about: 'Memory keeps growing and is never freed: of a GPU, a process, the host memory of a process, or the allocator of a run.',
+  about:
+    'Memory keeps growing and is never freed: of a GPU, a process, the allocator of a run, or the host memory of a run or process and its children.',
   severities: ['warning'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],

@@ -35,6 +35,38 @@ detectorContract({
     losses(9000, (index) => (index < 3000 ? 5 - index / 1000 : index < 6000 ? 2 : 2 - (index - 6000) / 2000) + 0.01 * Math.sin(index)),
 })
 
+describe('loss_nan', () => {
+  const layer = { layer: 'decoder.17.mlp.up', part: 'activations' } as const
+
+  it('names the layer that was the first', () => {
+    const [found] = feedTo(lossNan, [
+      ...losses(151, wave),
+      ...steps(5, (index) => ({ loss: Number.NaN, ...(index === 151 ? { nonFinite: layer } : {}) }), 151),
+    ])
+    expect(found?.message).toContain('First NaN in decoder.17.mlp.up (activations), step 151.')
+    expect(found?.evidence).toMatchObject({ layer: 'decoder.17.mlp.up', layer_part: 'activations', layer_step: 151 })
+    expect(found?.advice.join(' ')).toContain('Look at decoder.17.mlp.up first')
+  })
+
+  it('names it at once where it is found some steps later, in the same finding', () => {
+    const found = feedTo(
+      lossNan,
+      steps(60, (index) => ({ loss: index < 50 ? 2 : Number.NaN, ...(index === 53 ? { nonFinite: layer } : {}) })),
+    )
+    expect(found.map(({ state }) => state)).toEqual(['active', 'active'])
+    expect(found[1]).toMatchObject({ fingerprint: found[0]?.fingerprint, since: found[0]?.since })
+    expect(found[1]?.message).toContain('First NaN in decoder.17.mlp.up')
+  })
+
+  it('does not blame a layer whose gradient overflowed long before', () => {
+    const [found] = feedTo(
+      lossNan,
+      steps(60, (index) => ({ loss: index < 50 ? 2 : Number.NaN, ...(index === 3 ? { nonFinite: layer } : {}) })),
+    )
+    expect(found?.message).not.toContain('decoder')
+  })
+})
+
 describe('diverged', () => {
   /** Gradients are calm until the step `calm`. */
   const beginning = (loss: (index: number) => number, count: number, calm: number) =>

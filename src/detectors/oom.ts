@@ -6,11 +6,12 @@ import { placeText } from '../core/memory/oom-report.ts'
 import { riskOf } from '../core/memory/oom-risk.ts'
 import { OomWatch, type OomWatchState } from '../core/memory/oom-watch.ts'
 import { RunMap, type RunMapState, rankKey } from '../core/memory/run-map.ts'
-import type { Finding, FindingSubject, GpuSample, Run, TrainingStep } from '../core/model.ts'
+import type { Finding, FindingSubject, GpuSample, HostSample, Run, TrainingStep } from '../core/model.ts'
 import { byType } from './by-type.ts'
 import { MEMORY_CHART } from './charts.ts'
 import { both, FindingBook, NO_FINDINGS, subjectOf } from './finding.ts'
 import { GpuProcesses, type GpuProcessesState } from './gpu-processes.ts'
+import { HostMemory, type HostMemoryState } from './host-memory.ts'
 import { LeakLines } from './leak-lines.ts'
 import { type OomPlace, oomDraft } from './oom-message.ts'
 import { atEndOfProcesses, atEndOfRun, notAnyMore } from './oom-outcome.ts'
@@ -39,6 +40,8 @@ const FLUSH_RATIO = 0.3
 const RANK = 'run '
 const FULL_RATIO = 0.95
 const FULL_MS = 60_000
+/** The memory of a host has many users: further ahead a rise says little. */
+const HOST_HORIZON_MS = 6 * 3_600_000
 
 interface FlushMemory {
   top: number
@@ -53,6 +56,7 @@ interface Saved {
   readonly flushes: readonly (readonly [string, FlushMemory])[]
   readonly findings: unknown
   readonly lines?: unknown
+  readonly host?: HostMemoryState
 }
 
 class OomDetector implements Detector {
@@ -66,6 +70,7 @@ class OomDetector implements Detector {
   readonly #users = new GpuProcesses()
   readonly #flushes = new Map<string, FlushMemory>()
   readonly #lines = new LeakLines()
+  readonly #host: HostMemory
 
   constructor(options: OomOptions, maxRuns = MOST_RUNS) {
     this.#map = new RunMap(maxRuns)
@@ -76,13 +81,14 @@ class OomDetector implements Detector {
     })
     this.#horizonMs = options.horizonHours * 3_600_000
     this.#caution = options.caution
+    this.#host = new HostMemory(options.caution)
   }
 
   readonly accept = byType({
     gpu: ({ sample }) => this.#gpu(sample),
     step: ({ step }) => this.#step(step),
     run: ({ run }) => this.#run(run),
-    host: ({ sample }) => dropSilentRanks(this.#ranks, this.#book, sample.at),
+    host: ({ sample }) => this.#takeHost(sample),
     device: ({ device }) => void this.#map.noteDevice(device),
   })
 
@@ -101,6 +107,7 @@ class OomDetector implements Detector {
       flushes: [...this.#flushes].map(([gpu, memory]) => [gpu, { ...memory }] as const),
       findings: this.#book.snapshot(),
       lines: this.#lines.snapshot(),
+      host: this.#host.snapshot(),
     }
     return saved
   }
@@ -121,6 +128,7 @@ class OomDetector implements Detector {
     for (const [gpu, memory] of saved.flushes) this.#flushes.set(gpu, { ...memory })
     this.#book.restore(saved.findings)
     this.#lines.restore(saved.lines)
+    this.#host.restore(saved.host)
   }
 
   #gpu(sample: GpuSample): readonly Finding[] {
@@ -175,7 +183,17 @@ class OomDetector implements Detector {
     watch.doubtful = flushedAt !== null && Math.abs(sample.at - flushedAt) < FLUSHED_MS
   }
 
+  #takeHost(sample: HostSample): readonly Finding[] {
+    const { at } = sample
+    let findings = dropSilentRanks(this.#ranks, this.#book, at)
+    for (const { subject, place, watch, capacity } of this.#host.take(sample))
+      findings = both(findings, this.#say(subject, at, place, watch, capacity))
+    for (const subject of this.#host.gone(at)) findings = both(findings, this.#book.resolve(this.#book.key(subject), at))
+    return findings
+  }
+
   #step(step: TrainingStep): readonly Finding[] {
+    this.#host.noteStep(step.run)
     const allocated = step.memoryAllocatedBytes
     if (allocated === null || !Number.isFinite(allocated)) return NO_FINDINGS
     const gpu = this.#map.noteStep(step)
@@ -195,6 +213,7 @@ class OomDetector implements Detector {
 
   #run(run: Run): readonly Finding[] {
     this.#lines.note(run)
+    this.#host.noteRun(run)
     if (run.endedAt === null) {
       this.#map.noteRun(run)
       return NO_FINDINGS
@@ -218,23 +237,25 @@ class OomDetector implements Detector {
   }
 
   #say(subject: FindingSubject, at: number, place: OomPlace, watch: OomWatch, capacity: number): readonly Finding[] {
-    const allocator = place.run !== null
+    const isHost = place.host !== undefined
+    const allocator = place.run !== null && !isHost
+    const horizonMs = isHost ? Math.min(HOST_HORIZON_MS, this.#horizonMs) : this.#horizonMs
     const forecast = watch.forecast
     if (forecast === null && this.#book.size === 0) return NO_FINDINGS
     const key = this.#book.key(subject)
     const before = this.#book.get(key)
-    if (forecast === null || forecast.fullAt * 1000 - at > this.#horizonMs)
+    if (forecast === null || forecast.fullAt * 1000 - at > horizonMs)
       return before === undefined || isFull(watch, before, at)
         ? NO_FINDINGS
         : this.#book.resolveWhere(
             (finding) => finding.fingerprint === key,
             at,
-            () => notAnyMore(place.run === null ? `${place.gpu}` : `run ${place.run}`),
+            () => notAnyMore(place.run !== null ? `run ${place.run}` : (place.gpu ?? `host ${place.host}`)),
           )
     const ahead = Math.max(0, forecast.fullAt - at / 1000)
     const evidence = Math.max(forecast.span, (at - watch.since) / 1000)
     const risk = riskOf({ ahead, room: forecast.room, evidence, allocator, doubtful: watch.doubtful, before: before?.riskLevel ?? null })
-    const line = this.#lines.of(subject.run, subject.rank, before?.since ?? watch.since)
+    const line = this.#lines.of(subject, before?.since ?? watch.since)
     const isNamed = line === null || before?.evidence.line === placeText(line)
     if (before !== undefined && before.riskLevel === risk && isNamed && !moved(before, forecast, at)) return NO_FINDINGS
     const text = oomDraft({ at, line, place, forecast, capacity, risk, ahead, evidence, level: watch.level, since: watch.since })
@@ -257,7 +278,7 @@ function moved(before: Finding, forecast: Forecast, at: number): boolean {
 
 export const oom: DetectorKind<OomOptions> = {
   name: 'oom',
-  about: 'Memory will run out: the expected time, the earliest and the latest, and how high the risk is.',
+  about: 'Memory of a GPU, a run or the host will run out: the expected time, the earliest and the latest, and how high the risk is.',
   severities: ['info', 'warning', 'critical'],
   inputs: ['gpu', 'step', 'run', 'device', 'host'],
   charts: [MEMORY_CHART],

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { DetectorInput, DetectorKind } from '../core/detector-contract.ts'
-import type { Finding, TrainingStep } from '../core/model.ts'
+import type { Finding, RunLoader, TrainingStep } from '../core/model.ts'
 import { checkpointHeavy } from './checkpoint-heavy.ts'
 import { copyBound } from './copy-bound.ts'
 import { detectorContract, feed } from './detector.contract.ts'
 import { evalHeavy } from './eval-heavy.ts'
-import { START, step } from './inputs.fixture.ts'
+import { run, START, step } from './inputs.fixture.ts'
 import { slowData } from './slow-data.ts'
 import { syncBound } from './sync-bound.ts'
 
@@ -46,6 +46,21 @@ describe('slow_data', () => {
     )
     expect(found[0]?.message).toBe('Run run-1 is input-bound: 40% of each step waits for data (2.6 ms of 6.5 ms).')
     expect(found[0]).toMatchObject({ severity: 'warning', evidence: { phase_ratio: 0.400153 } })
+  })
+
+  it('says how many workers would help, where the run says how many it has', () => {
+    const advice = (ratio: number, loader: RunLoader | null) => {
+      return feedTo(slowData, [run({ loader }), ...steps(200, () => ({ data: ratio }), 1)]).at(-1)?.advice[0] ?? ''
+    }
+    expect(advice(0.4, null)).toMatch(/^Use more data loader workers/)
+    expect(advice(0.5, { workers: 8, isPinned: false, cpus: 64 })).toMatch(
+      /^8 more data loader workers or pinned memory would help \(num_workers=16 instead of 8\)/,
+    )
+    expect(advice(0.4, { workers: 0, isPinned: true, cpus: 64 })).toMatch(
+      /^1 more data loader worker would help \(num_workers=1 instead of 0\)/,
+    )
+    expect(advice(0.75, { workers: 4, isPinned: true, cpus: 8 })).toMatch(/^4 more .*no CPUs for the 12 /)
+    expect(advice(0.5, { workers: 8, isPinned: true, cpus: 8 })).toMatch(/^All 8 CPUs load data already/)
   })
 
   it('is information from a tenth on, and silent below or where the phase is not measured', () => {

@@ -1,7 +1,9 @@
 /** A detector of one phase that takes too much of the time: judged block by block, so that one slow step is not enough. */
+
+import { BoundedMap } from '../core/bounded-map.ts'
 import type { DetectorChart, DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
-import type { Finding, Severity, TrainingStep } from '../core/model.ts'
+import type { Finding, RunLoader, Severity, TrainingStep } from '../core/model.ts'
 import { type Phase, type PhaseClock, phasesBy, wholeSeconds } from '../core/step-phases.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { type FindingBook, NO_FINDINGS } from './finding.ts'
@@ -30,7 +32,8 @@ export interface PhaseShareKind {
   readonly leastOfRanks?: true
   readonly says: (run: string, share: string, seconds: string) => string
   readonly over: (run: string, share: string) => string
-  readonly advice: readonly string[]
+  /** `loader`: how the run loads its data, where it says. */
+  readonly advice: (ratio: number, loader: RunLoader | null) => readonly string[]
   readonly charts?: readonly DetectorChart[]
   readonly defaults: PhaseShareOptions
 }
@@ -56,6 +59,7 @@ interface Block {
 }
 
 const MOST_RANKS = 256
+const MOST_LOADERS = 256
 const TIMES_PER_BLOCK = 2
 /** Below this part of the ratio it is over. */
 const OVER = 0.75
@@ -71,8 +75,9 @@ export function phaseShare(kind: PhaseShareKind): DetectorKind<PhaseShareOptions
     patienceSeconds: 300,
     charts: kind.charts ?? [STEP_TIME_CHART],
     defaults,
-    create: (options, maxRuns) =>
-      watchRuns<Block>(
+    create: (options, maxRuns) => {
+      const loaders = new BoundedMap<string, RunLoader>(MOST_LOADERS)
+      return watchRuns<Block>(
         name,
         {
           leaderOnly: kind.leastOfRanks !== true,
@@ -88,11 +93,16 @@ export function phaseShare(kind: PhaseShareKind): DetectorKind<PhaseShareOptions
             else if (kind.occasional && state.times === 0 && came > 0) reset(state, 0)
             if (isLeader) state.steps++
             if (state.steps < options.steps || (kind.occasional && !(came > 0 && (state.times ?? 0) >= TIMES_PER_BLOCK))) return NO_FINDINGS
-            return judge(run, step, book, kind, options)
+            return judge(run, step, book, kind, options, loaders.get(run.id) ?? null)
           },
+          about: ({ id, loader }) => {
+            if (loader) loaders.set(id, loader)
+          },
+          gone: (id) => loaders.delete(id),
         },
         maxRuns,
-      ),
+      )
+    },
   }
 }
 
@@ -133,6 +143,7 @@ function judge(
   book: FindingBook,
   { says, over, advice, occasional }: PhaseShareKind,
   options: PhaseShareOptions,
+  loader: RunLoader | null,
 ): readonly Finding[] {
   const { state } = run
   const [least] = state.ranks.filter(({ steps }) => steps * 2 >= state.steps).sort((a, b) => a.phase / a.whole - b.phase / b.whole)
@@ -162,6 +173,6 @@ function judge(
       step_seconds: evidenceNumber(wholeSecondsMean),
     },
     confidence: 0.9,
-    advice,
+    advice: advice(ratio, loader),
   })
 }

@@ -27,6 +27,8 @@ export interface RunWatch<State> {
   rewind?(run: WatchedRun<State>, book: FindingBook, at: number): readonly Finding[]
   /** What another detector says of the run. */
   finding?(run: WatchedRun<State>, finding: Finding, book: FindingBook): readonly Finding[]
+  /** What is known of the run, apart from its steps. */
+  about?(run: Run): void
   /** The run is dropped: what to forget outside its table entry. */
   gone?(id: string): void
   /** Only steps of the leading rank; true by default. */
@@ -108,6 +110,7 @@ export function watchRuns<State>(name: string, watch: RunWatch<State>, maxRuns?:
     past.note(run)
     if (run.endedAt === null) {
       late.delete(run.id)
+      watch.about?.(run)
       return NO_FINDINGS
     }
     const ended = leave(run.id, run.endedAt, `The run has ended${run.outcome === null ? '' : ` (${run.outcome})`}.`)

@@ -10,7 +10,7 @@ export const syncBound = phaseShare({
   says: (run, share, seconds) =>
     `Run ${run} is communication-bound: every rank spends at least ${share} of each step in sync (${seconds}).`,
   over: (run, share) => `Run ${run} spends only ${share} of each step in sync now.`,
-  advice: [
+  advice: () => [
     'Accumulate gradients over several batches (no_sync), use larger batches or gradient compression, and check which network NCCL uses (NCCL_DEBUG=INFO).',
   ],
   defaults: THRESHOLDS.syncBound,

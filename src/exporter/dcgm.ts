@@ -18,7 +18,7 @@ export const DCGM_LABELS = [
 ] as const
 
 /** A MIG instance carries its parent's identity and two labels of its own. */
-export function dcgmLabels(hostname: string): LabelsOf {
+export function dcgmLabels(hostname: string, nodeOf: (vendor: string, minor: number) => string | null): LabelsOf {
   return (info, all) => {
     const card: GpuInfo = all.find((other) => other.id === info.mig?.parentId) ?? info
     const minor = card.minor ?? info.minor
@@ -26,7 +26,7 @@ export function dcgmLabels(hostname: string): LabelsOf {
       gpu: info.index,
       UUID: info.mig?.parentId ?? info.id,
       pci_bus_id: card.pciBusId ?? info.pciBusId,
-      device: minor === null ? null : `nvidia${minor}`,
+      device: minor === null ? null : nodeOf(info.vendor, minor),
       modelName: card.name,
     })
     const instance = info.mig === null ? NO_LABELS : Labels.of({ GPU_I_PROFILE: info.mig.profile, GPU_I_ID: info.mig.gpuInstanceId })
@@ -99,3 +99,15 @@ export const DCGM_METRICS: readonly GpuMetric[] = [
   gauge('PROF_PCIE_TX_BYTES', 'bytes per second', 'Sent by the GPU over PCIe (in B/s).', (r) => r.pcieTxBytesPerSecond),
   gauge('PROF_PCIE_RX_BYTES', 'bytes per second', 'Received by the GPU over PCIe (in B/s).', (r) => r.pcieRxBytesPerSecond),
 ]
+
+/** Whether a metric means the same, in the same unit, for a card of another vendor. Memory that belongs to the host is no framebuffer. */
+export function isShared(name: string, { unifiedMemory }: GpuInfo): boolean {
+  return SHARED.has(name) && !(unifiedMemory && name.includes('_FB_'))
+}
+
+const SHARED: ReadonlySet<string> = new Set(
+  [
+    ...['SM_CLOCK', 'MEM_CLOCK', 'GPU_TEMP', 'MEMORY_TEMP', 'POWER_USAGE', 'TOTAL_ENERGY_CONSUMPTION', 'PCIE_REPLAY_COUNTER'],
+    ...['GPU_UTIL', 'MEM_COPY_UTIL', 'ENC_UTIL', 'DEC_UTIL', 'FB_FREE', 'FB_USED', 'FB_TOTAL'],
+  ].map((name) => `DCGM_FI_DEV_${name}`),
+)

@@ -1,11 +1,12 @@
 /** /metrics: from what the agent knows to the text that Prometheus reads, and to the same as data. */
 import type { AgentState, GpuView } from '../core/kinds.ts'
 import type { MetricFamily } from '../core/metric-family.ts'
-import type { GpuReadings } from '../core/model.ts'
+import type { GpuInfo, GpuReadings } from '../core/model.ts'
 import { NO_READINGS } from '../core/record.ts'
 import type { RunTime } from '../core/run-time.ts'
+import type { MetricScope } from '../core/vendor.ts'
 import { ALERT_METRICS, type AlertFigures } from './alerts.ts'
-import { DCGM_METRICS, dcgmLabels } from './dcgm.ts'
+import { DCGM_METRICS, dcgmLabels, isShared } from './dcgm.ts'
 import { EVENT_METRICS } from './events.ts'
 import { GpuTable } from './gpu-table.ts'
 import { HOST_METRICS } from './host.ts'
@@ -35,8 +36,7 @@ export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
 export interface ExporterOptions {
   readonly state: AgentState
   readonly sets: readonly MetricSet[]
-  /** Whether cards of a vendor are published under the names of a set that others made. */
-  readonly hasSet: (vendor: string, set: MetricSet) => boolean
+  readonly naming: MetricNaming
   readonly maxProcesses: number
   readonly training?: TrainingMetrics
   readonly xids?: XidCounts
@@ -50,6 +50,14 @@ export interface ExporterOptions {
   readonly unfollowedRuns?: () => Readonly<Record<string, number>>
   /** Milliseconds of a clock that never goes back; a test may steer it. */
   readonly monotonicMs?: () => number
+}
+
+/** What others' names mean for the cards of a vendor. */
+export interface MetricNaming {
+  /** null: its cards are not in this set. */
+  scopeOf(vendor: string, set: MetricSet): MetricScope | null
+  /** The name of a device file; null: unknown. */
+  nodeOf(vendor: string, minor: number): string | null
 }
 
 /** Half of the shortest interval: a flood of scrapes is answered with one page, and no page is older than a sample. */
@@ -75,16 +83,17 @@ function currentReadings({ live, sample }: GpuView): GpuReadings | null {
 }
 
 export function createExporter(options: ExporterOptions): Exporter {
-  const { state, maxProcesses, alerts, usage, monotonicMs = () => performance.now() } = options
+  const { state, naming, maxProcesses, alerts, usage, monotonicMs = () => performance.now() } = options
   const { training = new TrainingMetrics(), xids = new XidCounts() } = options
   const sets = new Set(options.sets)
   const native = new GpuTable(NATIVE_METRICS, nativeLabels)
-  const dcgm = new GpuTable(DCGM_METRICS, dcgmLabels(state.hostname))
+  const inScope = (name: string, info: GpuInfo) => naming.scopeOf(info.vendor, 'dcgm') === 'all' || isShared(name, info)
+  const dcgm = new GpuTable(DCGM_METRICS, dcgmLabels(state.hostname, naming.nodeOf), inScope)
   const nvidiaSmi = new GpuTable(NVIDIA_SMI_METRICS, nvidiaSmiLabels)
 
   const publishAll = (to: Publication, startedMs: number) => {
     const all = subjectsOf(state)
-    const inSet = (set: MetricSet) => all.filter(({ info }) => options.hasSet(info.vendor, set))
+    const inSet = (set: MetricSet) => all.filter(({ info }) => naming.scopeOf(info.vendor, set) !== null)
     if (sets.has('native')) {
       native.write(to, all)
       publish(to, LINK_METRICS, all)

@@ -17,6 +17,7 @@ import type {
 import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
 import type { RunTime } from '../core/run-time.ts'
 import type { AlertFigures } from './alerts.ts'
+import type { MetricNaming } from './exporter.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 import type { UserFigures } from './usage.ts'
 import { XidCounts } from './xid-counts.ts'
@@ -310,8 +311,11 @@ function xid(at: number, gpu: string | null, code: number): GpuEvent {
 
 const NOBODY = { host: null, gpu: null, gpuIndex: null, pid: null, user: null, run: null, rank: null }
 
-/** As their exporters have it: cards of NVIDIA alone. */
-export const hasSet = (vendor: string): boolean => vendor === 'nvidia'
+/** As the sources have it. */
+export const naming: MetricNaming = {
+  scopeOf: (vendor, set) => (vendor === 'nvidia' ? 'all' : set === 'dcgm' ? 'shared' : null),
+  nodeOf: (vendor, minor) => `${vendor === 'nvidia' ? 'nvidia' : 'card'}${minor}`,
+}
 
 export const FIXED_STATE: AgentState = agentState({
   gpus: () => GPUS,

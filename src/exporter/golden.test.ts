@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { DCGM_METRICS } from './dcgm.ts'
 import { createExporter, type Exporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { FIXED_ALERTS, FIXED_STATE, FIXED_TIME, FIXED_USAGE, fixedTraining, fixedXids, hasSet } from './fixed-state.contract.ts'
+import { FIXED_ALERTS, FIXED_STATE, FIXED_TIME, FIXED_USAGE, fixedTraining, fixedXids, naming } from './fixed-state.contract.ts'
 import type { Format } from './metric.ts'
 import { NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
 import { NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
@@ -25,7 +25,7 @@ function exporter(): Exporter {
     usage: () => FIXED_USAGE,
     unfollowedRuns: () => ({ loss_nan: 0, straggler: 2 }),
   }
-  return createExporter({ hasSet, state: FIXED_STATE, sets, maxProcesses: 3, ...fed, monotonicMs })
+  return createExporter({ naming, state: FIXED_STATE, sets, maxProcesses: 3, ...fed, monotonicMs })
 }
 
 function page(format: Format = 'text'): string {

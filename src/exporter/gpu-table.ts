@@ -16,12 +16,15 @@ interface Row {
 export class GpuTable {
   readonly #metrics: readonly GpuMetric[]
   readonly #labelsOf: LabelsOf
+  readonly #has: (metric: string, info: GpuInfo) => boolean
   #infos: readonly GpuInfo[] = []
   #rows: readonly (readonly Row[])[] = []
 
-  constructor(metrics: readonly GpuMetric[], labelsOf: LabelsOf) {
+  /** `has`: whether a GPU has a metric, by its name; by default every GPU has all. */
+  constructor(metrics: readonly GpuMetric[], labelsOf: LabelsOf, has: (metric: string, info: GpuInfo) => boolean = () => true) {
     this.#metrics = metrics
     this.#labelsOf = labelsOf
+    this.#has = has
   }
 
   write(to: Publication, subjects: readonly GpuSubject[]): void {
@@ -55,9 +58,11 @@ export class GpuTable {
       shown.push({ info, gpu, own })
     }
     this.#rows = this.#metrics.map((metric) =>
-      shown.flatMap(({ info, gpu, own }) =>
-        metric.series.map(({ labels, value }) => ({ head: seriesHead(metric.name, own.and(labels?.(info) ?? NO_LABELS)), gpu, value })),
-      ),
+      shown
+        .filter(({ info }) => this.#has(metric.name, info))
+        .flatMap(({ info, gpu, own }) =>
+          metric.series.map(({ labels, value }) => ({ head: seriesHead(metric.name, own.and(labels?.(info) ?? NO_LABELS)), gpu, value })),
+        ),
     )
     this.#infos = infos
   }

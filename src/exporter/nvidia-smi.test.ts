@@ -3,7 +3,7 @@ import type { GpuView } from '../core/kinds.ts'
 import type { GpuEvent, ProcessView } from '../core/model.ts'
 import { createExporter } from './exporter.ts'
 import { readExposition, type Series } from './exposition.contract.ts'
-import { agentState, gpuInfo, gpuView, hasSet, NOW, processView } from './fixed-state.contract.ts'
+import { agentState, gpuInfo, gpuView, NOW, naming, processView } from './fixed-state.contract.ts'
 import { XidCounts } from './xid-counts.ts'
 
 const CARD = gpuInfo({ id: 'GPU-aa', computeCapability: '8.9' })
@@ -13,7 +13,7 @@ const instance = (gpuInstanceId: number, computeInstanceId: number, profile: str
 function scrape(gpus: readonly GpuView[], more: { processes?: readonly ProcessView[]; xids?: XidCounts; max?: number } = {}): Series[] {
   const { processes = [], xids, max = 64 } = more
   const state = agentState({ gpus: () => gpus, processes: () => processes })
-  const exporter = createExporter({ hasSet, state, sets: ['nvidia_smi'], maxProcesses: max, ...(xids ? { xids } : {}) })
+  const exporter = createExporter({ naming, state, sets: ['nvidia_smi'], maxProcesses: max, ...(xids ? { xids } : {}) })
   return [...readExposition(exporter.render()).series]
 }
 

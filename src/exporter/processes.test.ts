@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createExporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { agentState, gpuInfo, gpuView, hasSet, processInfo, processView } from './fixed-state.contract.ts'
+import { agentState, gpuInfo, gpuView, naming, processInfo, processView } from './fixed-state.contract.ts'
 import { fairShares } from './processes.ts'
 
 const A = gpuInfo({ id: 'GPU-a', label: '0' })
@@ -10,7 +10,7 @@ const B = gpuInfo({ id: 'GPU-b', label: '1' })
 
 function memory(processes: readonly ReturnType<typeof processView>[], maxProcesses: number) {
   const state = agentState({ gpus: () => [gpuView(A, {}), gpuView(B, {})], processes: () => processes })
-  const { series } = readExposition(createExporter({ hasSet, state, sets: ['native'], maxProcesses }).render())
+  const { series } = readExposition(createExporter({ naming, state, sets: ['native'], maxProcesses }).render())
   return series
     .filter(({ name }) => name === 'gpu_process_memory_bytes')
     .map(({ labels, value }) => [labels.gpu, labels.pid, labels.process, value])

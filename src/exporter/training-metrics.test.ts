@@ -3,13 +3,13 @@ import { runWith } from '../core/model.fixture.ts'
 import type { Run } from '../core/model.ts'
 import { createExporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { agentState, hasSet, NOW, trainingStep } from './fixed-state.contract.ts'
+import { agentState, NOW, naming, trainingStep } from './fixed-state.contract.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 
 const run = (id: string, endedAt: number | null): Run => runWith({ id, name: id, startedAt: NOW, endedAt })
 
 function seriesOf(training: TrainingMetrics, name: string) {
-  const { series } = readExposition(createExporter({ hasSet, state: agentState(), sets: ['native'], maxProcesses: 0, training }).render())
+  const { series } = readExposition(createExporter({ naming, state: agentState(), sets: ['native'], maxProcesses: 0, training }).render())
   return series.filter((one) => one.name === name)
 }
 

@@ -46,6 +46,7 @@ function summary(id: string, more: Partial<SummaryTraining> | null = {}): Summar
       outOfMemory: null,
       leaks: [],
       hyperparameters: { lr: 0.1, workers: id === 'fast' ? 8 : 0 },
+      layers: null,
       runs: [],
       isOfAllGpus: false,
       from: 0,

@@ -5,6 +5,7 @@ import type { ReportChart, ReportMark, ReportPageData } from '../core/report-pag
 import { findingMarks, findingTable, MOST_ROWS } from './finding-html.ts'
 import { chartPlaces, htmlPage, NO_SCRIPT } from './html-page.ts'
 import { escapeHtml, tableHtml, timeHtml } from './html-text.ts'
+import { layerTable } from './layer-html.ts'
 import { oomSection } from './oom-html.ts'
 import { phasesText } from './phases-text.ts'
 import { dollarsText, goodputText, joulesText } from './run-figures.ts'
@@ -47,6 +48,7 @@ ${tiles(summary)}
 ${lastWords(report)}
 ${runTable(summary.runs)}
 ${settings(summary.hyperparameters)}
+${layerTable(summary.layers)}
 ${gpuTable(summary.gpus)}
 ${rankTable(summary.training?.ranks ?? [])}
 ${findingTable(summary.findings)}

@@ -2,6 +2,7 @@
 import { basename, resolve } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Hyperparameters } from '../core/hyperparameters.ts'
+import type { LayerSummary } from '../core/layer-figures.ts'
 import { readOomReport } from '../core/memory/oom-report.ts'
 import type { Finding, Reading, RunLeakLine } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
@@ -27,6 +28,7 @@ export interface ReportRun {
   readonly leakLines?: readonly RunLeakLine[]
   readonly hyperparameters?: Hyperparameters
   readonly model?: RunModel | null
+  readonly layers?: LayerSummary | null
 }
 
 export interface ReportRequest {
@@ -160,6 +162,7 @@ function summaryOf(
       outOfMemory: readOomReport(lastReport),
       leaks: run?.leakLines ?? [],
       hyperparameters: run?.hyperparameters ?? {},
+      layers: run?.layers ?? null,
       runs: runs.map(({ id, name, startedAt, endedAt, outcome }) => ({ id, name, from: startedAt, to: endedAt, outcome })),
       from: start,
       to: end,

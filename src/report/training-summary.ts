@@ -1,6 +1,7 @@
 /** The summary of a run or a recording: the same for the terminal, JSON and the HTML page. */
 import { type Cost, costOf } from '../core/gpu-cost.ts'
 import type { Hyperparameters } from '../core/hyperparameters.ts'
+import type { LayerSummary } from '../core/layer-figures.ts'
 import type { OomReport } from '../core/memory/oom-report.ts'
 import type { Reading, RunLeakLine, Severity } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
@@ -73,6 +74,8 @@ export interface Summary {
   readonly leaks: readonly RunLeakLine[]
   /** Of one run; empty where none were reported. */
   readonly hyperparameters: Hyperparameters
+  /** Of the model; null: nobody watched them. */
+  readonly layers: LayerSummary | null
   /** Of a whole recording; empty in the summary of one run. */
   readonly runs: readonly SummaryRun[]
   readonly from: number

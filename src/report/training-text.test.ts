@@ -36,6 +36,7 @@ function summaryOf(outOfMemory: OomReport | null, more: Partial<SummaryInput> = 
     outOfMemory,
     leaks: [],
     hyperparameters: {},
+    layers: null,
     runs: [],
     isOfAllGpus: false,
     from: 0,

@@ -2,6 +2,7 @@
 import { formatBytes, formatCount, formatDuration, formatFigure, formatPercent, formatWhole, printable } from '../core/format.ts'
 import type { Cost } from '../core/gpu-cost.ts'
 import type { Hyperparameters } from '../core/hyperparameters.ts'
+import { type LayerSummary, standoutText } from '../core/layer-figures.ts'
 import { leakLineText } from '../core/memory/line-recording.ts'
 import { isCauseKnown } from '../core/memory/oom-report.ts'
 import type { RunLeakLine } from '../core/model.ts'
@@ -25,6 +26,7 @@ export function summaryText(summary: Summary): string {
   if (training && training.steps > 0) rows.push(['training', trainingText(training)])
   if (training && training.phaseShares.length > 0) rows.push(['phases', phasesText(training.phaseShares)])
   if (Object.keys(hyperparameters).length > 0) rows.push(['settings', hyperparametersText(hyperparameters)])
+  if (summary.layers) rows.push(...layerRows(summary.layers))
   const { mfuRatio, joulesPer1000, dollarsPer1000 } = summary.figures
   if (mfuRatio !== null) rows.push(['MFU', formatPercent(mfuRatio)])
   if (training?.time) rows.push(['goodput', goodputText(training.time)])
@@ -44,6 +46,11 @@ export function summaryText(summary: Summary): string {
   if (findings.length > MOST_FINDINGS) rows.push(['', `… and ${findings.length - MOST_FINDINGS} more`])
   for (const note of summary.notes) rows.push(['note', note])
   return [headText(summary), ...rows.map(([name, text]) => `  ${printable(name).padEnd(9)} ${printable(text)}`)].join('\n')
+}
+
+function layerRows({ layers, looks, standouts }: LayerSummary): (readonly [string, string])[] {
+  const head = `${formatCount(layers, 'layer')}, looked at ${formatCount(looks, 'time')}${standouts.length === 0 ? ': none stands out' : ''}`
+  return [['layers', head], ...standouts.map((one) => ['', standoutText(one)] as const)]
 }
 
 /** `161 MiB per step from train.py:77 in remember (98% of the growth), rank 3` */

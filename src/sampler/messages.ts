@@ -2,7 +2,7 @@
 import { revivedStep } from '../core/known/revive.ts'
 import type { GpuInfo, Provenance, Sample } from '../core/model.ts'
 import type { PlaybackCommand, PlaybackState } from '../core/playback.ts'
-import type { DriverFaultKind, SourceOptions } from '../core/source-contract.ts'
+import type { DriverFaultKind, RunProcessRef, SourceOptions } from '../core/source-contract.ts'
 
 export interface StartMessage {
   readonly type: 'start'
@@ -16,7 +16,7 @@ export interface StartMessage {
 export type ToSampler =
   | StartMessage
   | { readonly type: 'open' | 'close'; readonly source: string }
-  | { readonly type: 'watch'; readonly pids: readonly number[] }
+  | { readonly type: 'watch'; readonly pids: readonly number[]; readonly runs: readonly RunProcessRef[] }
   | { readonly type: 'playback'; readonly source: string; readonly command: PlaybackCommand }
   /** From now on every so often; sources that set their own pace keep it. */
   | { readonly type: 'pace'; readonly intervalMs: number }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { writtenStep } from '../core/known/revive.ts'
 import type { GpuInfo, Sample } from '../core/model.ts'
 import type { PlaybackCommand } from '../core/playback.ts'
-import { DriverFault, type Source } from '../core/source-contract.ts'
+import { DriverFault, type RunProcessRef, type Source } from '../core/source-contract.ts'
 import { TickClock } from './clock.ts'
 import type { FromSampler } from './messages.ts'
 import type { Beat, Metronome } from './metronome.ts'
@@ -49,10 +49,10 @@ export class SourceRunner implements Beat {
     options.metronome.add(this)
   }
 
-  watch(pids: readonly number[]): void {
+  watch(pids: readonly number[], runs: readonly RunProcessRef[] = []): void {
     const { source } = this.#options
     if (!source.watch) return
-    source.watch(pids)
+    source.watch(pids, runs)
     this.#poke()
   }
 

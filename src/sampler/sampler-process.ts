@@ -1,7 +1,9 @@
 /** The agent's end of one sampler process: starts it, listens, notices when it hangs or dies, and never waits for it. */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { performance } from 'node:perf_hooks'
 import type { PlaybackCommand } from '../core/playback.ts'
+import type { RunProcessRef } from '../core/source-contract.ts'
 import type { FromSampler, StartMessage, ToSampler } from './messages.ts'
 
 export interface SamplerFailure {
@@ -101,8 +103,8 @@ export class SamplerProcess {
     if (at >= 0) this.sources.splice(at, 1)
   }
 
-  watch(pids: readonly number[]): void {
-    this.#send({ type: 'watch', pids })
+  watch(pids: readonly number[], runs: readonly RunProcessRef[] = []): void {
+    this.#send({ type: 'watch', pids, runs })
   }
 
   steer(source: string, command: PlaybackCommand): void {

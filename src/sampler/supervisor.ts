@@ -2,7 +2,7 @@
 import { formatDuration } from '../core/format.ts'
 import type { SourceHealth, SourceState } from '../core/model.ts'
 import type { PlaybackCommand } from '../core/playback.ts'
-import type { DriverFaultKind } from '../core/source-contract.ts'
+import type { DriverFaultKind, RunProcessRef } from '../core/source-contract.ts'
 import { type FromSampler, type ProcessUsage, revived } from './messages.ts'
 import { failureInWords, type SamplerFailure, SamplerProcess, type SlowStart } from './sampler-process.ts'
 import {
@@ -33,6 +33,7 @@ export class Supervisor {
   readonly #undead = new Set<SamplerProcess>()
   #main: SamplerProcess | null = null
   #watched: readonly number[] = []
+  #runs: readonly RunProcessRef[] = []
   #intervalMs: number
   #cpuSecondsBefore = 0
   #stopped = false
@@ -66,7 +67,22 @@ export class Supervisor {
 
   watch(pids: readonly number[]): void {
     this.#watched = pids
-    for (const sampler of this.#samplers) if (sampler.sources.includes('host')) sampler.watch(pids)
+    this.#tellWatched()
+  }
+
+  /** The processes of runs, whose memory is followed. */
+  watchRuns(runs: readonly RunProcessRef[]): void {
+    if (
+      runs.length === this.#runs.length &&
+      runs.every(({ pid, run }, index) => pid === this.#runs[index]?.pid && run === this.#runs[index]?.run)
+    )
+      return
+    this.#runs = runs
+    this.#tellWatched()
+  }
+
+  #tellWatched(): void {
+    for (const sampler of this.#samplers) if (sampler.sources.includes('host')) sampler.watch(this.#watched, this.#runs)
   }
 
   /** False: this source is not being read. */
@@ -119,7 +135,7 @@ export class Supervisor {
     record.sampler = sampler
     record.nextStartAt = null
     sampler.open(record.source)
-    if (record.source === 'host' && this.#watched.length > 0) sampler.watch(this.#watched)
+    if (record.source === 'host' && this.#watched.length + this.#runs.length > 0) sampler.watch(this.#watched, this.#runs)
     this.#publishHealth()
   }
 

@@ -25,6 +25,7 @@ describe('/api/v1/history', () => {
         { from: Date.UTC(2025, 9, 9, 8), to: Date.UTC(2025, 9, 9, 8, 30) },
       ],
       ['gpu=0&field=powerWatts&from=0&to=-1d', { from: 0, to: NOW - 86_400_000 }],
+      ['gpu=0&field=powerWatts&from=-365d&points=1500', { from: NOW - 365 * 86_400_000, stepMs: null, points: 1500 }],
     ]
     for (const [query, expected] of cases) {
       const { status, body } = await ask(query)
@@ -71,6 +72,8 @@ describe('/api/v1/history', () => {
       ['gpu=0&field=powerWatts&step=-5', 'invalid_step', /greater than 0/, /60/],
       ['gpu=0&field=powerWatts&step=1m', 'invalid_step', /number of seconds/, /60/],
       ['gpu=0&field=powerWatts&from=-365d&step=1', 'invalid_step', /31536000 points/, /step of 631 or more/],
+      ['gpu=0&field=powerWatts&points=1', 'invalid_step', /points must be a whole number from 2 to 10000/, /pixels/],
+      ['gpu=0&field=powerWatts&points=10001', 'invalid_step', /points must be/, /pixels/],
       ['gpu=0&field=powerWatts&fields=x', 'unknown_parameter', /no parameter "fields"/, /openapi/],
     ]
     const before = running.history.asked.length
@@ -83,5 +86,13 @@ describe('/api/v1/history', () => {
       expect(error.hint, query).toMatch(hint)
     }
     expect(running.history.asked).toHaveLength(before)
+  })
+
+  it('is of the host, too', async () => {
+    const response = await fetch(`${running.url}/api/v1/host/history?field=cpuRatio,load1&from=-7d`)
+    expect(response.status).toBe(200)
+    expect(running.history.asked.at(-1)).toMatchObject({ gpu: 'host', fields: ['cpuRatio', 'load1'], from: NOW - 7 * 86_400_000 })
+    const refused = await fetch(`${running.url}/api/v1/host/history?field=powerWatts`)
+    expect([refused.status, JSON.stringify(await refused.json())]).toEqual([400, expect.stringContaining('is not a reading of the host')])
   })
 })

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { type AgentState, type History, type HistoryQuery, HOST_SERIES, type LongHistory, type SeriesField } from '../core/kinds.ts'
 import { GPU_FIELDS, HOST_FIELDS } from '../core/record.ts'
 import { type Reply, type Route, type RouteContext, route } from '../core/route.ts'
+import { chooseRange, type TimeRange } from '../core/time-range.ts'
 import { chooseGpu, findGpu, GPU_PARAMETER } from './gpu-name.ts'
 import { SCHEMAS } from './schemas.ts'
-import { chooseRange, type TimeRange } from '../core/time-range.ts'
 
 const DEFAULT_RANGE_MS = 5 * 60_000
 const MOST_POINTS = 50_000

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import type { AgentState, ProcessHistoryAnswer } from '../core/kinds.ts'
 import { type Route, route } from '../core/route.ts'
-import { chooseGpu, GPU_PARAMETER } from './gpu-name.ts'
 import { chooseRange } from '../core/time-range.ts'
+import { chooseGpu, GPU_PARAMETER } from './gpu-name.ts'
 
 const DEFAULT_RANGE_MS = 60 * 60_000
 

@@ -1,8 +1,8 @@
 /** Which time and which GPU a list is asked for. */
 import type { AgentState } from '../core/kinds.ts'
 import type { Reply, RouteContext } from '../core/route.ts'
-import { filterGpu } from './gpu-name.ts'
 import { chooseRange, type TimeRange } from '../core/time-range.ts'
+import { filterGpu } from './gpu-name.ts'
 
 export interface Scope extends TimeRange {
   /** GpuInfo.id; null: all. */

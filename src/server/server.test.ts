@@ -9,6 +9,7 @@ import { SCHEMAS } from './schemas.ts'
 const EXAMPLES: Readonly<Record<string, string>> = {
   '/api/v1/gpus/:label': '/api/v1/gpus/1',
   '/api/v1/history': '/api/v1/history?gpu=0&field=utilizationRatio',
+  '/api/v1/host/history': '/api/v1/host/history?field=cpuRatio',
 }
 
 let running: Running

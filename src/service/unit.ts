@@ -5,9 +5,8 @@ export type Scope = 'system' | 'user'
 
 export interface UnitOptions {
   readonly scope: Scope
-  /** Absolute paths of Node.js and of bin/gpuwarden.js. */
-  readonly node: string
-  readonly program: string
+  /** What starts gpuwarden, with absolute paths: Node.js and bin/gpuwarden.js, or one program. */
+  readonly command: readonly string[]
   /** null: a user that exists only while the service runs. Only for the system. */
   readonly runAs: string | null
   /** null: the places where gpuwarden looks by itself. */
@@ -41,7 +40,7 @@ function service(options: UnitOptions): Lines {
   return [
     '[Service]',
     'Type=exec',
-    `ExecStart=${quoted(options.node)} ${quoted(options.program)} service run --log-dir %S/gpuwarden${config === null ? '' : ` --config ${quoted(config)}`}`,
+    `ExecStart=${options.command.map(quoted).join(' ')} service run --log-dir %S/gpuwarden${config === null ? '' : ` --config ${quoted(config)}`}`,
     '# Secrets (GPUWARDEN_SERVER_TOKEN=…, EMAIL_PASSWORD=…) belong here, not in the unit.',
     scope === 'system' ? 'EnvironmentFile=-/etc/gpuwarden/environment' : 'EnvironmentFile=-%E/gpuwarden/environment',
     'StateDirectory=gpuwarden',
@@ -75,8 +74,8 @@ function service(options: UnitOptions): Lines {
   ]
 }
 
-function systemOnly({ runAs, node, program, config, drivers }: UnitOptions): Lines {
-  const inHome = [node, program, config ?? ''].some((path) => /^\/(home|root|run\/user)\//.test(path))
+function systemOnly({ runAs, command, config, drivers }: UnitOptions): Lines {
+  const inHome = [...command, config ?? ''].some((path) => /^\/(home|root|run\/user)\//.test(path))
   return [
     ...(runAs === null ? ['DynamicUser=yes'] : [`User=${runAs}`, 'RemoveIPC=yes']),
     'Environment=HOME=%S/gpuwarden',

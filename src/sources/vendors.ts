@@ -1,5 +1,5 @@
 /** The list of vendors, those first that are met most often. A new one is one folder and one row here. */
-import type { Vendor } from '../core/vendor.ts'
+import type { MetricScope, Vendor } from '../core/vendor.ts'
 import { amdVendor } from './amd/vendor.ts'
 import { intelVendor } from './intel/vendor.ts'
 import { jetsonVendor } from './jetson/vendor.ts'
@@ -14,7 +14,15 @@ export function vendorOfModel(model: string | null): string {
   return (VENDORS.findLast(({ models }) => model !== null && models.test(model)) ?? VENDORS[0]).name
 }
 
-/** Whether cards of a vendor are published under the names of this set. */
-export function hasMetricSet(vendor: string, set: string): boolean {
-  return VENDORS.some(({ name, metricSets }) => name === vendor && metricSets.includes(set))
+/** Under which names of others the cards of a vendor are published, and how their device files are called. */
+export const METRIC_NAMING = {
+  scopeOf: (vendor: string, set: string): MetricScope | null => vendorOf(vendor)?.metricSets[set] ?? null,
+  nodeOf: (vendor: string, minor: number): string | null => {
+    const node = vendorOf(vendor)?.deviceNode
+    return node === undefined ? null : `${node}${minor}`
+  },
+}
+
+function vendorOf(wanted: string): Vendor | undefined {
+  return VENDORS.find(({ name }) => name === wanted)
 }

@@ -33,14 +33,14 @@ export const storeSettings = {
   'history.records': setting(
     z.boolean(),
     true,
-    'Keep records of 10 seconds, 1 minute and 15 minutes on disk, in log.dir/history; needs log.enabled.',
+    'Keep records of 10 seconds, 1 minute, 15 minutes and 1 hour on disk, in log.dir/history; needs log.enabled.',
   ),
   'history.keep_10s_days': setting(
     z.number().min(0),
     14,
     'Records of 10 seconds older than this, counted from the newest, are deleted, at most one file a minute; 0: never.',
   ),
-  'history.keep_days': setting(z.number().min(0), 400, 'The same for records of 1 minute and of 15 minutes; 0: never.'),
+  'history.keep_days': setting(z.number().min(0), 400, 'The same for records of 1 minute, 15 minutes and 1 hour; 0: never.'),
   'history.keep_total_mb': setting(
     z.number().min(0),
     2048,

@@ -139,6 +139,20 @@ describe('rotation', () => {
     expect((await records(dir, 'gpu_devices')).length).toBeGreaterThan(2)
   })
 
+  it('comes to an end where a file should be smaller than the devices that each begins with', async () => {
+    const dir = await temporaryDir()
+    const store = open(dir, { 'log.rotate_mb': 0.0001, 'log.compress': false })
+    store.accept({ type: 'devices', devices: [gpuInfo()] })
+    for (let second = 0; second < 6; second++) {
+      store.accept(tickEvent(NOON, [gpuSample(NOON + second * 1000)]))
+      await store.flush()
+    }
+    await store.close()
+    expect(await records(dir, 'gpu_metrics')).toHaveLength(6)
+    const files = await filesOf(dir, 'gpu_devices')
+    expect([files.length > 1, files.length < 10]).toEqual([true, true])
+  })
+
   it('begins a new file at the age', async () => {
     const dir = await temporaryDir()
     let now = NOON

@@ -111,7 +111,10 @@ export class LogStream {
     if (fault) {
       this.queue.putBack(batch.slice(written))
       if (!isDiskFull(fault)) await this.rotate()
-    } else if (file.bytes >= this.#rules.rotateBytes) await this.rotate()
+    } else if (before > 0 && file.bytes >= this.#rules.rotateBytes) {
+      // Never after its first write: closing a file repeats the devices, which may be larger than a file should be.
+      await this.rotate()
+    }
     return fault
   }
 }

@@ -65,7 +65,7 @@ export class PlayedRuns implements Sink {
     const played = this.#played.get(step.run)
     if (!played) return
     played.heardAt = step.at
-    played.progress.accept({ seq: ++played.seq, step, sender: 0, pid: null, localRank: null, worldSize: null }, new Set())
+    played.progress.accept({ seq: ++played.seq, step, sender: 0, pid: null, localRank: null, worldSize: null, layers: null }, new Set())
   }
 
   #show(runs: readonly RunRecord[]): void {

@@ -5,6 +5,7 @@ import { TOKENS_PER_SECOND } from '../core/rank-groups.ts'
 import { type RunTime, type SavedTime, TimeAccount } from '../core/run-time.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
 import { MOST_CUSTOM } from './curve.ts'
+import { LayerHistory } from './layer-history.ts'
 import { RankCurves } from './rank-curves.ts'
 import {
   amountsOf,
@@ -75,6 +76,8 @@ type Latest = Record<(typeof LATEST)[number], Reading>
 export class Progress {
   readonly ranks = new Map<number, RankProgress>()
   readonly curves = new RankCurves()
+  /** In a file of its own: it is large, and changes seldom. */
+  readonly layers = new LayerHistory()
   readonly #custom = new Map<string, number>()
   readonly #latest: Latest = Object.fromEntries(LATEST.map((field) => [field, null])) as Latest
   readonly #throughput: Mean = { sum: 0, count: 0 }
@@ -92,7 +95,7 @@ export class Progress {
   #nonFinite = 0
 
   /** The step without custom metrics above the run's limit (their names go to `ignored`), or why it does not count. */
-  accept({ seq, step, sender, pid, localRank }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
+  accept({ seq, step, sender, pid, localRank, layers }: ReceivedStep, ignored: Set<string>): TrainingStep | 'duplicate' | 'too_many_ranks' {
     let rank = this.ranks.get(step.rank)
     if (!rank) {
       if (this.ranks.size >= MOST_RANKS) return 'too_many_ranks'
@@ -102,6 +105,8 @@ export class Progress {
     if (!receive(rank, sender, seq)) return 'duplicate'
     const isNewProcess = rank.sender !== null && rank.sender !== sender && step.at >= rank.lastAt
     countOfRank(rank, step, sender, pid, localRank)
+    if (layers !== null) this.layers.add(step.rank, step.step, step.at, layers)
+    if (step.nonFinite) this.layers.noteBroken(step.rank, step.step, step.nonFinite)
     const counted = this.#withinBounds(step, ignored)
     this.#count(counted, isNewProcess)
     return counted

@@ -118,6 +118,7 @@ function summary(run: RunRecord, progress: Progress, at: number): object {
     leakLines: leakLinesOf(run),
     hasStacks: stacks.length > 0,
     ranks,
+    layers: progress.layers.count,
     training: { ...figures, etaSeconds: etaSeconds(run, figures), time: progress.time(run, at) },
   }
 }

@@ -64,11 +64,13 @@ export class RecordingRequests {
   /** The request that follows from a finding; null: none. */
   afterFinding(finding: Finding): RecordingRequest | null {
     const { run, rank } = finding.subject
-    if (run === null || rank === null || !isReason(finding)) return null
+    const kind = finding.evidence.source === 'host memory' ? 'host' : 'gpu'
+    // Host memory is of all processes of a run.
+    if (run === null || (rank === null && kind === 'gpu') || !isReason(finding)) return null
     const now = this.#now()
     const own = this.of(run)
     if (own.length >= MOST_AT_ONCE || own.some((request) => request.rank === rank || request.rank === null)) return null
-    const key = rankKey(run, rank)
+    const key = rank === null ? `host ${run}` : rankKey(run, rank)
     const before = this.#attempts.get(key)
     // A leak that begins later is another one.
     const isSettled = before !== undefined && before.settledFor !== null && finding.since <= before.settledFor
@@ -77,7 +79,7 @@ export class RecordingRequests {
     this.#attempts.set(key, { count: (attempts?.count ?? 0) + 1, lastAt: now, settledFor: null })
     // What a first look did not catch may happen less often.
     const steps = attempts ? STEPS_WITHIN.most * 2 ** attempts.count : null
-    return this.ask({ run, rank, kind: 'gpu', steps, trigger: finding.detector === 'leak' ? 'leak' : 'oom' })
+    return this.ask({ run, rank, kind, steps, trigger: finding.detector === 'leak' ? 'leak' : 'oom' })
   }
 
   ask(request: Omit<RecordingRequest, 'id' | 'askedAt' | 'sentAt'>): RecordingRequest {
@@ -116,6 +118,6 @@ export class RecordingRequests {
 
 /** A leak, or memory that will run out soon; of a real run. */
 function isReason({ detector, severity, state, provenance, evidence }: Finding): boolean {
-  if (state !== 'active' || provenance !== 'live' || evidence.source !== 'allocator') return false
+  if (state !== 'active' || provenance !== 'live' || (evidence.source !== 'allocator' && evidence.source !== 'host memory')) return false
   return detector === 'leak' || (detector === 'oom' && severity !== 'info')
 }

@@ -25,7 +25,7 @@ describe('the registry', () => {
     const files = new RunFiles(dir)
     // In place of a kill between the two files: the other one cannot be written.
     mkdirSync(join(dir, 'r.progress.json'))
-    await expect(files.saveProgress('r', '{"steps":2}', '{"steps":2}')).rejects.toThrow()
+    await expect(files.saveProgress({ id: 'r', progress: '{"steps":2}', figures: '{"steps":2}', layers: null })).rejects.toThrow()
     expect(await files.figuresOf('r')).toEqual({ steps: 2 })
   })
 

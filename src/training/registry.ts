@@ -3,7 +3,7 @@ import { toJson } from '../core/json-text.ts'
 import type { RunTime } from '../core/run-time.ts'
 import { type ListedFigures, listedFigures, restoredFigures } from './listed-figures.ts'
 import { Progress } from './progress.ts'
-import type { RunFiles } from './run-files.ts'
+import type { RunFiles, SavedProgress } from './run-files.ts'
 import type { RunRecord } from './run-record.ts'
 
 interface Entry {
@@ -23,12 +23,6 @@ export interface ListedRun {
   readonly figures: ListedFigures | null
   /** When the run last reported anything. */
   readonly heardAt: number
-}
-
-interface TakenProgress {
-  readonly id: string
-  readonly progress: string
-  readonly figures: string
 }
 
 /** Idle runs whose progress stays in memory although it is on disk too, for people who look at them. */
@@ -111,6 +105,7 @@ export class Registry {
       const progress = new Progress()
       const saved = await this.#files?.progressOf(id)
       if (saved) progress.restore(saved)
+      progress.layers.restore(await this.#files?.layersOf(id))
       // Another call may have loaded it in the meantime.
       entry.progress ??= progress
       entry.figures = null
@@ -132,13 +127,18 @@ export class Registry {
   }
 
   /** The progress of all runs that changed, as text, taken at one moment. */
-  takeDirty(): TakenProgress[] {
-    const taken: TakenProgress[] = []
+  takeDirty(): SavedProgress[] {
+    const taken: SavedProgress[] = []
     for (const [id, entry] of this.#entries) {
       if (!entry.dirty || !entry.progress) continue
       entry.dirty = false
       entry.isSaving = true
-      taken.push({ id, progress: toJson(entry.progress.snapshot()), figures: toJson(listedFigures(entry.progress)) })
+      taken.push({
+        id,
+        progress: toJson(entry.progress.snapshot()),
+        figures: toJson(listedFigures(entry.progress)),
+        layers: entry.progress.layers.takeChanged(),
+      })
     }
     return taken
   }
@@ -147,6 +147,7 @@ export class Registry {
   async writeAgain(): Promise<void> {
     for (const entry of [...this.#entries.values()]) {
       if (entry.progress) entry.dirty = true
+      entry.progress?.layers.markChanged()
       await this.#files?.saveRun(entry.run)
     }
   }
@@ -155,12 +156,13 @@ export class Registry {
     for (const id of ids) {
       const entry = this.#entries.get(id)
       if (entry) Object.assign(entry, { dirty: true, isSaving: false })
+      entry?.progress?.layers.markChanged()
     }
   }
 
   /** Durable on disk when it resolves. */
-  async saveProgress(taken: readonly TakenProgress[]): Promise<void> {
-    for (const { id, progress, figures } of taken) if (this.#entries.has(id)) await this.#files?.saveProgress(id, progress, figures)
+  async saveProgress(taken: readonly SavedProgress[]): Promise<void> {
+    for (const one of taken) if (this.#entries.has(one.id)) await this.#files?.saveProgress(one)
     if (taken.length > 0) await this.#files?.sync()
     for (const { id } of taken) {
       const entry = this.#entries.get(id)

@@ -133,6 +133,9 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     gitCommit: body.git_commit ?? null,
     framework: body.framework ?? null,
     hyperparameters: keptHyperparameters(body.hyperparameters),
+    loader: body.data_loader
+      ? { workers: body.data_loader.workers, isPinned: body.data_loader.pinned_memory, cpus: body.data_loader.cpus ?? null }
+      : null,
     worldSize: body.world_size ?? null,
     totalSteps: body.total_steps ?? null,
     gpus: (body.gpus ?? []).map(String),

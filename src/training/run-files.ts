@@ -1,6 +1,7 @@
 /**
- * The runs on disk, three files each: `ID.run.json` is the run, written when it changes; `ID.progress.json` is its progress, written at
- * checkpoints only, because it must never be ahead of the step log; `ID.figures.json` is the part of it that a list shows.
+ * The runs on disk, three or four files each: `ID.run.json` is the run, written when it changes; `ID.progress.json` is its progress, written at
+ * checkpoints only, because it must never be ahead of the step log; `ID.figures.json` is the part of it that a list shows, `ID.layers.json`
+ * the figures of its model's layers.
  */
 import { join } from 'node:path'
 import { open, readdir, readFile, rename, rm } from '../core/disk.ts'
@@ -12,11 +13,20 @@ import { type RunRecord, UNKNOWN_PARTS } from './run-record.ts'
 const RUN = '.run.json'
 const PROGRESS = '.progress.json'
 const FIGURES = '.figures.json'
+const LAYERS = '.layers.json'
 
 /** The runs beside a recording; none where it is a single file, or was not made by gpuwarden. */
 export async function recordedRuns(path: string): Promise<readonly RunRecord[]> {
   const { runs } = await new RunFiles(join(path, 'runs')).list().catch(() => ({ runs: [] }))
   return runs
+}
+
+export interface SavedProgress {
+  readonly id: string
+  readonly progress: string
+  readonly figures: string
+  /** null: as it is on disk. */
+  readonly layers: string | null
 }
 
 export class RunFiles {
@@ -53,13 +63,18 @@ export class RunFiles {
     return this.#read(`${id}${FIGURES}`)
   }
 
+  layersOf(id: string): Promise<unknown> {
+    return this.#read(`${id}${LAYERS}`)
+  }
+
   async saveRun(run: RunRecord): Promise<void> {
     await this.#replace(`${run.id}${RUN}`, toJson(run))
     await syncFolder(this.dir)
   }
 
   /** Durable only after `sync`. */
-  async saveProgress(id: string, progress: string, figures: string): Promise<void> {
+  async saveProgress({ id, progress, figures, layers }: SavedProgress): Promise<void> {
+    if (layers !== null) await this.#replace(`${id}${LAYERS}`, layers)
     // Killed in between, steps that the progress lacks are recovered from the journal, and both are written again.
     await this.#replace(`${id}${FIGURES}`, figures)
     await this.#replace(`${id}${PROGRESS}`, progress)
@@ -70,7 +85,7 @@ export class RunFiles {
   }
 
   async remove(id: string): Promise<void> {
-    for (const kind of [RUN, PROGRESS, FIGURES]) await rm(join(this.dir, id + kind), { force: true })
+    for (const kind of [RUN, PROGRESS, FIGURES, LAYERS]) await rm(join(this.dir, id + kind), { force: true })
   }
 
   /** null: not there, or not what we wrote. */

@@ -4,7 +4,7 @@ import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparameters.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, RankPlace, Reading, Run, RunEnding, RunHang, RunLeakLine } from '../core/model.ts'
+import type { RunOutcome as Outcome, RankPlace, Reading, Run, RunEnding, RunHang, RunLeakLine, RunLoader } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
@@ -58,6 +58,7 @@ export interface RunPost {
   readonly gitCommit: string | null
   readonly framework: string | null
   readonly hyperparameters: Hyperparameters
+  readonly loader: RunLoader | null
   readonly worldSize: Reading
   readonly totalSteps: Reading
   readonly gpus: readonly string[]
@@ -154,6 +155,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     framework: known.framework ?? post.framework,
     hyperparameters: mergedHyperparameters(known.hyperparameters, post.hyperparameters),
     correlationId: known.correlationId ?? post.correlationId,
+    loader: post.loader ?? known.loader ?? null,
     worldSize: greater(known.worldSize, post.worldSize),
     // The latest report counts: a plan may become shorter as well as longer.
     totalSteps: post.totalSteps ?? known.totalSteps,
@@ -206,7 +208,23 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model, places } = run
+  const {
+    id,
+    name,
+    provenance,
+    host,
+    user,
+    pid,
+    gpus,
+    worldSize,
+    totalSteps,
+    startedAt,
+    endedAt,
+    outcome,
+    model,
+    loader = null,
+    places,
+  } = run
   return {
     id,
     name,
@@ -222,6 +240,7 @@ export function publicRun(run: RunRecord): Run {
     outcome,
     ending: endedAt === null ? null : endingOf(run),
     leakLines: leakLinesOf(run),
+    loader,
     model,
     places,
     hang: run.hang,
@@ -230,10 +249,12 @@ export function publicRun(run: RunRecord): Run {
 
 /** The line that keeps most, of each rank that was recorded. */
 export function leakLinesOf({ recordings }: RunRecord): readonly RunLeakLine[] {
-  const named = recordings.filter(({ kind, lines }) => kind === 'gpu' && lines.length > 0)
+  const named = recordings.filter(({ lines }) => lines.length > 0)
   return named
-    .filter(({ rank }, index) => named.findIndex((one) => one.rank === rank) === index)
-    .flatMap(({ rank, at, lines }) => lines.slice(0, 1).map((line) => ({ ...line, rank, at })))
+    .filter(({ rank, kind }, index) => named.findIndex((one) => one.rank === rank && one.kind === kind) === index)
+    .flatMap(({ rank, at, lines, kind }) =>
+      lines.slice(0, 1).map((line) => ({ ...line, rank, at, ...(kind === 'host' ? { isHost: true } : {}) })),
+    )
     .slice(0, MOST_LEAK_LINES)
 }
 
@@ -243,7 +264,7 @@ const ASKED = /\bSIG(INT|TERM|HUP|QUIT)\b|KeyboardInterrupt/
 function endingOf(run: RunRecord): RunEnding {
   const { outcome, message, report, endIsPresumed } = run
   const memory = outcome === 'oom' ? readOomReport(report) : null
-  const [leak] = leakLinesOf(run)
+  const leak = leakLinesOf(run).find(({ isHost }) => !isHost)
   const place = memory === null ? null : memory.cause?.kind === 'leak' ? (leak ?? memory.holders[0] ?? ownPlace(memory)) : ownPlace(memory)
   return {
     message,

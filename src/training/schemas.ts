@@ -18,7 +18,7 @@ const at = z.number().min(0).max(8.64e15).describe('Epoch milliseconds')
 const count = z.number().int().min(0).nullish()
 const amount = z.number().min(0).nullish()
 const shortText = z.string().max(LONGEST_NAME).nullish()
-const reading = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]).nullable()
+export const reading = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]).nullable()
 
 export const runPost = z.object({
   id: z.string().regex(RUN_ID, 'expected letters, digits and . _ : - (at most 128)').nullish(),
@@ -37,6 +37,10 @@ export const runPost = z.object({
     .record(z.string(), z.unknown())
     .nullish()
     .describe('The first 200 are kept; nested ones as `outer.inner`, values of secrets masked'),
+  data_loader: z
+    .object({ workers: z.number().int().min(0), pinned_memory: z.boolean(), cpus: count })
+    .nullish()
+    .describe('How the training loads its data; `cpus` that it may use'),
   world_size: count,
   total_steps: z.number().int().min(1).nullish().describe('How many steps the run is planned to have'),
   gpus: z
@@ -161,7 +165,11 @@ const totals = {
   tokens: reading,
 }
 
-export const runAnswer = z.looseObject({ ...runParts, training: z.looseObject({ ...figures, ...totals, phaseShares, time }) })
+export const runAnswer = z.looseObject({
+  ...runParts,
+  layers: number.describe('How many layers of its model were looked at; 0: none (gpuwarden.watch)'),
+  training: z.looseObject({ ...figures, ...totals, phaseShares, time }),
+})
 
 export const runsAnswer = z.object({
   at: number,

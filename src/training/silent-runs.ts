@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { formatDuration } from '../core/format.ts'
 import type { Reading } from '../core/model.ts'
 import { isStillRunning, ownIdentity, startTicksOf } from '../core/process-identity.ts'
+import type { RunProcessRef } from '../core/source-contract.ts'
 import type { Outcome, RunPost, RunProcess, RunRecord } from './run-record.ts'
 
 /** A process may be gone while its last report is still on its way, or waits in its spool for the agent. */
@@ -41,6 +42,12 @@ export async function closeRuns(given: {
 export function seenProcess({ host, pid }: RunPost): RunProcess | null {
   const start = host === hostname() && pid !== null && pid > 0 ? startTicksOf(pid) : null
   return pid === null || start === null ? null : { pid, start, boot: ownIdentity().bootId }
+}
+
+/** The processes of runs that go on, on this host. */
+export function runProcesses(runs: readonly RunRecord[]): readonly RunProcessRef[] {
+  const going = runs.filter(({ endedAt, provenance }) => endedAt === null && provenance === 'live')
+  return going.flatMap(({ id, processes }) => processes.filter(({ boot }) => !isEarlierBoot(boot)).map(({ pid }) => ({ pid, run: id })))
 }
 
 /** null: it continues, as far as is known. `listeningSince`: before it nobody could have heard anything. */

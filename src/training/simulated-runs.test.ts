@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { HubEvent, Log } from '../core/kinds.ts'
+import { cardWith } from '../core/model.fixture.ts'
 import type { Run, TrainingStep } from '../core/model.ts'
 import { NO_STEP } from '../core/record.ts'
 import { createTraining, type Training } from './training.ts'
@@ -41,6 +42,22 @@ const steps = (from: number, to: number, run = RUN.id): HubEvent => {
 const folder = () => mkdtempSync(join(tmpdir(), 'gpuwarden-simulated-'))
 
 describe('a simulated run', () => {
+  it('is over when real GPUs take the place of the simulated ones, neither succeeded nor failed', async () => {
+    const { training, published } = world(folder())
+    await training.open()
+    const devices = (provenance: 'simulated' | 'live'): HubEvent => ({ type: 'devices', devices: [cardWith(0, { provenance })] })
+    for (const event of [devices('simulated'), told(RUN), steps(1, 5), devices('simulated')]) training.accept(event)
+    await vi.waitFor(async () => expect((await training.find('s1'))?.progress.figures().steps).toBe(5))
+    expect((await training.find('s1'))?.run.endedAt).toBe(null)
+    training.accept(devices('live'))
+    await vi.waitFor(async () => expect((await training.find('s1'))?.run.endedAt).toBeGreaterThan(0))
+    expect(published).toMatchObject([{ id: 's1', outcome: null, provenance: 'simulated', endedAt: expect.any(Number) }])
+    training.accept(devices('live'))
+    training.accept(steps(6, 7))
+    await training.close()
+    expect(published).toHaveLength(1)
+  })
+
   it('has a curve, an end and a report, and stays in the list', async () => {
     const { training, published } = world(folder())
     await training.open()

@@ -7,12 +7,15 @@ import { type RunRecord, UNKNOWN_PARTS } from './run-record.ts'
 export class SimulatedRuns {
   readonly #registry: Registry
   readonly #now: () => number
+  readonly #publish: (run: RunRecord) => void
   /** Those that run now: a recording may hold steps of others. */
   readonly #running = new Set<string>()
 
-  constructor(registry: Registry, now: () => number) {
+  /** `publish`: for those that end here and not in the simulation. */
+  constructor(registry: Registry, now: () => number, publish: (run: RunRecord) => void) {
     this.#registry = registry
     this.#now = now
+    this.#publish = publish
   }
 
   /** What is to be done with it; null: it is not of a simulation. */
@@ -21,6 +24,9 @@ export class SimulatedRuns {
       const { run, about } = event
       return () => this.#keepRun(run, about)
     }
+    // Real GPUs have taken the place of the simulated ones.
+    if (event.type === 'devices' && this.#running.size > 0 && event.devices.every(({ provenance }) => provenance !== 'simulated'))
+      return () => this.#endRunning()
     return event.type === 'steps' && event.provenance === 'simulated' ? () => this.#keepSteps(event.steps) : null
   }
 
@@ -28,15 +34,22 @@ export class SimulatedRuns {
   async leftOpen(): Promise<readonly RunRecord[]> {
     const left: RunRecord[] = []
     for (const run of this.#registry.list().filter(({ endedAt }) => endedAt === null)) {
-      if (run.provenance !== 'simulated') left.push(run)
-      else {
-        const endedAt = Math.max(run.startedAt, this.#registry.heardAt(run.id))
-        const ended = { ...run, endedAt, message: 'the simulation was stopped' }
-        await this.#registry.keep(ended)
-        left.push(ended)
-      }
+      left.push(run.provenance === 'simulated' ? await this.#end(run) : run)
     }
     return left
+  }
+
+  async #endRunning(): Promise<void> {
+    const running = [...this.#running].flatMap((id) => this.#registry.get(id) ?? [])
+    this.#running.clear()
+    for (const run of running) this.#publish(await this.#end(run))
+  }
+
+  async #end(run: RunRecord): Promise<RunRecord> {
+    const endedAt = Math.max(run.startedAt, this.#registry.heardAt(run.id))
+    const ended = { ...run, endedAt, message: 'the simulation was stopped' }
+    await this.#registry.keep(ended)
+    return ended
   }
 
   #keepRun({ ending, ...run }: Run, about: RunAbout): Promise<void> {
@@ -59,7 +72,7 @@ export class SimulatedRuns {
     for (const step of steps) {
       const progress = this.#running.has(step.run) ? await this.#registry.progressOf(step.run) : null
       if (!progress) continue
-      progress.accept({ seq: step.step, sender: 0, step, pid: null, localRank: step.rank, worldSize: null }, ignored)
+      progress.accept({ seq: step.step, sender: 0, step, pid: null, localRank: step.rank, worldSize: null, layers: null }, ignored)
       this.#registry.touch(step.run, progress, this.#now())
     }
   }

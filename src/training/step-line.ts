@@ -5,6 +5,7 @@ import { numberOf } from '../core/json-text.ts'
 import type { Reading, TrainingStep } from '../core/model.ts'
 import { NO_STEP, STEP_COLUMNS } from '../core/record.ts'
 import { parseJson } from '../core/recording/json.ts'
+import { type LayerLook, readLayers, readNonFinite } from './layer-line.ts'
 
 export type Sender = number | string
 
@@ -17,6 +18,8 @@ export interface ReceivedStep {
   readonly pid: Reading
   readonly localRank: Reading
   readonly worldSize: Reading
+  /** Figures of the model's layers; null in most steps. */
+  readonly layers: LayerLook | null
 }
 
 type Json = Readonly<Record<string, unknown>>
@@ -68,6 +71,10 @@ function readStep(line: Json, run: string, receivedAt: number): ReceivedStep {
   }
   step.phaseSeconds = numbers(line.phases, 'phases', MOST_PHASES)
   step.custom = numbers(line.custom, 'custom', Number.POSITIVE_INFINITY)
+  const nonFinite = line.non_finite === undefined ? null : readNonFinite(line.non_finite)
+  if (nonFinite !== null) step.nonFinite = nonFinite
+  const layers = line.layers === undefined || line.layers === null ? null : readLayers(line.layers)
+  if (typeof layers === 'string') throw new LineFault(layers)
   const pid = count(line.pid, 'pid')
   return {
     seq,
@@ -76,6 +83,7 @@ function readStep(line: Json, run: string, receivedAt: number): ReceivedStep {
     pid,
     localRank: count(line.local_rank, 'local_rank'),
     worldSize: count(line.world_size, 'world_size'),
+    layers,
   }
 }
 

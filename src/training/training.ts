@@ -9,6 +9,7 @@ import type { RunTime } from '../core/run-time.ts'
 import { MISTRUST_MS } from '../core/wall-clock.ts'
 import type { BatchOutcome } from './batch.ts'
 import { Checkpoints } from './checkpoints.ts'
+import { layerRoutes } from './layer-routes.ts'
 import { PlayedRuns } from './played-runs.ts'
 import type { Progress } from './progress.ts'
 import { recordingRoutes } from './recording-routes.ts'
@@ -73,7 +74,7 @@ class TrainingRoom implements Training {
     this.#staleMs = settings['training.stale_hours'] === 0 ? null : settings['training.stale_hours'] * 3_600_000
     this.#log = options.log.child({ room: 'training' })
     this.#registry = new Registry(runsDir === null ? null : new RunFiles(runsDir), settings['training.max_runs'])
-    this.#simulated = new SimulatedRuns(this.#registry, this.#now)
+    this.#simulated = new SimulatedRuns(this.#registry, this.#now, (run) => options.hub.receiveRun(publicRun(run)))
     const shared = { log: this.#log, registry: this.#registry, patiently: this.#patiently }
     this.#changes = new RunChanges({ ...shared, hub: options.hub })
     this.recordings = new Recordings({
@@ -103,7 +104,10 @@ class TrainingRoom implements Training {
     this.logDir = reported
     this.#reports = report && reported !== null ? new ReportMaker(report, reported) : null
     this.played = recording === undefined ? null : new PlayedRuns((run) => hub.receiveRun(run))
-    this.routes = [...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...stackRoutes(this), ...reportRoutes(this)]
+    this.routes = [
+      ...[...trainingRoutes(this, this.#now), ...recordingRoutes(this, this.#now), ...stackRoutes(this)],
+      ...[...layerRoutes(this), ...reportRoutes(this)],
+    ]
     this.#timers = [
       setInterval(() => void this.checkpoint(), settings['training.checkpoint_seconds'] * 1000).unref(),
       setInterval(() => void this.closeSilentRuns().catch(this.#changes.couldNotKeep), LOOK_FOR_SILENT_MS).unref(),

@@ -16,15 +16,14 @@ export function activity(sample: GpuSample): Span[] {
     ['dec', sample.decoderRatio],
   ]
   const known = parts.filter(([name, ratio]) => ratio !== null && (ratio > 0 || !/enc|dec/.test(name)))
-  if (!known.some(([name]) => /SM|tensor|DRAM/.test(name)))
-    return [{ text: `SM, tensor, DRAM activity ${NOT_AVAILABLE}`, style: TONE.faint }]
+  if (!known.some(([name]) => /SM|tensor|DRAM/.test(name))) return [{ text: `activity of its parts ${NOT_AVAILABLE}`, style: TONE.faint }]
   return [...known.map(([name, ratio]) => ({ text: `${name} ${padStart(formatPercent(ratio), 4)}`, style: TONE.muted }))]
 }
 
 /** On a line of its own, where it is said when neither is known. */
 export function linksLine(sample: GpuSample, info: GpuInfo): Span[] {
   const known = links(sample, info).filter((span) => span.text !== '')
-  return known.length > 0 ? known : [{ text: `PCIe, NVLink traffic ${NOT_AVAILABLE}`, style: TONE.faint }]
+  return known.length > 0 ? known : [{ text: `traffic of its links ${NOT_AVAILABLE}`, style: TONE.faint }]
 }
 
 export function links(sample: GpuSample, info: GpuInfo): Span[] {

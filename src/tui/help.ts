@@ -21,6 +21,8 @@ export const HELP: readonly (readonly [string, string])[] = [
   ['T', 'next theme: dark, light, mono'],
   ['[ ]', 'replay: 10 s back, 10 s on (also left, right)'],
   ['- +', 'replay: slower, faster'],
+  ['D H F B W', 'a step: data, copy, forward, backward, both of them'],
+  ['S O L E C ·', 'sync, optimizer, logging, evaluation, checkpoint, rest'],
   ['!', 'in the table: an intruder'],
   ['z', 'in the table: holds memory and does nothing'],
   ['x', 'in the table: a zombie'],

@@ -140,7 +140,10 @@ function drawProcess(painter: Painter, data: ScreenData, details: ProcessDetails
   const lines: Span[][] = [
     ...(now ? [] : [[{ text: 'no longer on this GPU', style: TONE.warning | BOLD }]]),
     pair('user', `${info?.user ?? 'N/A'}${info?.uid == null ? '' : ` (${info.uid})`}`),
-    pair('GPU', `${details.gpuLabel}, ${process.type}, ${formatBytes(process.memoryUsedBytes)}, SM ${formatPercent(process.smRatio)}`),
+    pair(
+      'GPU',
+      `${details.gpuLabel}, ${process.type}, ${formatBytes(process.memoryUsedBytes)}, utilization ${formatPercent(process.smRatio)}`,
+    ),
     pair(
       'host',
       `CPU ${formatPercent(info?.cpuRatio ?? null)}, RAM ${formatBytes(info?.residentBytes ?? null)}, state ${info?.state ?? 'N/A'}, parent ${info?.parentPid ?? 'N/A'}`,

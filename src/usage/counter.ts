@@ -24,6 +24,7 @@ const NO_PROCESSES: readonly ProcessView[] = []
 interface Track {
   readonly firstAt: number
   startedAt: Reading
+  info: ProcessInfo | null
   seenAt: number
   idleFrom: number | null
   user: string | null
@@ -182,7 +183,7 @@ export class Counter {
     }
     if (!track) {
       track = {
-        ...{ firstAt: at, startedAt: null, seenAt: at, idleFrom: null, user: null, job: null, run: null, runsVersion: -1 },
+        ...{ firstAt: at, startedAt: null, info: null, seenAt: at, idleFrom: null, user: null, job: null, run: null, runsVersion: -1 },
         ...{ row: null, generation: -1, pending: null },
       }
       gpu.tracks.set(pid, track)
@@ -197,16 +198,9 @@ export class Counter {
   /** Where the use of a process is added: its row, or aside while nobody knows whose it is. */
   #sumsOf(gpu: Watched, track: Track, process: ProcessView, hour: number, at: number): Sums {
     const { info } = process
-    if (info) {
-      track.startedAt = info.startedAt ?? track.startedAt
-      const user = info.user ?? (info.uid === null ? null : `uid ${info.uid}`)
-      const job = jobOf(info)
-      if (user !== null && (user !== track.user || job !== track.job)) {
-        track.user = user.slice(0, LONGEST_NAME)
-        track.job = job
-        track.row = null
-        track.runsVersion = -1
-      }
+    if (info !== null && info !== track.info) {
+      if (!isSameOwner(info, track.info)) this.#name(track, info)
+      track.info = info
     }
     if (track.user === null) {
       if (at - track.firstAt < NAMED_WITHIN_MS) {
@@ -224,6 +218,16 @@ export class Counter {
     }
     if (track.pending) this.#settle(gpu, track)
     return this.#row(gpu, track, hour)
+  }
+
+  #name(track: Track, info: ProcessInfo): void {
+    track.startedAt = info.startedAt ?? track.startedAt
+    const user = info.user ?? (info.uid === null ? null : `uid ${info.uid}`)
+    if (user === null) return
+    track.user = user.slice(0, LONGEST_NAME)
+    track.job = jobOf(info)
+    track.row = null
+    track.runsVersion = -1
   }
 
   #row(gpu: Watched, track: Track, hour: number): OpenRow {
@@ -302,6 +306,13 @@ function energyOf(gpu: Watched, sample: GpuSample, before: Reading, spanMs: numb
 function isReused(track: Track, info: ProcessInfo | null): boolean {
   const startedAt = info?.startedAt ?? null
   return startedAt !== null && track.startedAt !== null && Math.abs(startedAt - track.startedAt) > START_TOLERANCE_MS
+}
+
+function isSameOwner(info: ProcessInfo, before: ProcessInfo | null): boolean {
+  if (before === null) return false
+  const { user, uid, slurmJob, pod, container, startedAt } = before
+  const isSameJob = info.slurmJob === slurmJob && info.pod === pod && info.container === container
+  return info.user === user && info.uid === uid && isSameJob && info.startedAt === startedAt
 }
 
 function jobOf({ slurmJob, pod, container }: ProcessInfo): string | null {

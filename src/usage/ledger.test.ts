@@ -97,21 +97,23 @@ describe('the ledger', () => {
   })
 
   it('never lets a counter fall: what is published is on disk', async () => {
-    let last = 0
-    for (let life = 0; life < 5; life++) {
+    const uneven = { ...ADA, utilization: 1 / 3 }
+    let last = { gpuSeconds: 0, busySeconds: 0, energyJoules: 0 }
+    for (let life = 0; life < 8; life++) {
       const usage = start()
       await usage.flush()
       for (let round = 0; round < 5; round++) {
-        hold(usage, 30)
+        hold(usage, 31, uneven)
+        now += 0.7
         if (round % 2 === 0) await usage.flush()
-        const value = usage.totals()[0]?.gpuSeconds ?? 0
-        expect(value).toBeGreaterThanOrEqual(last)
-        last = value
+        const [total = last] = usage.totals()
+        for (const name of ['gpuSeconds', 'busySeconds', 'energyJoules'] as const) expect(total[name]).toBeGreaterThanOrEqual(last[name])
+        last = total
         if (round === 3) now += HOUR_MS
       }
       kill()
     }
-    expect(last).toBeGreaterThan(300)
+    expect(last.gpuSeconds).toBeGreaterThan(300)
   })
 
   it('counts both when the clock goes back into an hour that is closed', async () => {

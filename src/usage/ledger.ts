@@ -146,10 +146,10 @@ export class Ledger {
     let written: readonly UserTotals[] = []
     await this.#file.save(() => {
       const rows = this.#ownRows()
-      const all = new Totals(this.#totals.list())
+      const all = new Totals(this.#totals.saved())
       all.add(rows)
       written = all.list()
-      return encodeOpen({ totals: this.#totals.list(), unsaved: [...this.book.unsaved], rows })
+      return encodeOpen({ totals: this.#totals.saved(), unsaved: [...this.book.unsaved], rows })
     })
     this.#published = written
     await this.#sweep(dir)

@@ -2,12 +2,12 @@
 import { absent, readFile } from '../core/disk.ts'
 import type { OpenRow, Unsaved } from './book.ts'
 import { decodeRow, encodeRow, type UsageRow } from './row.ts'
-import type { UserTotals } from './totals.ts'
+import type { SavedTotals } from './totals.ts'
 
 export const OPEN_FILE = 'open.ndjson'
 
 export interface OpenFile {
-  readonly totals: readonly UserTotals[]
+  readonly totals: readonly SavedTotals[]
   readonly unsaved: readonly (readonly [run: string, rows: readonly Unsaved[]])[]
   readonly rows: readonly OpenRow[]
 }

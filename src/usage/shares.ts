@@ -20,8 +20,8 @@ const DESKTOP_BYTES = 1024 ** 3
 
 /** Processes that hold the card. */
 export function holders(processes: readonly ProcessView[]): readonly ProcessView[] {
-  const hasDesktop = processes.some(isDesktop)
-  return hasDesktop ? processes.filter((process) => !isDesktop(process)) : processes
+  for (const process of processes) if (isDesktop(process)) return processes.filter((one) => !isDesktop(one))
+  return processes
 }
 
 function isDesktop({ type, memoryUsedBytes }: ProcessView): boolean {

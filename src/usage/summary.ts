@@ -105,7 +105,7 @@ class Side {
     group.held.add(row, priceOf)
     group.users.set(row.user, (group.users.get(row.user) ?? 0) + row.gpuSeconds)
     const [key, label] = keyOf(row, by === 'day' ? 'user' : by)
-    this.#labels.set(`=${key}`, label)
+    this.#labels.set(`=${key}`, by === 'gpu' ? `GPU ${row.label}` : label)
     seconds.set(`=${key}`, (seconds.get(`=${key}`) ?? 0) + row.gpuSeconds)
   }
 

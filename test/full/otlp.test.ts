@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { HubEvent, Log } from '../../src/core/kinds.ts'
 import { createExporter } from '../../src/exporter/exporter.ts'
 import { readExposition } from '../../src/exporter/exposition.contract.ts'
-import { FIXED_STATE, fixedTraining, hasSet } from '../../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, naming } from '../../src/exporter/fixed-state.contract.ts'
 import { createPush } from '../../src/push/push.ts'
 import { until } from '../program.ts'
 import { settingsWith } from '../push-stand.ts'
@@ -56,7 +56,7 @@ describe('OTLP', () => {
   let receiver: ChildProcess | undefined
   const said: Said[] = []
   let got: readonly Understood[] = []
-  const exporter = createExporter({ hasSet, state: FIXED_STATE, sets: ['native'], maxProcesses: 8, training: fixedTraining() })
+  const exporter = createExporter({ naming, state: FIXED_STATE, sets: ['native'], maxProcesses: 8, training: fixedTraining() })
 
   beforeAll(async () => {
     const found = await pythonWith(PACKAGES)

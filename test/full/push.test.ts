@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Log, Sink } from '../../src/core/kinds.ts'
 import { createExporter } from '../../src/exporter/exporter.ts'
-import { FIXED_STATE, fixedTraining, hasSet } from '../../src/exporter/fixed-state.contract.ts'
+import { FIXED_STATE, fixedTraining, naming } from '../../src/exporter/fixed-state.contract.ts'
 import { createPush } from '../../src/push/push.ts'
 import { until } from '../program.ts'
 import { settingsWith } from '../push-stand.ts'
@@ -18,7 +18,7 @@ const INSTANCE = 'node-7'
 const CHANGING = /^(gpuwarden_scrape_duration_seconds|gpuwarden_process_)/
 
 const exporter = createExporter({
-  hasSet,
+  naming,
   state: FIXED_STATE,
   sets: ['native', 'dcgm', 'nvidia_smi'],
   maxProcesses: 8,

@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const ENVIRONMENT = join(ROOT, '.cache', 'python-frameworks')
 const PYTHON = join(ENVIRONMENT, 'bin', 'python')
-const IMPORTS = 'import torch, transformers, lightning, accelerate'
+const IMPORTS = 'import torch, transformers, lightning, accelerate, trl'
 const INSTALL_MS = 480_000
 const TESTS_MS = 900_000
 /** PyTorch for CUDA, as PyPI has it for Linux, takes 6 GB on disk. */
@@ -42,7 +42,7 @@ async function install(): Promise<string | null> {
     await run('python3', ['-m', 'venv', ENVIRONMENT], { timeout: 120_000 })
     // The build without CUDA is a tenth of the size; its index is not everywhere to be reached.
     await pip('--retries', '0', '--timeout', '10', '--index-url', 'https://download.pytorch.org/whl/cpu', 'torch').catch(() => undefined)
-    await pip('torch', 'transformers', 'lightning', 'accelerate')
+    await pip('torch', 'transformers', 'lightning', 'accelerate', 'trl', 'datasets', 'uv')
     return (await works()) ? null : 'they were installed but cannot be imported'
   } catch (error) {
     rmSync(ENVIRONMENT, { recursive: true, force: true })
@@ -57,19 +57,25 @@ describe('the Python SDK in real frameworks', () => {
   }, INSTALL_MS + 300_000)
 
   it(
-    'follows PyTorch, transformers, Lightning and Accelerate',
+    'follows PyTorch, transformers, TRL, Lightning and Accelerate, under every launcher',
     async ({ skip }) => {
       if (missing !== null) skip(missing)
       const env = { ...process.env, GPUWARDEN_TEST_NODE: process.execPath, PYTHONDONTWRITEBYTECODE: '1' }
-      const said = await run(PYTHON, ['-m', 'unittest', '-v', 'tests.frameworks_check', 'tests.model_check'], {
-        cwd: join(ROOT, 'python'),
-        env,
-        timeout: TESTS_MS,
-        maxBuffer: 1 << 24,
-      }).catch((error: Error & { stderr?: string }) => {
+      const said = await run(
+        PYTHON,
+        ['-m', 'unittest', '-v', 'tests.frameworks_check', 'tests.model_check', 'tests.layers_check', 'tests.host_leak_check'],
+        {
+          cwd: join(ROOT, 'python'),
+          env,
+          timeout: TESTS_MS,
+          maxBuffer: 1 << 24,
+        },
+      ).catch((error: Error & { stderr?: string }) => {
         throw new Error(error.stderr || error.message)
       })
-      expect(said.stderr).toMatch(/\nOK\n$/)
+      // A launcher that is not installed (deepspeed has to be compiled) is named.
+      for (const [line] of said.stderr.matchAll(/^.*skipped '.*$/gm)) console.info(line)
+      expect(said.stderr).toMatch(/\nOK(?: \(skipped=\d\))?\n$/)
     },
     TESTS_MS,
   )

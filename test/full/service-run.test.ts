@@ -12,8 +12,7 @@ import { freePort } from './servers.ts'
 const NODE = process.execPath
 const NOBODY = '65534'
 const PLACES = {
-  node: NODE,
-  program: fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)),
+  command: [NODE, fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))],
   runAs: null,
   config: null,
   drivers: [],

@@ -11,8 +11,7 @@ import { whyMissing } from './servers.ts'
 
 const SERVICE_DOC = fileURLToPath(new URL('../../docs/service.md', import.meta.url))
 const PLACES = {
-  node: process.execPath,
-  program: fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url)),
+  command: [process.execPath, fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))],
   runAs: null,
   config: null,
   drivers: VENDORS.map(({ unit }) => unit),

@@ -61,6 +61,8 @@ export interface RunAnswer extends RunListed {
   readonly hyperparameters?: Hyperparameters
   /** What the SDK wrote down when memory ran out. */
   readonly report?: Readonly<Record<string, unknown>> | null
+  /** How many layers of its model were looked at. */
+  readonly layers?: number
   /** null: logs are off, so there is nothing to report from. */
   readonly logDir?: string | null
 }
@@ -179,4 +181,46 @@ export interface SignalAnswer {
   readonly pid: number
   readonly signal: string
   readonly sentAt: number
+}
+
+/** In hours; null: not known. */
+export interface UsageFigures {
+  readonly gpuHours: number
+  readonly busyRatio: Reading
+  readonly smRatio: Reading
+  readonly memoryGibHours: number
+  readonly energyKwh: Reading
+  readonly cost: Reading
+  readonly idleHours: number
+  readonly throttledHours: number
+  readonly lostOomHours: number
+  readonly lostDeadHours: number
+}
+
+export interface UsageGroup extends UsageFigures {
+  readonly key: string
+  readonly label: string
+  readonly users: readonly string[]
+  readonly freeHours: Reading
+}
+
+export interface UsageDays {
+  readonly at: readonly string[]
+  readonly series: readonly { readonly key: string; readonly label: string; readonly gpuHours: readonly number[] }[]
+  readonly freeHours: readonly number[]
+}
+
+export interface UsageAnswer {
+  readonly at: number
+  /** Why usage is not kept on disk now. */
+  readonly fault: string | null
+  readonly by: 'user' | 'job' | 'run' | 'gpu' | 'day'
+  readonly simulated: boolean
+  readonly hasOther: boolean
+  readonly costIsEstimate: boolean
+  readonly total: UsageFigures
+  readonly free: UsageFigures
+  readonly groups: readonly UsageGroup[]
+  readonly moreGroups: number
+  readonly days: UsageDays
 }

@@ -27,7 +27,10 @@ export interface Track {
 
 const PUBLISH_MS = 900
 const SHORTEST_REFRESH_MS = 10_000
-const LONGEST_REFRESH_MS = 60_000
+const LONGEST_REFRESH_MS = 600_000
+/** More than a chart is wide; a short span comes as it was taken. */
+const MOST_POINTS = 1500
+const LONG_SPAN_MS = 3_600_000
 
 /** The present of this GPU's data: of a recording it is the moment that was played last. */
 export function presentOf(cell: GpuCell): number {
@@ -109,7 +112,13 @@ function follow(
     try {
       const got = await ask<HistoryAnswer>(
         '/api/v1/history',
-        { gpu: cell.id, field: fields.join(), from: Math.floor(from), to: Math.ceil(to) },
+        {
+          gpu: cell.id,
+          field: fields.join(),
+          from: Math.floor(from),
+          to: Math.ceil(to),
+          ...(to - from > LONG_SPAN_MS ? { points: MOST_POINTS } : {}),
+        },
         { signal: stop.signal },
       )
       const [times = [], ...rest] = got.data

@@ -5,6 +5,7 @@ import { boundsOf, chooseRange, currentRange, parseRange, RANGES, type TimeRange
 describe('parseRange', () => {
   it('takes a name, two moments, or the last five minutes', () => {
     expect(parseRange({ range: '24h' })).toMatchObject({ kind: 'last', ms: 86_400_000 })
+    expect(parseRange({ range: '1y' })).toMatchObject({ kind: 'last', ms: 365 * 86_400_000 })
     expect(parseRange({ from: '1000', to: '2000', range: '1h' })).toEqual({ kind: 'fixed', from: 1000, to: 2000 })
     expect(parseRange({})).toMatchObject({ kind: 'last', name: '5m' })
   })

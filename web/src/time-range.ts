@@ -6,11 +6,15 @@ export type TimeRange =
   | { readonly kind: 'fixed'; readonly from: number; readonly to: number }
 
 const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
 
 export const RANGES: readonly (TimeRange & { readonly kind: 'last' })[] = [
   { kind: 'last', name: '5m', ms: 5 * MINUTE_MS },
   { kind: 'last', name: '1h', ms: 60 * MINUTE_MS },
-  { kind: 'last', name: '24h', ms: 24 * 60 * MINUTE_MS },
+  { kind: 'last', name: '24h', ms: DAY_MS },
+  { kind: 'last', name: '7d', ms: 7 * DAY_MS },
+  { kind: 'last', name: '30d', ms: 30 * DAY_MS },
+  { kind: 'last', name: '1y', ms: 365 * DAY_MS },
 ]
 
 const FIRST: TimeRange = { kind: 'last', name: '5m', ms: 5 * MINUTE_MS }

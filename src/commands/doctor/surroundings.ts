@@ -23,7 +23,7 @@ export const checkNativeLibrary: Check = async () => {
 async function checkPackage(name: string, what: string): Promise<CheckResult> {
   try {
     await run(process.execPath, ['--input-type=module', '-e', `await import('${name}')`], {
-      cwd: dirname(fileURLToPath(import.meta.url)),
+      cwd: fileURLToPath(new URL('../../../', import.meta.url)),
       timeout: 10_000,
     })
     return ok(name, `${what} loads`)

@@ -31,7 +31,7 @@ export function renderPng(svg: string, width: number, { signal, systemFonts = tr
   const limits = [AbortSignal.timeout(TIME_LIMIT_MS), ...(signal ? [signal] : [])]
   const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM], {
     // --eval looks modules up from the working folder.
-    cwd: fileURLToPath(new URL('.', import.meta.url)),
+    cwd: fileURLToPath(new URL('../../../', import.meta.url)),
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '/' },
     stdio: ['pipe', 'pipe', 'pipe'],
     signal: AbortSignal.any(limits),

@@ -1,9 +1,10 @@
 /** Forecasts when one series will be full: keeps the newest forecast of each window and returns the one that fits best. */
+import { Creep, type CreepState } from './creep.ts'
 import { ladderFrom } from './growth.ts'
 import { BLOCKS_PER_LEVEL, Ladder, type LadderState } from './ladder.ts'
 import { fallSince } from './leak-verdict.ts'
 import { FALL_OVER_RISE, type Forecast, forecastBlocks, forecastHighs } from './oom-forecast.ts'
-import { type Excursions, excursionsOf, forecastNoisy } from './oom-noisy.ts'
+import { type Excursions, excursionsOf, forecastCreep, forecastNoisy } from './oom-noisy.ts'
 import { Swings, type SwingsState } from './swings.ts'
 
 export interface ExhaustionState {
@@ -11,6 +12,7 @@ export interface ExhaustionState {
   readonly swings: SwingsState
   readonly first: readonly (readonly [number, number, number])[]
   readonly kept: readonly (Forecast | null)[]
+  readonly creep?: CreepState
 }
 
 const LONGEST_BLOCK = 1200
@@ -43,8 +45,9 @@ export class Exhaustion {
   private readonly caution: number
   private ladder: Ladder | null = null
   private readonly swings = new Swings()
+  private readonly creep = new Creep()
   private first: [number, number, number][] = []
-  /** Newest forecast by window: two per level, then the one of the highs. */
+  /** Newest forecast: of the highs, by window of each level, along the creep. */
   private kept: (Forecast | null)[] = []
 
   /** `caution`: how much more evidence is asked for; 1 as tuned. */
@@ -55,6 +58,7 @@ export class Exhaustion {
   /** `value` and `peak` are shares of capacity. Undefined: nothing was judged; null: judged, and no end in sight. */
   push(position: number, value: number, peak = value, slack = SLACK): Forecast | null | undefined {
     const low = this.swings.push(position, peak)
+    this.creep.push(position, value)
     if (this.ladder === null) {
       this.first.push([position, value, peak])
       if (this.first.length < FIRST) return undefined
@@ -65,6 +69,7 @@ export class Exhaustion {
     const closed = this.ladder.push(position, value, peak)
     if (low) this.kept[0] = this.accept(forecastHighs(this.swings.highs, this.swings.lows, position, slack))
     for (let level = 0; level < closed; level++) this.look(this.ladder, level, slack)
+    if (closed > 0) this.kept[1 + this.ladder.levels * WINDOWS.length] = this.alongCreep(this.ladder, position, slack)
     return closed > 0 || low ? this.withPeriod(this.best(position), position) : undefined
   }
 
@@ -81,7 +86,15 @@ export class Exhaustion {
       this.kept[slot + i] = forecast !== null && swingsBack(ladder, level, forecast) ? null : forecast
     }
     for (let i = 0; i < WINDOWS.length; i++) if (this.kept[slot + i] !== null) return
-    this.kept[slot] = this.accept(forecastNoisy(window, ladder.blockLength(level), slack, () => pastExcursions(ladder), this.caution))
+    const noisy = this.accept(forecastNoisy(window, ladder.blockLength(level), slack, () => pastExcursions(ladder), this.caution))
+    this.kept[slot] = noisy !== null && this.creep.restsLevel(noisy.slope, ladder.lastPosition(level) - noisy.span) ? null : noisy
+  }
+
+  private alongCreep(ladder: Ladder, position: number, slack: number): Forecast | null {
+    const { current } = this.creep
+    return current === null
+      ? null
+      : this.accept(forecastCreep(current, ladder.window(0), position, slack, () => pastExcursions(ladder), this.caution))
   }
 
   /** Memory runs out at a high; where highs are a period apart, it may come a period later than the line says. */
@@ -119,12 +132,14 @@ export class Exhaustion {
       swings: this.swings.snapshot(),
       first: this.first.map(([a, b, c]) => [a, b, c] as const),
       kept: Array.from(this.kept, (one) => one ?? null),
+      creep: this.creep.snapshot(),
     }
   }
 
   restore(state: ExhaustionState): void {
     this.ladder = state.ladder === null ? null : Ladder.restore(state.ladder, LONGEST_BLOCK)
     this.swings.restore(state.swings)
+    if (state.creep) this.creep.restore(state.creep)
     this.first = state.first.map(([a, b, c]) => [a, b, c])
     this.kept = [...state.kept]
   }

@@ -1,5 +1,6 @@
 /** Watches one series for a leak: feeds the ladder and the swings, and judges when a block or a low is complete. */
 
+import { Creep, type CreepState, judgeCreep } from './creep.ts'
 import { Ladder, type LadderState } from './ladder.ts'
 import { judgeMiddles, LEAST_MIDDLES } from './leak-middles.ts'
 import { fallSince, judgeBlocks, judgeLows, LEAK_DEFAULTS, LEAST_RISE, type Leak, type LeakOptions } from './leak-verdict.ts'
@@ -24,6 +25,7 @@ export interface GrowthState {
   readonly swings: SwingsState
   readonly begin: number
   readonly first: readonly (readonly [number, number, number])[]
+  readonly creep?: CreepState
 }
 
 const FIRST = 8
@@ -86,6 +88,7 @@ export class Growth {
   private readonly options: GrowthOptions
   private ladder: Ladder | null = null
   private readonly swings = new Swings()
+  private readonly creep = new Creep()
   private begin = 0
   private first: [number, number, number][] = []
 
@@ -96,6 +99,7 @@ export class Growth {
   /** `value` is a share of capacity. Returns undefined when nothing was judged, null when judged and no leak was seen. */
   push(position: number, value: number, peak = value): Leak | null | undefined {
     const lowComplete = this.swings.push(position, value)
+    this.creep.push(position, value)
     if (this.ladder === null) {
       this.first.push([position, value, peak])
       if (this.first.length === FIRST) this.open()
@@ -113,7 +117,14 @@ export class Growth {
       const falls = { from: 0, history: LOWS_HISTORY, over: this.options.lowsOverFall, of: 'middle' } as const
       if (found !== null && !wandered(this.ladder, found, falls)) judged = found
     }
+    if (closed > 0 && !judged)
+      judged = judgeCreep(this.creep.current, this.ladder.window(Math.min(1, this.ladder.levels - 1)), position, this.options.caution)
     return judged
+  }
+
+  /** Whether memory that is held has not grown at this pace since then. */
+  restsLevel(rate: number, since: number): boolean {
+    return this.creep.restsLevel(rate, since)
   }
 
   snapshot(): GrowthState {
@@ -122,12 +133,14 @@ export class Growth {
       begin: this.begin,
       swings: this.swings.snapshot(),
       first: this.first.map(([a, b, c]) => [a, b, c] as const),
+      creep: this.creep.snapshot(),
     }
   }
 
   restore(state: GrowthState): void {
     this.ladder = state.ladder === null ? null : Ladder.restore(state.ladder, this.options.longestBlock)
     this.swings.restore(state.swings)
+    if (state.creep) this.creep.restore(state.creep)
     this.begin = state.begin
     this.first = state.first.map(([a, b, c]) => [a, b, c])
   }
@@ -150,7 +163,7 @@ export class Growth {
     const history = { from: level + 1, history: HISTORY, over: this.options.riseOverFall }
     if (leak !== null && !wandered(ladder, leak, history)) return leak
     const noisy = middlesRise ? this.accept(judgeMiddles(window, this.options.caution)) : null
-    return noisy === null || wasThere(ladder, level, noisy) ? null : noisy
+    return noisy === null || this.creep.speaksAgainst(noisy) || wasThere(ladder, level, noisy) ? null : noisy
   }
 
   private accept(leak: Leak | null, share = 1): Leak | null {

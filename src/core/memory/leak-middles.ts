@@ -3,13 +3,12 @@
  * The limits were chosen on seeds 1 to 3 of a prototype of `bench/accuracy/cluster.mjs` and on its seeds 201 to 203; docs/accuracy.md says how.
  */
 import { dipsOften, endedFit, fitClimb, gained, held } from './climb.ts'
+import { neededGain } from './creep.ts'
 import type { BlockWindow } from './ladder.ts'
 import type { Leak } from './leak-verdict.ts'
 import { mannKendall, median, theilSen } from './statistics.ts'
 
 export const LEAST_MIDDLES = 14
-/** What was gained over the usual level must be this share of what is free. */
-const GAIN_OVER_ROOM = 0.4
 const TREND_SCORE = 2
 /** The rise must be this many standard deviations of what is left beside the climb. */
 const RISE_OVER_NOISE = 4
@@ -22,6 +21,8 @@ const ENDED_AGO = 0.25
 const ENDED_FIT = 0.9
 /** Slope of the peaks against that of the levels. */
 const PEAKS_OVER_LEVELS = 0.3
+/** The lows of a leak rise as the usual level does; half of it, as lows are rare. */
+const LOWS_OVER_GAIN = 0.5
 const GROUPS = 16
 
 /** `caution`: 1 as tuned; more asks for more evidence. */
@@ -36,7 +37,10 @@ export function judgeMiddles(window: BlockWindow, caution = 1): Leak | null {
   const rise = climb.slope * (count - 1)
   const { now, gain } = gained(values, climb)
   const room = Math.max(0, 1 - now)
-  if (gain < caution * GAIN_OVER_ROOM * room || rise < RISE_OVER_NOISE * Math.sqrt(climb.squares / (n - 2))) return null
+  // What falls back to its old lows between requests was given back: then a long climb proves no more than a short one.
+  const lows = median(floor.slice(-Math.ceil(count / 4))) - median(floor.slice(0, climb.start + 1))
+  const lasted = lows < LOWS_OVER_GAIN * gain ? 0 : (position[n - 1] ?? 0) - (position[climb.start] ?? 0)
+  if (gain < caution * neededGain(lasted) * room || rise < RISE_OVER_NOISE * Math.sqrt(climb.squares / (n - 2))) return null
   const size = Math.ceil(count / GROUPS)
   const levels: number[] = []
   const peaks: number[] = []

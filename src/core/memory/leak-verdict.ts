@@ -32,7 +32,7 @@ export const LEAK_DEFAULTS: LeakOptions = {
 }
 
 export interface Leak {
-  readonly kind: 'blocks' | 'middles' | 'lows'
+  readonly kind: 'blocks' | 'middles' | 'creep' | 'lows'
   /** Where the rise began on the axis. */
   readonly from: number
   readonly to: number

@@ -25,7 +25,10 @@ export interface LeakReading {
 }
 
 /** A rise must have lasted this long, whatever the axis. */
-const LEAST_MS = { seconds: { blocks: 5000, middles: 5000, lows: 3000 }, steps: { blocks: 3000, middles: 5000, lows: 3000 } } as const
+const LEAST_MS = {
+  seconds: { blocks: 5000, middles: 5000, creep: 5000, lows: 3000 },
+  steps: { blocks: 3000, middles: 5000, creep: 5000, lows: 3000 },
+} as const
 /**
  * At the end of a step the allocator holds what the program holds, without a cache: a straight climb of three quarters of the share is enough,
  * and a curved one needs as much as elsewhere. On a device the same share raises false alarms tenfold. Eight blocks are the fewest that can
@@ -38,7 +41,7 @@ const ALLOCATOR = {
   leastBlocks: 8,
 } as const
 /** A leak is over when nothing confirms it for this share of its length … */
-const PATIENCE = { blocks: 0.5, middles: 0.2, lows: 0.5 } as const
+const PATIENCE = { blocks: 0.5, middles: 0.2, creep: 0.2, lows: 0.5 } as const
 const LEAST_PATIENCE_MS = 10_000
 /** … or when this share of the rise was freed. */
 const GIVEN_BACK = 0.6
@@ -148,8 +151,9 @@ export class LeakWatch {
     this.top = Math.max(this.top, value)
     const patience = Math.max(LEAST_PATIENCE_MS, PATIENCE[leak.kind] * (leak.to - leak.from) * this.unitMs)
     // A sawtooth falls and rises again: freed memory counts only once nothing has confirmed the leak for a while.
+    const isLevel = (leak.kind === 'middles' || leak.kind === 'creep') && this.growth.restsLevel(leak.slope, leak.to)
     const gaveBack = this.top - value > GIVEN_BACK * leak.rise && at - this.confirmedAt > LEAST_PATIENCE_MS
-    if (gaveBack || at - this.confirmedAt > patience) {
+    if (gaveBack || isLevel || at - this.confirmedAt > patience) {
       this.leak = null
       this.top = 0
     }

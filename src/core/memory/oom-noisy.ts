@@ -1,13 +1,25 @@
 /** When memory that requests take and give back will be full: along its usual levels, to where an excursion like those so far meets the limit. */
 import { dipsOften, endedFit, fitClimb, gained, held, slopeError } from './climb.ts'
+import type { Creeping } from './creep.ts'
 import type { BlockWindow } from './ladder.ts'
 import { type Forecast, survived, WINDOW_OVER_AHEAD } from './oom-forecast.ts'
-import { quantile } from './statistics.ts'
+import { median, quantile } from './statistics.ts'
 
 /** Slope ÷ its error; gain over what was usual and largest increment as shares of the rise; the rest as in `leak-middles.ts` and `oom-forecast.ts`. */
-const NOISY = { trend: 2.8, gain: 0.3, largestIncrement: 0.8, endedAgo: 0.33, endedFit: 0.95, errors: 2, width: 0.2 } as const
+const NOISY = {
+  trend: 2.5,
+  gain: 0.3,
+  largestIncrement: 0.8,
+  endedAgo: 0.33,
+  endedFit: 0.95,
+  errors: 2,
+  width: 0.2,
+  evenness: 0.8,
+  newest: 0.5,
+  leastLevels: 4,
+} as const
 /** How often the limit would have been met by then (1 − e^−h of such futures have ended): for the forecast early, as a late one helps nobody. */
-const HAZARD = { earliest: 0.01, expected: 0.2, latest: 3 } as const
+const HAZARD = { earliest: 0.01, expected: 0.15, latest: 2.7 } as const
 
 /** How far memory rose above its usual level, largest first, once in each stretch of time. */
 export interface Excursions {
@@ -40,13 +52,50 @@ export function forecastNoisy(
   const error = slopeError(values, climb)
   if (climb.slope < caution * NOISY.trend * error || gained(values, climb).gain < NOISY.gain * rise) return null
   for (let i = climb.start + 1; i < n; i++) if ((values[i] ?? 0) - (values[i - 1] ?? 0) > NOISY.largestIncrement * rise) return null
-  const { heights, each } = past()
-  const [level, slope, span] = [climb.level + rise, climb.slope / blockLength, (n - 1 - climb.start) * blockLength]
+  const span = (n - 1 - climb.start) * blockLength
+  const now = (window.position[n - 1] ?? 0) + blockLength / 2
+  const spread = Math.sqrt(((NOISY.errors * error) / climb.slope) ** 2 + NOISY.width ** 2)
+  const rising = { now, level: climb.level + rise, slope: climb.slope / blockLength, span, spread, dips, slack }
+  const found = alongLevel(rising, past(), caution)
+  return found === null || endedFit(values, climb, NOISY.endedAgo) < caution * NOISY.endedFit ? null : found
+}
+
+/** Memory that grows while it is held shows its slope at once. The usual level of the newest blocks is carried on with it. */
+export function forecastCreep(
+  creep: Creeping | null,
+  window: BlockWindow,
+  now: number,
+  slack: number,
+  past: () => Excursions,
+  caution = 1,
+): Forecast | null {
+  if (creep === null || creep.steadiness < NOISY.evenness) return null
+  const { slope, from } = creep
+  const since = Math.max(from, now - NOISY.newest * (now - from))
+  const levels = window.middle
+    .map((value, i) => value + slope * (now - (window.position[i] ?? now)))
+    .filter((_, i) => (window.position[i] ?? 0) >= since)
+  if (levels.length < NOISY.leastLevels) return null
+  const dips = window.middle.map((value, i) => value - (window.floor[i] ?? value))
+  return alongLevel({ now, level: median(levels), slope, span: now - from, spread: NOISY.width, dips, slack }, past(), caution)
+}
+
+interface Rising {
+  readonly now: number
+  /** Usual level now. */
+  readonly level: number
+  readonly slope: number
+  readonly span: number
+  readonly spread: number
+  readonly dips: readonly number[]
+  readonly slack: number
+}
+
+function alongLevel({ now, level, slope, span, spread, dips, slack }: Rising, past: Excursions, caution: number): Forecast | null {
+  const { heights, each } = past
   const meets = (room: number, pace: number, hazard: number) => meetsAfter(heights, room, pace, hazard * heights.length * each)
   const ahead = meets(1 - level, slope, caution * HAZARD.expected)
-  if (span < WINDOW_OVER_AHEAD * ahead || endedFit(values, climb, NOISY.endedAgo) < caution * NOISY.endedFit) return null
-  const spread = Math.sqrt(((NOISY.errors * error) / climb.slope) ** 2 + NOISY.width ** 2)
-  const now = (window.position[n - 1] ?? 0) + blockLength / 2
+  if (span < WINDOW_OVER_AHEAD * ahead) return null
   return {
     fullAt: now + ahead,
     earliest: now + meets(1 - level - slack, slope * (1 + spread), HAZARD.earliest),

@@ -1,7 +1,7 @@
 /** Parses the other lines of a recording: the inverse of hostRecord, eventRecord, stepRecord and deviceRecord. */
 import type { Fact, FactsOf, FactTable, Mutable } from '../fields/field.ts'
 import { GPU_EVENTS, GPU_INFO } from '../fields/gpu.ts'
-import type { GpuEvent, GpuInfo, HostSample, TrainingStep } from '../model.ts'
+import type { GpuEvent, GpuInfo, HostSample, TrainingStep, TreeMemory } from '../model.ts'
 import { HOST_COLUMNS, type JsonRecord, NO_HOST_READINGS, NO_STEP, STEP_COLUMNS } from '../record.ts'
 import { Fields, type LineInput, openLine, type Parsed } from './json.ts'
 
@@ -23,7 +23,18 @@ export function parseHostLine(line: LineInput): Parsed<HostSample> {
   sample.hostname = fields.text('hostname') ?? 'recording'
   sample.processesReason = fields.text('processes_reason')
   fields.fill(HOST_COLUMNS, sample)
+  const trees = treesOf(open.record.trees)
+  if (trees.length > 0) return fields.bad ? 'wrong_type' : { ...sample, trees }
   return fields.bad ? 'wrong_type' : sample
+}
+
+function treesOf(given: unknown): readonly TreeMemory[] {
+  return (Array.isArray(given) ? (given as unknown[]) : []).flatMap((one) => {
+    const { pid, run, processes, bytes, limit_used_bytes: used, limit_bytes: most } = (one ?? {}) as Record<string, unknown>
+    if (typeof pid !== 'number' || typeof processes !== 'number' || typeof bytes !== 'number') return []
+    const limit = typeof used === 'number' && typeof most === 'number' ? { usedBytes: used, limitBytes: most } : null
+    return [{ pid, run: typeof run === 'string' ? run : null, processes, bytes, limit }]
+  })
 }
 
 export function parseEventLine(line: LineInput): Parsed<GpuEvent> {
@@ -56,6 +67,8 @@ export function parseStepLine(line: LineInput, run = 'recording'): Parsed<Traini
   step.step = fields.required('step')
   step.phaseSeconds = fields.numbers('phase_seconds')
   step.custom = fields.numbers('custom')
+  const { layer, part } = fields.texts('non_finite')
+  if (layer !== undefined && (part === 'weights' || part === 'activations' || part === 'gradients')) step.nonFinite = { layer, part }
   fields.fill(STEP_COLUMNS, step)
   return fields.bad ? 'wrong_type' : step
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isApuTable, type Metrics, parseMetrics, parseMetricsHeader } from './gpu-metrics.ts'
-import { metricsTable } from './metrics-table.fixture.ts'
+import { attributeTable, metricsTable } from './metrics-table.fixture.ts'
 import { chipThrottlers, residencyReasons, throttleReasons } from './throttle.ts'
 
 const LIMIT = 110
@@ -49,6 +49,16 @@ describe('throttlers in the bits of a chip', () => {
     expect(own('gfx908', 1 << 16)).toBe(0x48)
   })
 
+  it('of RX 9000 are those of its header, bit by bit', () => {
+    const kindOf = (bit: number) => own('gfx1201', 1 << bit, 109)
+    const kinds = Array.from({ length: 21 }, (_, bit) => kindOf(bit))
+    expect(kinds.slice(0, 12)).toEqual(Array.from({ length: 12 }, () => 0x20))
+    expect(kinds.slice(12, 14)).toEqual([0x8, 0x8])
+    expect(kinds.slice(14, 18)).toEqual([0x4, 0x4, 0x4, 0x4])
+    expect(kinds.slice(18)).toEqual([0, 0, 0])
+    expect([1, 2, 3, 4].map((bit) => own('gfx1201', 1 << bit))).toEqual([0, 0, 0, 0x20])
+  })
+
   it('say nothing on a chip without a table', () => {
     expect(throttleReasons(metrics('1.1', { 68: 1 }), chipThrottlers('gfx906'), LIMIT)).toBe(null)
     expect(throttleReasons(metrics('1.1', { 68: 2 }), chipThrottlers('gfx1010'), LIMIT)).toBe(0x20)
@@ -91,7 +101,7 @@ describe('gpu_metrics', () => {
   it('says nothing about tables it does not know', () => {
     expect(parseMetrics(metricsTable('1.3').subarray(0, 100))).toBe(null)
     const unknown = metricsTable('1.3')
-    unknown.writeUInt8(9, 3)
+    unknown.writeUInt8(10, 3)
     expect(parseMetrics(unknown)).toBe(null)
     const longer = Buffer.concat([metricsTable('1.3'), Buffer.alloc(8)])
     longer.writeUInt16LE(128, 0)
@@ -115,5 +125,67 @@ describe('gpu_metrics', () => {
         for (const value of read?.partitions?.flat() ?? []) expect(value).toBeLessThanOrEqual(1)
       }),
     )
+  })
+})
+
+describe('a table of attributes (1.9)', () => {
+  const UNKNOWN = -1n
+  const idle: Parameters<typeof attributeTable>[0] = [
+    [0, 2, [42n]],
+    [3, 2, [194n]],
+    [7, 6, [65_536_000n]],
+    ...[9, 10, 11, 12, 13, 14].map((id) => [id, 6, [BigInt(id * 100)]] as const),
+    [29, 6, [1n, 2n, 3n, UNKNOWN]],
+    [30, 6, [10n, UNKNOWN, UNKNOWN, UNKNOWN]],
+    [38, 2, [1n]],
+    [40, 4, [0n, 50n, 120n, UNKNOWN]],
+    // One that is not known here.
+    [900, 0, [7n, 8n]],
+  ]
+  const changed = (id: number, value: bigint) => idle.map((one) => (one[0] === id ? ([id, one[1], [value]] as const) : one))
+
+  it('is read by the numbers of its attributes, in whatever order', () => {
+    const expected = {
+      hotspotCelsius: 42,
+      energyJoules: 1000,
+      xgmiReadBytes: 6 * 1024,
+      xgmiWrittenBytes: 10 * 1024,
+      partitions: [[0, 0.5, 1]],
+    }
+    expect(parseMetrics(attributeTable(idle))).toMatchObject(expected)
+    expect(parseMetrics(attributeTable([...idle].reverse()))).toMatchObject(expected)
+  })
+
+  it('tells throttling by what has grown', () => {
+    const read = (attributes: Parameters<typeof attributeTable>[0]) => parseMetrics(attributeTable(attributes)) as Metrics
+    expect(residencyReasons(read(idle), read(idle))).toBe(0)
+    expect(residencyReasons(read(idle), read(changed(9, 5000n)))).toBe(0)
+    expect(residencyReasons(read(idle), read(changed(11, 5000n)))).toBe(0x4)
+    expect(residencyReasons(read(idle), read(changed(14, 5000n)))).toBe(0x20)
+    expect(residencyReasons(read(idle), read(changed(10, 5000n)))).toBe(0x48)
+  })
+
+  it('says nothing of dies that may belong to any of several partitions, nor of what is missing or unknown', () => {
+    expect(parseMetrics(attributeTable(changed(38, 4n)))?.partitions).toBe(null)
+    expect(parseMetrics(attributeTable(changed(7, UNKNOWN)))?.energyJoules).toBe(null)
+    expect(parseMetrics(attributeTable([[0, 2, [UNKNOWN]]]))).toEqual({
+      ...{ chipThrottlers: null, commonThrottlers: null, hotspotCelsius: null, residency: null, energyJoules: null },
+      ...{ xgmiReadBytes: null, xgmiWrittenBytes: null, partitions: null },
+    })
+  })
+
+  it('is refused as a whole when it does not add up, and so is every version that is not known', () => {
+    const table = attributeTable(idle)
+    for (let length = 0; length < table.length; length++) expect(parseMetrics(table.subarray(0, length))).toBe(null)
+    const many = Buffer.from(table)
+    many.writeUInt32LE(idle.length + 1, 4)
+    expect(parseMetrics(many)).toBe(null)
+    const strange = Buffer.from(table)
+    strange.writeUInt32LE(0xf << 20, 8)
+    expect(parseMetrics(strange)).toBe(null)
+    const later = Buffer.from(table)
+    later.writeUInt8(10, 3)
+    expect(parseMetrics(later)).toBe(null)
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void parseMetrics(Buffer.from([bytes.length, 0, 1, 9, ...bytes]))))
   })
 })

@@ -1,5 +1,6 @@
 /** The binary `gpu_metrics` table: only what no other file tells. Layouts are in the kernel's kgd_pp_interface.h. */
 import type { Reading } from '../../core/model.ts'
+import { ATTRIBUTE, parseAttributes } from './attribute-table.ts'
 
 export interface MetricsHeader {
   readonly format: number
@@ -82,6 +83,7 @@ export function isApuTable(header: MetricsHeader): boolean {
 /** null: a version whose layout is not known, or not all of it. */
 export function parseMetrics(table: Buffer): Metrics | null {
   const header = parseMetricsHeader(table)
+  if (header?.format === 1 && header.content === 9) return fromAttributes(table)
   const layout = header === null ? undefined : LAYOUTS[`${header.format}.${header.content}`]
   if (layout === undefined || table.length < layout.size || table.readUInt16LE(0) !== layout.size) return null
   const { chipThrottlers, commonThrottlers, hotspot, residency, energy, xgmi, partitions } = layout
@@ -94,6 +96,26 @@ export function parseMetrics(table: Buffer): Metrics | null {
     xgmiReadBytes: xgmi === undefined ? null : scaled(links(table, xgmi), 1024),
     xgmiWrittenBytes: xgmi === undefined ? null : scaled(links(table, xgmi + XGMI_LINKS * 8), 1024),
     partitions: partitions === undefined ? null : readPartitions(table, partitions),
+  }
+}
+
+function fromAttributes(table: Buffer): Metrics | null {
+  const attributes = parseAttributes(table, table.readUInt16LE(0))
+  if (attributes === null) return null
+  const one = (id: number) => attributes.get(id)?.[0] ?? null
+  const counts = ATTRIBUTE.residency.map(one)
+  const total = (id: number) => sum(attributes.get(id) ?? [])
+  const busy = (attributes.get(ATTRIBUTE.dieBusy) ?? []).filter((percent) => percent !== null)
+  return {
+    chipThrottlers: null,
+    commonThrottlers: null,
+    hotspotCelsius: one(ATTRIBUTE.hotspot),
+    residency: counts.includes(null) ? null : INSTINCT.map((throttler, index) => ({ throttler, count: counts[index] ?? 0 })),
+    energyJoules: scaled(one(ATTRIBUTE.energy), 1 / 65_536),
+    xgmiReadBytes: scaled(total(ATTRIBUTE.xgmiRead), 1024),
+    xgmiWrittenBytes: scaled(total(ATTRIBUTE.xgmiWritten), 1024),
+    // It does not say which die belongs to which of several partitions.
+    partitions: busy.length === 0 || one(ATTRIBUTE.partitions) !== 1 ? null : [busy.map((percent) => Math.min(1, percent / 100))],
   }
 }
 
@@ -120,8 +142,12 @@ function counter(table: Buffer, at: number): Reading {
 
 /** Links that are not there are unknown; a card without any has no sum. */
 function links(table: Buffer, at: number): Reading {
-  const values = Array.from({ length: XGMI_LINKS }, (_, link) => counter(table, at + link * 8)).filter((value) => value !== null)
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0)
+  return sum(Array.from({ length: XGMI_LINKS }, (_, link) => counter(table, at + link * 8)))
+}
+
+function sum(readings: readonly Reading[]): Reading {
+  const values = readings.filter((value) => value !== null)
+  return values.length === 0 ? null : values.reduce((all, value) => all + value, 0)
 }
 
 function scaled(value: Reading, factor: number): Reading {

@@ -32,3 +32,26 @@ export function metricsTable(version: string, fields: Readonly<Record<number, nu
   }
   return table
 }
+
+const TYPE_BYTES = [1, 1, 2, 2, 4, 4, 8, 8]
+
+/** A table of version 1.9: attributes by their number, each with the type of its values (2: 16 bits, 4: 32, 6: 64). */
+export function attributeTable(attributes: readonly (readonly [id: number, type: number, values: readonly bigint[]])[]): Buffer {
+  const parts = attributes.map(([id, type, values]) => {
+    const bytes = TYPE_BYTES[type] ?? 1
+    const part = Buffer.alloc(8 + values.length * bytes)
+    part.writeUInt32LE(((type << 20) | (id << 10) | values.length) >>> 0, 0)
+    for (const [index, value] of values.entries()) {
+      const own = Buffer.alloc(8)
+      own.writeBigUInt64LE(BigInt.asUintN(64, value))
+      own.copy(part, 8 + index * bytes, 0, bytes)
+    }
+    return part
+  })
+  const table = Buffer.concat([Buffer.alloc(8), ...parts])
+  table.writeUInt16LE(table.length, 0)
+  table.writeUInt8(1, 2)
+  table.writeUInt8(9, 3)
+  table.writeUInt32LE(attributes.length, 4)
+  return table
+}

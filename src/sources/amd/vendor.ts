@@ -14,7 +14,8 @@ export const amdVendor: Vendor = {
   },
   models: /\b(AMD|Radeon|Instinct)\b/i,
   deviceFiles: /^\/dev\/(?:kfd$|dri\/)/,
-  metricSets: [],
+  metricSets: { dcgm: 'shared' },
+  deviceNode: 'card',
   help: {
     install: 'Load the amdgpu kernel module ("modprobe amdgpu"); in a container, mount /sys and pass /dev/dri and /dev/kfd.',
     container: '/dev/dri and /dev/kfd',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { GpuInfo, Sample } from '../../core/model.ts'
 import { parseBootTime } from '../../core/process-identity.ts'
 import { NO_HOST_READINGS } from '../../core/record.ts'
-import type { Source, SourceEnv, SourceKind, SourceTick } from '../../core/source-contract.ts'
+import type { RunProcessRef, Source, SourceEnv, SourceKind, SourceTick } from '../../core/source-contract.ts'
 import { errorCode, tryReadBytes } from '../../core/system-file.ts'
 import { KernelLogFollower } from '../kernel-log.ts'
 import { tryReadSmallFile } from '../small-file.ts'
@@ -14,6 +14,7 @@ import { killEvent, OOM_KILL_LINES, type OomKill } from './oom-kills.ts'
 import { type CpuTimes, countCpus, cpuRatioBetween, parseCpuTimes, parseKernelUnits, parseLoad, parseMemory } from './parse.ts'
 import { isProc, KeptFile } from './proc-files.ts'
 import { ProcessLookup } from './process-lookup.ts'
+import { ProcessTrees } from './process-trees.ts'
 import { ScheduledShutdown } from './scheduled-shutdown.ts'
 
 /** A log folder on a network costs a question to the server. */
@@ -38,6 +39,7 @@ class HostReader implements Source {
   readonly #proc: string
   readonly #disk: DiskWatch | null
   readonly #processes: ProcessLookup
+  readonly #trees: ProcessTrees
   #cpu: CpuTimes | null = null
   readonly #stat: KeptFile
   readonly #load: KeptFile
@@ -52,6 +54,7 @@ class HostReader implements Source {
     this.#disk = disk
     const units = parseKernelUnits(tryReadBytes(join(this.#proc, 'self/auxv')) ?? Buffer.alloc(0))
     this.#processes = new ProcessLookup(env.root, units, parseBootTime(stat))
+    this.#trees = new ProcessTrees(env.root, units.pageBytes)
     this.#stat = keptFile(`${this.#proc}/stat`)
     this.#load = keptFile(`${this.#proc}/loadavg`)
     this.#memory = keptFile(`${this.#proc}/meminfo`)
@@ -63,8 +66,9 @@ class HostReader implements Source {
     return NO_DEVICES
   }
 
-  watch(pids: readonly number[]): void {
+  watch(pids: readonly number[], runs: readonly RunProcessRef[] = []): void {
     this.#processes.watch(pids)
+    this.#trees.watch(runs)
   }
 
   read(tick: SourceTick): readonly Sample[] {
@@ -74,6 +78,12 @@ class HostReader implements Source {
     this.#cpu = cpu
     const [load1, load5, load15] = parseLoad(this.#load.read() ?? '')
     const processes = this.#processes.read(tick)
+    const memory = parseMemory(this.#memory.read() ?? '')
+    const trees = this.#trees.read(
+      tick,
+      processes.map(({ pid }) => pid),
+      memory.memoryTotalBytes,
+    )
     const shutdown = this.#shutdown.read(tick.at)
     return [
       ...this.#kernelLog.read(tick).map((kill) => killEvent(kill, tick.at)),
@@ -88,10 +98,11 @@ class HostReader implements Source {
         load1,
         load5,
         load15,
-        ...parseMemory(this.#memory.read() ?? ''),
+        ...memory,
         ...(this.#disk?.read(tick.monotonicMs) ?? NO_DISK),
         processes,
         processesReason: this.#processes.reason,
+        ...(trees !== null && trees.length > 0 ? { trees } : {}),
       },
     ]
   }

@@ -15,7 +15,8 @@ export const intelVendor: Vendor = {
   },
   models: /\b(Intel|Arc|Iris|UHD Graphics)\b/i,
   deviceFiles: /^\/dev\/dri\//,
-  metricSets: [],
+  metricSets: { dcgm: 'shared' },
+  deviceNode: 'card',
   help: {
     install:
       'Load the xe or i915 kernel module ("modprobe xe", for older cards "modprobe i915"); in a container, mount /sys and pass /dev/dri.',

@@ -9,7 +9,8 @@ export const jetsonVendor: Vendor = {
   driver: { names: [], displayOnly: [], classes: [], deviceFile: null, signs: ['sys/class/devfreq'] },
   models: /\b(Jetson|Tegra)\b/i,
   deviceFiles: /^\/dev\/nv(?:host-|map$|gpu\/)/,
-  metricSets: [],
+  metricSets: {},
+  deviceNode: 'card',
   help: {
     install: 'Use the kernel of Jetson Linux (JetPack), which has the driver of the GPU; in a container, mount /sys.',
     container: '/sys of the host',

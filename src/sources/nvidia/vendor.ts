@@ -23,7 +23,8 @@ export const nvidiaVendor: Vendor = {
   },
   models: /\b(NVIDIA|GeForce|Quadro|Tesla)\b/i,
   deviceFiles: /^\/dev\/nvidia/,
-  metricSets: ['dcgm', 'nvidia_smi'],
+  metricSets: { dcgm: 'all', nvidia_smi: 'all' },
+  deviceNode: 'nvidia',
   help: {
     install:
       'Install the NVIDIA driver of your distribution (Debian: nvidia-driver, Ubuntu: "ubuntu-drivers install"), reboot, and see that nvidia-smi works.',

@@ -2,15 +2,12 @@
 import { join } from 'node:path'
 import { absent, readdir, readFile, rename, stat } from '../../core/disk.ts'
 import { Commit } from './commit.ts'
-import { headOfLine, readLine } from './journal-line.ts'
+import { headOfLine, lineStart, readLine } from './journal-line.ts'
 import { lineBlocks } from './line-blocks.ts'
-import { parquetOf, readParquet } from './parquet-file.ts'
+import { eachRecord, parquetOf, readParquet } from './parquet-file.ts'
 import { Rows } from './rows.ts'
 import { seriesOf } from './series.ts'
 import { FINEST, JOURNAL_FOLDER, parseJournalName, TIERS, tierFile } from './tier-table.ts'
-
-/** So many are in memory at a time; the journal is read once for each group. */
-const DEVICES_AT_ONCE = 2
 
 export interface Closing {
   readonly root: string
@@ -54,15 +51,14 @@ async function closeDay(root: string, day: string, faults: string[]): Promise<vo
     if (head) devices.add(head.device)
   })
   const commit = new Commit(root)
-  const left = [...devices]
-  while (left.length > 0) {
-    const group = new Map(left.splice(0, DEVICES_AT_ONCE).map((device) => [device, new Rows(FINEST.stepMs, seriesOf(device).all.length)]))
+  // One device in memory at a time: its lines are found by how they begin.
+  for (const device of devices) {
+    const rows = new Rows(FINEST.stepMs, seriesOf(device).all.length)
+    const start = lineStart(device)
     await read((line) => {
-      const head = headOfLine(line)
-      if (!head || !group.has(head.device)) return
-      readLine(line, (device, at, series, summary) => group.get(device)?.add(at, series, summary))
+      if (line.startsWith(start)) readLine(line, (_, at, series, summary) => rows.add(at, series, summary))
     })
-    for (const [device, rows] of group) await stageDevice(root, commit, device, rows, faults)
+    await stageDevice(root, commit, device, rows, faults)
   }
   // A clock that was set back writes to a day that seemed to be over: it is closed at the next look.
   if ((await sizesOf(folder, journals)) === before) await commit.apply(journals.map((name) => join(JOURNAL_FOLDER, name)))
@@ -92,7 +88,7 @@ async function addFile(path: string, device: string, rows: Rows, faults: string[
   if (bytes === null) return
   try {
     const all = seriesOf(device).all.map((_, series) => series)
-    await readParquet(bytes, device, all, (at, series, summary) => rows.add(at, series, summary))
+    await readParquet(bytes, device, all, (series, records) => eachRecord(records, (at, summary) => rows.add(at, series, summary)))
   } catch (error) {
     // Somebody may still be able to read it; it is out of our way.
     await rename(path, `${path}.damaged`)

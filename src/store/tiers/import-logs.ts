@@ -20,6 +20,11 @@ export interface ImportProgress {
 
 export interface LogImport {
   readonly logDir: string
+  /** Where the records go; in `logDir` by default. */
+  readonly root?: string
+  /** Only logs that may have lines from then to then. */
+  readonly from?: number
+  readonly to?: number
   readonly onProgress?: (progress: ImportProgress) => void
   /** After each log: days that no later log can add to may be closed. */
   readonly onLogDone?: (day: string) => Promise<void>
@@ -33,12 +38,12 @@ interface PastLog {
 }
 
 /** Returns what could not be read, by name. A log that was interrupted begins anew: nothing of it is in the journal before all is. */
-export async function importLogs({ logDir, onProgress, onLogDone }: LogImport): Promise<readonly string[]> {
-  const root = join(logDir, FOLDER)
+export async function importLogs(order: LogImport): Promise<readonly string[]> {
+  const { logDir, root = join(logDir, FOLDER), onProgress, onLogDone } = order
   const state = await readState(root)
   if (state === null || state.imported === null) return []
   const done = new Set(state.imported)
-  const logs = await pastLogs(logDir, state.startedAt)
+  const logs = await pastLogs(order, state.startedAt)
   const totalBytes = logs.reduce((sum, { bytes }) => sum + bytes, 0)
   let doneBytes = 0
   const faults: string[] = []
@@ -57,16 +62,17 @@ export async function importLogs({ logDir, onProgress, onLogDone }: LogImport): 
   return faults
 }
 
-async function pastLogs(dir: string, before: number): Promise<readonly PastLog[]> {
+async function pastLogs({ logDir: dir, from = 0, to = Number.POSITIVE_INFINITY }: LogImport, before: number): Promise<readonly PastLog[]> {
   const found: PastLog[] = []
   const names = await readdir(dir)
   for (const name of names) {
     const own = parseFileName(name)
     const isCopy = own?.compressed && names.includes(name.slice(0, -3))
     // Of a second writer in the folder: it saw the same GPUs.
-    if (!own || !STREAMS.includes(own.stream) || own.pid !== null || own.openedAt >= before || isCopy) continue
+    if (!own || !STREAMS.includes(own.stream) || own.pid !== null || own.openedAt >= Math.min(before, to) || isCopy) continue
     const stats = await stat(join(dir, name)).catch(absent)
-    if (stats?.isFile()) found.push({ name, key: name.replace(/\.gz$/, ''), openedAt: own.openedAt, bytes: stats.size })
+    if (stats?.isFile() && stats.mtimeMs >= from)
+      found.push({ name, key: name.replace(/\.gz$/, ''), openedAt: own.openedAt, bytes: stats.size })
   }
   return found.sort((a, b) => a.openedAt - b.openedAt || (a.name < b.name ? -1 : 1))
 }

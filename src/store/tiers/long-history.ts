@@ -1,4 +1,5 @@
 /** Answers any span: from memory, from the logs where a short time is asked for, else from the tier that fits. */
+import { join } from 'node:path'
 import type { HistoryAnswer, HistoryQuery, LongHistory } from '../../core/kinds.ts'
 import { toColumn } from '../../core/record.ts'
 import type { GpuHistory } from '../gpu-history.ts'
@@ -10,7 +11,7 @@ import { type RawSample, readRawWindow } from './raw-window.ts'
 import { inBaseUnit, isHost, type Series, seriesOf } from './series.ts'
 import { Spacing } from './spacing.ts'
 import { type Period, TierReader } from './tier-reader.ts'
-import { FINEST, TIERS, type Tier } from './tier-table.ts'
+import { FINEST, FOLDER, TIERS, type Tier } from './tier-table.ts'
 
 /** A short time is answered with every sample, if the logs still have it. */
 const RAW_SPAN_MS = 30 * MINUTE_MS
@@ -20,6 +21,8 @@ const CLOSE_ENOUGH = 1.5
 
 export interface LongHistoryOptions {
   readonly logDir: string
+  /** Where the records are; in `logDir` by default. */
+  readonly root?: string
   /** What is in memory; null: no agent runs here. */
   readonly memory: { of(gpu: string): GpuHistory | undefined } | null
   /** Whether memory has been filled from the logs, so that nothing is missing between its first minute and now. */
@@ -34,17 +37,25 @@ export function createLongHistory(options: LongHistoryOptions): LongHistory {
 class DiskHistory implements LongHistory {
   readonly #options: LongHistoryOptions
   readonly #reader: TierReader
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(options: LongHistoryOptions) {
     this.#options = options
-    this.#reader = new TierReader(options.logDir, options.onDamage)
+    this.#reader = new TierReader(options.root ?? join(options.logDir, FOLDER), options.onDamage)
   }
 
   async devices(): Promise<readonly string[]> {
     return (await this.#reader.devices()).filter((device) => !isHost(device))
   }
 
-  async query(query: HistoryQuery): Promise<HistoryAnswer> {
+  /** One at a time: a page asks for eight GPUs at once, and files take memory. */
+  query(query: HistoryQuery): Promise<HistoryAnswer> {
+    const answer = this.#last.then(() => this.#answer(query))
+    this.#last = answer.catch(() => undefined)
+    return answer
+  }
+
+  async #answer(query: HistoryQuery): Promise<HistoryAnswer> {
     const { from, to } = query
     if (!(from <= to)) return emptyAnswer(query)
     if (to - from <= RAW_SPAN_MS && (query.stepMs ?? 0) < FINEST.stepMs) {
@@ -97,9 +108,11 @@ class DiskHistory implements LongHistory {
     )
     const steps = new Steps(query, first, last, Math.max(query.stepMs ?? 0, leastStepMs, tier.stepMs), tier.stepMs)
     const spacing = new Spacing()
+    const places = table.all.map((_, series) => positions.get(series) ?? -1)
     const take = (at: number, series: number, summary: Summary) => {
-      steps.add(at, positions.get(series) ?? -1, summary)
-      spacing.note(at, series)
+      const position = places[series] ?? -1
+      steps.add(at, position, summary)
+      if (position === 0) spacing.note(at)
     }
     const range = { device: gpu, series: [...positions.keys()], from: from - tier.stepMs + 1, end: Math.min(to + 1, inMemoryFrom) }
     // The journal first: what is closed meanwhile is then found twice, which changes no figure but a count, instead of never.

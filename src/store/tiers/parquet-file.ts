@@ -1,6 +1,6 @@
 /** Closed periods as Parquet, which Python, DuckDB and Polars read without us. Least and most exact, the mean in single precision. */
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { parquetMetadata, parquetRead } from 'hyparquet'
+import { parquetMetadataAsync, parquetRead } from 'hyparquet'
 import type { ColumnSource } from 'hyparquet-writer'
 import type { Summary } from '../minute-ring.ts'
 import { type Rows, samplesIn } from './rows.ts'
@@ -52,15 +52,28 @@ function columnsOf(device: string, rows: Rows): ColumnSource[] {
   return columns.map((column) => ({ ...column, offsetIndex: false }))
 }
 
+/** The records of one reading, by index; a null mean: none. */
+export interface ColumnRecords {
+  readonly times: ArrayLike<number>
+  readonly counts: ArrayLike<number>
+  readonly mins: ArrayLike<number | null>
+  readonly means: ArrayLike<number | null>
+  readonly maxs: ArrayLike<number | null>
+}
+
 /** Throws when the file is damaged. `series`: positions in the table of the device. */
 export async function readParquet(
   bytes: Buffer,
   device: string,
   series: readonly number[],
-  take: (at: number, series: number, summary: Summary) => void,
+  take: (series: number, records: ColumnRecords) => void,
 ): Promise<void> {
-  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer
-  const metadata = parquetMetadata(file)
+  const file = {
+    byteLength: bytes.byteLength,
+    slice: (from: number, end = bytes.byteLength) =>
+      bytes.buffer.slice(bytes.byteOffset + from, bytes.byteOffset + Math.min(end, bytes.byteLength)) as ArrayBuffer,
+  }
+  const metadata = await parquetMetadataAsync(file)
   const present = new Set(metadata.schema.map(({ name }) => name))
   const table = seriesOf(device)
   const wanted = series.flatMap((one) => {
@@ -68,29 +81,42 @@ export async function readParquet(
     return column !== undefined && present.has(`${column}_mean`) ? [{ one, column }] : []
   })
   const found = new Map<string, ArrayLike<unknown>>()
-  const names = wanted
-    .flatMap(({ column }) => ['_min', '_mean', '_max', '_count'].map((part) => column + part))
-    .filter((name) => present.has(name))
+  const parts = ['_min', '_mean', '_max', '_count']
+  const names = wanted.flatMap(({ column }) => parts.map((part) => column + part)).filter((name) => present.has(name))
+  if (names.length === 0) return
   await parquetRead({
     file,
     metadata,
     columns: ['time', 'samples', ...names],
-    compressors: { GZIP: (input) => gunzipSync(input) },
+    // Told its size, it needs one piece of memory instead of many.
+    compressors: { GZIP: (input, bytes) => gunzipSync(input, { chunkSize: Math.max(64, bytes + 1) }) },
     parsers: { timestampFromMilliseconds: Number },
     onChunk: ({ columnName, columnData }) => found.set(columnName, joined(found.get(columnName), columnData)),
   })
-  const times = found.get('time') ?? []
-  const samples = found.get('samples') ?? []
-  for (const { one, column } of wanted) {
-    const [mins, means, maxs] = ['_min', '_mean', '_max'].map((part) => found.get(column + part) ?? [])
-    const counts = found.get(`${column}_count`) ?? samples
-    if (!mins || !means || !maxs) continue
-    for (let index = 0; index < times.length; index++) {
-      const mean = means[index]
-      const count = counts[index] as number
-      if (typeof mean !== 'number' || !(count > 0)) continue
-      take(times[index] as number, one, { count, sum: mean * count, min: mins[index] as number, max: maxs[index] as number })
-    }
+  const column = <T>(name: string): ArrayLike<T> => (found.get(name) ?? []) as ArrayLike<T>
+  const times = column<number>('time')
+  for (const { one, column: name } of wanted)
+    take(one, {
+      times,
+      counts: column<number>(present.has(`${name}_count`) ? `${name}_count` : 'samples'),
+      mins: column(`${name}_min`),
+      means: column(`${name}_mean`),
+      maxs: column(`${name}_max`),
+    })
+}
+
+/** One record after the other. */
+export function eachRecord({ times, counts, mins, means, maxs }: ColumnRecords, take: (at: number, summary: Summary) => void): void {
+  const summary: Summary = { count: 0, sum: 0, min: 0, max: 0 }
+  for (let index = 0; index < times.length; index++) {
+    const mean = means[index] ?? null
+    const count = counts[index] ?? 0
+    if (mean === null || !(count > 0)) continue
+    summary.count = count
+    summary.sum = mean * count
+    summary.min = mins[index] ?? mean
+    summary.max = maxs[index] ?? mean
+    take(times[index] ?? 0, summary)
   }
 }
 

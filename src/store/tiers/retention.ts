@@ -74,9 +74,8 @@ export function tooMuch(
   const old = closed.filter(({ tier, end }) => daysOf(tier) > 0 && newest - end > daysOf(tier) * DAY_MS)
   const going = new Set(old)
   let total = files.reduce((sum, file) => sum + (going.has(file) ? 0 : file.bytes), 0)
-  // The coarsest tier is small, and what is left of the far past: it goes last.
-  const isCoarsest = ({ tier }: TierFile) => tier === TIERS.at(-1)?.name
-  for (const file of [...closed.filter((one) => !isCoarsest(one)), ...closed.filter(isCoarsest)]) {
+  // The coarse tiers are small, and what is left of the far past: they go last.
+  for (const file of [...closed.filter(isOfOneDay), ...closed.filter((one) => !isOfOneDay(one))]) {
     if (keepBytes === 0 || total <= keepBytes) break
     if (going.has(file)) continue
     going.add(file)
@@ -100,9 +99,13 @@ export async function listTierFiles(root: string): Promise<readonly TierFile[]> 
   return found
 }
 
+function isOfOneDay({ from, end }: TierFile): boolean {
+  return end - from <= DAY_MS
+}
+
 /** The moment up to which there are records. */
 function newestIn(files: readonly TierFile[]): number | null {
   // A month is not over when its file is written.
-  const exact = files.filter(({ tier }) => tier !== TIERS.at(-1)?.name)
+  const exact = files.filter(isOfOneDay)
   return exact.length === 0 ? null : Math.max(...exact.map(({ end }) => end))
 }

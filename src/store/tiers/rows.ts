@@ -30,7 +30,19 @@ export class Rows {
   }
 
   addAll(other: Rows): void {
-    for (const { at, row } of other.inOrder()) for (let series = 0; series < this.#size; series++) this.add(at, series, row.summary(series))
+    for (const [step, row] of other.#rows) {
+      const into = this.#rowAt(step * other.stepMs)
+      for (let series = 0; series < this.#size; series++) {
+        const count = row.counts[series] ?? 0
+        if (count === 0) continue
+        const known = into.counts[series] ?? 0
+        const [min, max] = [row.mins[series] ?? 0, row.maxs[series] ?? 0]
+        if (known === 0 || min < (into.mins[series] ?? min)) into.mins[series] = min
+        if (known === 0 || max > (into.maxs[series] ?? max)) into.maxs[series] = max
+        into.sums[series] = (into.sums[series] ?? 0) + (row.sums[series] ?? 0)
+        into.counts[series] = known + count
+      }
+    }
   }
 
   inOrder(): { readonly at: number; readonly row: Row }[] {

@@ -1,15 +1,14 @@
-/** How far apart the records of a device are: with a long sampling interval, further than the step of their tier. */
+/** How far apart the records of a reading are: with a long sampling interval, further than the step of their tier. */
 export class Spacing {
   readonly #counts = new Map<number, number>()
-  readonly #last = new Map<number, number>()
+  #before = Number.NaN
   lastAt = Number.NEGATIVE_INFINITY
 
-  note(at: number, series: number): void {
+  note(at: number): void {
     if (at > this.lastAt) this.lastAt = at
-    const before = this.#last.get(series)
-    this.#last.set(series, at)
-    if (before === undefined || at <= before) return
-    this.#counts.set(at - before, (this.#counts.get(at - before) ?? 0) + 1)
+    const ms = at - this.#before
+    this.#before = at
+    if (ms > 0) this.#counts.set(ms, (this.#counts.get(ms) ?? 0) + 1)
   }
 
   /** The median; 0: there are not two. */

@@ -1,11 +1,11 @@
 /** Reads the records of a device from the files of the history, and from the journal what no file holds yet. */
 import { join } from 'node:path'
-import { absent, readdir, readFile } from '../../core/disk.ts'
+import { absent, open, readdir } from '../../core/disk.ts'
 import type { Summary } from '../minute-ring.ts'
 import { headOfLine, lineStart, readLine } from './journal-line.ts'
 import { lineBlocks } from './line-blocks.ts'
-import { readParquet } from './parquet-file.ts'
-import { boundsOfPeriod, deviceOfFolder, FOLDER, folderOfDevice, JOURNAL_FOLDER, parseJournalName, TIERS, type Tier } from './tier-table.ts'
+import { eachRecord, readParquet } from './parquet-file.ts'
+import { boundsOfPeriod, deviceOfFolder, folderOfDevice, JOURNAL_FOLDER, parseJournalName, TIERS, type Tier } from './tier-table.ts'
 
 export interface Period {
   readonly path: string
@@ -13,6 +13,7 @@ export interface Period {
   readonly end: number
 }
 
+/** The summary is valid during the call only. */
 export type TakeRecord = (at: number, series: number, summary: Summary) => void
 
 export interface ReadRange {
@@ -24,14 +25,16 @@ export interface ReadRange {
 }
 
 const ENDING = '.parquet'
+const LARGEST_FILE_BYTES = 64 * 1024 * 1024
 
 export class TierReader {
   readonly #root: string
   readonly #onDamage: (path: string, error: Error) => void
+  #buffer = Buffer.alloc(0)
 
   /** A damaged file is named, and the others are read. */
-  constructor(logDir: string, onDamage: (path: string, error: Error) => void) {
-    this.#root = join(logDir, FOLDER)
+  constructor(root: string, onDamage: (path: string, error: Error) => void) {
+    this.#root = root
     this.#onDamage = onDamage
   }
 
@@ -89,14 +92,31 @@ export class TierReader {
 
   async #readPeriod({ path }: Period, { device, series, from, end }: ReadRange, take: TakeRecord): Promise<void> {
     try {
-      // Deleted since the folder was listed: it was too old.
-      const bytes = await readFile(path).catch(absent)
+      const bytes = await this.#bytesOf(path)
       if (bytes === null) return
-      await readParquet(bytes, device, series, (at, one, summary) => {
-        if (at >= from && at < end) take(at, one, summary)
-      })
+      await readParquet(bytes, device, series, (one, records) =>
+        eachRecord(records, (at, summary) => {
+          if (at >= from && at < end) take(at, one, summary)
+        }),
+      )
     } catch (error) {
       this.#onDamage(path, error as Error)
+    }
+  }
+
+  /** Into the same memory each time: one caller reads at a time. null: deleted since the folder was listed. */
+  async #bytesOf(path: string): Promise<Buffer | null> {
+    const file = await open(path, 'r').catch(absent)
+    if (file === null) return null
+    try {
+      const { size } = await file.stat()
+      if (size > LARGEST_FILE_BYTES) throw new Error(`${size} bytes are more than a file of the history has`)
+      if (this.#buffer.length < size) this.#buffer = Buffer.allocUnsafeSlow(Math.ceil(size * 1.25))
+      const bytes = this.#buffer.subarray(0, size)
+      const { bytesRead } = await file.read(bytes, 0)
+      return bytes.subarray(0, bytesRead)
+    } finally {
+      await file.close()
     }
   }
 

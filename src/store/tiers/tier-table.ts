@@ -3,10 +3,10 @@ import { join } from 'node:path'
 
 export interface Tier {
   /** Name of its folder. */
-  readonly name: '10s' | '1min' | '15min'
+  readonly name: '10s' | '1min' | '15min' | '1h'
   readonly stepMs: number
   /** What one file covers. */
-  readonly period: 'day' | 'month'
+  readonly period: 'day' | 'month' | 'year'
 }
 
 export const FINEST: Tier = { name: '10s', stepMs: 10_000, period: 'day' }
@@ -15,6 +15,7 @@ export const TIERS: readonly Tier[] = [
   FINEST,
   { name: '1min', stepMs: 60_000, period: 'day' },
   { name: '15min', stepMs: 900_000, period: 'month' },
+  { name: '1h', stepMs: 3_600_000, period: 'year' },
 ]
 
 export const FOLDER = 'history'
@@ -22,20 +23,23 @@ export const JOURNAL_FOLDER = 'journal'
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 
-/** `2026-11-16`, or `2026-11` where a file covers a month. */
+const NAME_CHARS = { day: 10, month: 7, year: 4 } as const
+
+/** `2026-11-16`, `2026-11` or `2026`. */
 export function periodOf(tier: Tier, at: number): string {
-  return new Date(at).toISOString().slice(0, tier.period === 'day' ? 10 : 7)
+  return new Date(at).toISOString().slice(0, NAME_CHARS[tier.period])
 }
 
-const PERIOD = /^(\d{4})-(\d\d)(?:-(\d\d))?$/
+const PERIOD = /^(\d{4})(?:-(\d\d)(?:-(\d\d))?)?$/
 
 /** First moment, and the first after it; null: not a period. */
 export function boundsOfPeriod(name: string): { readonly from: number; readonly end: number } | null {
   const match = PERIOD.exec(name)
   if (!match) return null
-  const [year, month, day] = [Number(match[1]), Number(match[2]) - 1, match[3] === undefined ? null : Number(match[3])]
-  const from = Date.UTC(year, month, day ?? 1)
-  return { from, end: day === null ? Date.UTC(year, month + 1, 1) : from + DAY_MS }
+  const [year = 0, month = 1, day = 1] = match.slice(1).flatMap((part) => (part === undefined ? [] : [Number(part)]))
+  const from = Date.UTC(year, month - 1, day)
+  if (match[3] !== undefined) return { from, end: from + DAY_MS }
+  return { from, end: match[2] === undefined ? Date.UTC(year + 1, 0, 1) : Date.UTC(year, month, 1) }
 }
 
 /** An id may hold anything; a name of a folder may not. */

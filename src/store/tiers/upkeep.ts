@@ -15,7 +15,7 @@ const RETRY_FIRST_MS = 10 * LOOK_MS
 const RETRY_LONGEST_MS = 6 * HOUR_MS
 /** Without a word for so long it is ended, and tried again later. */
 const SILENCE_MS = 15 * LOOK_MS
-const HEAP_MB = 300
+const HEAP_MB = 512
 
 export interface UpkeepOptions extends RetentionRules {
   readonly entry: URL

@@ -9,7 +9,7 @@ const STEPS = [1, 2, 5, 10, 15, 30]
   .concat(
     [1, 2, 5, 10, 15, 30].map((m) => m * MINUTE),
     [1, 2, 3, 6, 12].map((h) => h * HOUR),
-    [1, 2, 7, 14, 30].map((d) => d * DAY),
+    [1, 2, 7, 14, 30, 60, 90].map((d) => d * DAY),
   )
 
 export function timeTicks(from: number, to: number, most: number): readonly number[] {

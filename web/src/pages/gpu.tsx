@@ -107,20 +107,18 @@ function Now({ cell }: { readonly cell: GpuCell }) {
           {formatWatts(sample.powerWatts)}
           {info.powerLimitWatts !== null && <small class="faint"> of {Math.round(info.powerLimitWatts)}</small>}
         </Fact>
-        <Fact label="SM clock">{formatMegahertz(sample.smClockHertz)}</Fact>
+        <Fact label="GPU clock">{formatMegahertz(sample.smClockHertz)}</Fact>
         <Fact label="Memory clock">{formatMegahertz(sample.memoryClockHertz)}</Fact>
-        <Fact label="Performance state">{sample.performanceState === null ? NOT_AVAILABLE : `P${sample.performanceState}`}</Fact>
+        {sample.performanceState !== null && <Fact label="Performance state">P{sample.performanceState}</Fact>}
         <Fact label="Fan">{fan(sample)}</Fact>
         <Fact label="PCIe">{link(sample, info)}</Fact>
         {sample.xgmiRxBytesPerSecond !== null && (
           <Fact label="XGMI">{formatRate(sample.xgmiRxBytesPerSecond + (sample.xgmiTxBytesPerSecond ?? 0))}</Fact>
         )}
         {sample.xcd0ActiveRatio !== null && <Fact label="Compute dies (XCD)">{dies(sample)}</Fact>}
-        <Fact label="NVLink">
-          {sample.nvlinkRxBytesPerSecond === null
-            ? NOT_AVAILABLE
-            : formatRate((sample.nvlinkRxBytesPerSecond ?? 0) + (sample.nvlinkTxBytesPerSecond ?? 0))}
-        </Fact>
+        {sample.nvlinkRxBytesPerSecond !== null && (
+          <Fact label="NVLink">{formatRate(sample.nvlinkRxBytesPerSecond + (sample.nvlinkTxBytesPerSecond ?? 0))}</Fact>
+        )}
         <KnownFacts sample={sample} info={info} />
         <Fact label="Clocks limited by">
           {sample.clockEventReasons === null
@@ -192,7 +190,7 @@ function Users({ cell }: { readonly cell: GpuCell }) {
                 <th class="number">PID</th>
                 <th>User</th>
                 <th class="number">Memory</th>
-                <th class="number">SM</th>
+                <th class="number">GPU</th>
                 <th>Command</th>
               </tr>
             </thead>
@@ -225,7 +223,7 @@ function Events({ cell }: { readonly cell: GpuCell }) {
   return (
     <Panel title="Events">
       {own.length === 0 ? (
-        <Empty title="No events from the driver">XIDs, ECC errors and lost GPUs appear here.</Empty>
+        <Empty title="No events from the driver">Errors that it reports and lost GPUs appear here.</Empty>
       ) : (
         <ul class="list small">
           {own.map((event) => (

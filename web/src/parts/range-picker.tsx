@@ -3,7 +3,7 @@ import { now } from '../live/agent-clock.ts'
 import { boundsOf, chooseRange, currentRange, RANGES } from '../time-range.ts'
 import { clockTime } from '../words.ts'
 
-/** 5 min, 1 h, 24 h, or two moments of one's own; kept in the address, so that a link shows the same. */
+/** From 5 minutes to a year, or two moments of one's own; kept in the address, so that a link shows the same. */
 export function RangePicker() {
   const range = currentRange()
   const [isOpen, setOpen] = useState(false)

@@ -61,6 +61,7 @@ class GradScaler:
 class _BaseDataLoaderIter:
     def __init__(self, loader):
         self._dataset = loader.dataset
+        self._num_workers, self._pin_memory = 3, False
         self._batches = iter(loader.dataset)
 
     def __iter__(self):

@@ -51,6 +51,8 @@ const FIELDS: readonly GpuField[] = [
 
 const MOST_MARKS = 8
 const PROCESS_REFRESH_MS = 10_000
+/** Who had the memory is known for a day. */
+const PROCESS_SPAN_MS = 86_400_000
 
 const celsius = (value: Reading) => formatWhole(value, '°C')
 
@@ -69,10 +71,13 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
     [happened, own, info],
   )
   const { at, columns } = track
+  // Of averages the stack shows the most, as it does of processes: a peak is what runs out of memory.
+  const peaks = track.max ?? columns
   const layers = useMemo(
-    () => ledgerLayers({ at, used: columns.memoryUsedBytes ?? [], reserved: columns.memoryReservedBytes ?? [] }, processes.value),
+    () => ledgerLayers({ at, used: peaks.memoryUsedBytes ?? [], reserved: peaks.memoryReservedBytes ?? [] }, processes.value),
     [track, processes.value],
   )
+  const hasProcesses = track.to - track.from <= PROCESS_SPAN_MS
   const masks = (track.stepMs > 0 ? track.max?.clockEventReasons : columns.clockEventReasons) ?? []
   const bands = useMemo(() => throttleBands(at, masks, track.stepMs), [track])
   const shared = {
@@ -86,6 +91,14 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
     onReset: zoomOut,
     empty: track.state === 'loading' ? 'Loading…' : 'The agent has no readings for this time range.',
   } satisfies Partial<TimeChartProps>
+  const links = known(track, [
+    ['pcieTxBytesPerSecond', 'PCIe sent'],
+    ['pcieRxBytesPerSecond', 'PCIe received'],
+    ['nvlinkTxBytesPerSecond', 'NVLink sent'],
+    ['nvlinkRxBytesPerSecond', 'NVLink received'],
+    ['xgmiTxBytesPerSecond', 'XGMI sent'],
+    ['xgmiRxBytesPerSecond', 'XGMI received'],
+  ])
   const total = info.memoryTotalBytes
   const shown = marks.filter(({ at: moment }) => moment >= track.from && moment <= track.to)
   return (
@@ -101,9 +114,13 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
         <Panel>
           <TimeChart
             {...shared}
-            title="Memory"
-            stacked
-            series={layers.map((layer, index) => ({ ...layer, color: layer.label === 'driver reserve' ? 6 : index }))}
+            title={track.stepMs > 0 && hasProcesses ? 'Memory, most of each step' : 'Memory'}
+            stacked={hasProcesses}
+            series={
+              hasProcesses
+                ? layers.map((layer, index) => ({ ...layer, color: layer.label === 'driver reserve' ? 6 : index }))
+                : known(track, [['memoryUsedBytes', 'used']])
+            }
             format={formatBytes}
             least={0}
             most={total}
@@ -155,7 +172,7 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
             {...shared}
             title="Clocks"
             series={known(track, [
-              ['smClockHertz', 'SM'],
+              ['smClockHertz', 'GPU'],
               ['memoryClockHertz', 'memory'],
             ])}
             format={formatMegahertz}
@@ -171,22 +188,11 @@ export function GpuCharts({ cell, range }: { readonly cell: GpuCell; readonly ra
             {bands.length === 0 && at.length > 0 && <span class="faint">Clocks were not limited.</span>}
           </div>
         </Panel>
-        <Panel>
-          <TimeChart
-            {...shared}
-            title="PCIe and NVLink"
-            series={known(track, [
-              ['pcieTxBytesPerSecond', 'PCIe sent'],
-              ['pcieRxBytesPerSecond', 'PCIe received'],
-              ['nvlinkTxBytesPerSecond', 'NVLink sent'],
-              ['nvlinkRxBytesPerSecond', 'NVLink received'],
-              ['xgmiTxBytesPerSecond', 'XGMI sent'],
-              ['xgmiRxBytesPerSecond', 'XGMI received'],
-            ])}
-            format={formatRate}
-            least={0}
-          />
-        </Panel>
+        {links.length > 0 && (
+          <Panel>
+            <TimeChart {...shared} title="Links" series={links} format={formatRate} least={0} />
+          </Panel>
+        )}
       </div>
       {/* Below the charts: what is added to it must not push them away. */}
       {shown.length > 0 && (

@@ -45,7 +45,7 @@ export const COLUMNS: readonly Column[] = [
   { name: 'marks', label: 'Marks', isNumber: false, value: ({ marks }) => (marks.length === 0 ? null : marks.length) },
   { name: 'type', label: 'Type', isNumber: false, value: ({ process }): GpuProcessType => process.type },
   { name: 'memory', label: 'GPU memory', isNumber: true, value: ({ process }) => process.memoryUsedBytes },
-  { name: 'sm', label: 'SM %', isNumber: true, value: ({ process }) => process.smRatio },
+  { name: 'sm', label: 'GPU %', isNumber: true, value: ({ process }) => process.smRatio },
   { name: 'cpu', label: 'CPU %', isNumber: true, value: ({ process }) => process.info?.cpuRatio ?? null },
   { name: 'ram', label: 'RAM', isNumber: true, value: ({ process }) => process.info?.residentBytes ?? null },
   { name: 'since', label: 'Running since', isNumber: false, value: ({ process }) => process.info?.startedAt ?? null },

@@ -8,6 +8,7 @@ import { usePolled } from '../../poll.ts'
 import { aligned, type CompareAxis, lineOf } from './alignment.ts'
 import { FinalFigures } from './compare-table.tsx'
 import { type Compared, loadCompared, nameOf } from './compared-run.ts'
+import { ComparedSettings } from './compared-settings.tsx'
 import { LogSwitch, SmoothingSlider } from './controls.tsx'
 import { columnOf } from './curve.ts'
 import { metricFormat, metricName, metricsOf } from './metric-names.ts'
@@ -90,6 +91,7 @@ export function ComparePage() {
             />
           </Panel>
           <FinalFigures list={list} metric={metric} ids={ids} />
+          <ComparedSettings list={list} />
         </>
       )}
     </>

@@ -209,6 +209,11 @@ function Head({ row, run }: { readonly row: RunRow; readonly run: RunAnswer | nu
       <a class="button" href={`#/training?runs=${encodeURIComponent(row.id)}`}>
         Compare…
       </a>
+      {(run?.layers ?? 0) > 0 && (
+        <a class="button" href={`#/layers/${encodeURIComponent(row.id)}`}>
+          Layers
+        </a>
+      )}
       {run && <Report id={row.id} run={run} />}
     </div>
   )
