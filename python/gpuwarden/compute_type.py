@@ -18,7 +18,7 @@ def of_loss(torch: Any, loss: Any) -> str:
 
 def _of_graph(torch: Any, loss: Any) -> Optional[str]:
     waiting = deque([loss.grad_fn])
-    seen = set()
+    seen: "set[Any]" = set()
     found: "Counter[str]" = Counter()
     while waiting and len(seen) < _MOST_NODES:
         node = waiting.popleft()

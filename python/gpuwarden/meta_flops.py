@@ -4,6 +4,7 @@ The copy shares no tensor and no container with the model, needs no memory, and 
 """
 from __future__ import annotations
 
+import importlib
 import time
 from typing import Any, Callable, Dict, Optional
 
@@ -16,26 +17,27 @@ class _Stopped(Exception):
 
 def count_forward(torch: Any, model: Any, spec: Any, is_wanted: Callable[[], bool]) -> Optional[float]:
     """None: the model cannot do without values, or it takes too long. `spec`: of a batch, see batch_size.spec_of."""
-    flop_counter = __import__("torch.utils.flop_counter", fromlist=["FlopCounterMode"])
+    counter_type = importlib.import_module("torch.utils.flop_counter").FlopCounterMode
+    mode_type: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
     deadline = time.monotonic() + _MOST_SECONDS
 
-    class Gentle(flop_counter.FlopCounterMode):  # type: ignore[misc,name-defined]
+    class Gentle(mode_type):  # type: ignore[misc]
         """Gives the interpreter to the training after each operation."""
 
-        def __torch_dispatch__(self, *args: Any, **kwargs: Any) -> Any:
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if not is_wanted() or time.monotonic() > deadline:
                 raise _Stopped()
             began = time.perf_counter()
-            result = super().__torch_dispatch__(*args, **kwargs)
+            result = function(*args, **(kwargs or {}))
             time.sleep(min(0.01, time.perf_counter() - began))
             return result
 
     copied = _copy(torch, model, {})
     copied.train(False)
     for arguments, named in _calls(torch, spec):
-        counter = Gentle(display=False)
+        counter = counter_type(display=False)
         try:
-            with torch.no_grad(), torch.device("meta"), counter:
+            with torch.no_grad(), torch.device("meta"), counter, Gentle():
                 copied(*arguments, **named)
         except _Stopped:
             return None

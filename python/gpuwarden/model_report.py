@@ -59,9 +59,11 @@ class ModelReport:
     def stop(self) -> None:
         """The program ends, and so must our use of PyTorch."""
         self._is_wanted = False
+
+    def join(self, seconds: float) -> None:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join(0.3)
+            thread.join(seconds)
 
     def _work(self, meter: Any) -> None:
         try:

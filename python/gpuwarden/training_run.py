@@ -91,6 +91,7 @@ class Run:
             "command": provenance.command(),
             "git_commit": provenance.git_commit(),
             "framework": framework,
+            "rank": self.rank,
             "hyperparameters": self.hyperparameters or None,
             "data_loader": loader_facts.known(),
             "world_size": self.world_size,
@@ -261,7 +262,8 @@ class Run:
             if message:
                 end["message"] = message
             if self._sender is not None:
-                self._sender.finish(end, max(0.1, timeout))
+                self._sender.finish(end, max(0.1, timeout * 0.9))
+            self._model.join(timeout * 0.1)
         except Exception as error:
             self._fault("the end of the run was not reported", error)
         finally:

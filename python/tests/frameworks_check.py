@@ -211,6 +211,18 @@ for _ in range(8):
     clip()
     optimizer.step()
 """
+CONVOLUTION = """
+import time, torch
+torch.manual_seed(0)
+parts = [torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(128, 10)]
+model = torch.nn.Sequential(*parts)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(24 * 16, 3, 32, 32), torch.zeros(24 * 16).long()), batch_size=16):
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    time.sleep(0.3)
+"""
 WORKERS = """
 import sys, torch
 def main():
@@ -291,6 +303,18 @@ monitoring_callback = GPUMonitoringCallback(gpu_monitor, log_interval=10)
         lines = self.train(LIGHTNING)
         self.assert_whole(lines, 24, "lightning", "evaluation", "checkpoint")
         self.assertTrue(all(line["gradient_norm"] > 0 for line in lines))
+
+    def test_what_a_model_needs_is_counted(self) -> None:
+        self.train(CONVOLUTION)
+        model = self.run_record["model"]
+        # Forward: 2 · 8 · 3 · 9 per pixel and 2 · 128 · 10; twice that for the backward.
+        self.assertEqual(model["flopsPerSample"], 3 * (2 * 8 * 27 * 32 * 32 + 2 * 128 * 10))
+        self.assertEqual((model["parameters"], model["computeType"]), (1514, "float32"))
+        time = self.run_record["training"]["time"]
+        self.assertAlmostEqual(sum(part or 0 for part in time["seconds"].values()), time["wallSeconds"], 3)
+        self.assertGreater(time["seconds"]["productive"], 0)
+        self.assertEqual(self.run_record["training"]["samples"], 24 * 16)
+        self.assertEqual([(place["rank"], place["gpu"]) for place in self.run_record["places"]], [(0, None)])
 
     def test_accelerate(self) -> None:
         lines = self.train(ACCELERATE)

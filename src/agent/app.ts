@@ -197,6 +197,7 @@ export class Agent {
       maxProcesses: values['metrics.max_processes'],
       training: counts.training,
       xids: counts.xids,
+      timeOf: (run) => this.#training.timeOf(run),
       unfollowedRuns: () => this.#watching.health().runsNotFollowed,
       ...(alerts ? { alerts: () => alerts.health() } : {}),
       ...(usage ? { usage: () => usage.totals() } : {}),

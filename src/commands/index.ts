@@ -177,6 +177,28 @@ export const COMMANDS: readonly CommandEntry[] = [
     run: async (config, options, args) => (await import('./report.ts')).report(config, options, args),
   },
   {
+    name: 'compare',
+    group: 'look',
+    summary: 'which of two runs is faster and why, phase by phase: text, JSON or HTML',
+    settings: ['log.dir', 'server.host', 'server.port', ...TOKEN_FLAGS],
+    options: [
+      { flag: '--html <file>', help: 'write a page that opens without a server' },
+      JSON_OPTION,
+      { flag: '--text', help: 'as text (default)' },
+      { flag: '--price-per-hour <dollars>', help: 'what one GPU costs per hour (default: a list price for the model)' },
+    ],
+    arguments: [
+      { notation: '[a]', help: 'the id or name of a run, a log folder (its latest run), or a file of "gpuwarden report --json"' },
+      { notation: '[b]', help: 'the other one' },
+    ],
+    examples: [
+      'gpuwarden compare baseline.py pinned.py',
+      'gpuwarden compare before.json after.json --html compare.html',
+      'gpuwarden compare ./logs-monday ./logs-tuesday --json',
+    ],
+    run: async (config, options, args) => (await import('./compare.ts')).compare(config, options, args),
+  },
+  {
     name: 'history',
     group: 'look',
     summary: 'readings of the last hours, weeks or months: least, mean and most of each step',

@@ -97,7 +97,7 @@ export function readPrice(given: unknown): number | null {
 }
 
 /** A folder, the id or name of a run of the log folder (the latest of that name), or a file: a run is named after its script, which lies there too. */
-async function findSubject(subject: string, logDir: string): Promise<{ path: string; run: ReportRun | null }> {
+export async function findSubject(subject: string, logDir: string): Promise<{ path: string; run: ReportRun | null }> {
   const entry = statSync(subject, { throwIfNoEntry: false })
   if (entry?.isDirectory()) return { path: subject, run: null }
   const { runs } = await new RunFiles(join(logDir, 'runs')).list()

@@ -178,7 +178,6 @@ export class RunWatch {
                 model: record?.model ?? null,
                 ranks: record?.ranks.map(summaryRank) ?? [],
                 losses: [],
-                hyperparameters: record?.hyperparameters ?? null,
               },
         findings: [...this.#follower.findings.values()].filter((finding) => this.#concerns(finding, gpuIndices)).map(summaryFinding),
         notes,

@@ -47,7 +47,8 @@ const CARDS: readonly (readonly [name: RegExp, peaks: Peaks])[] = [
 
 /** Operations a second; null: the card, or the type on it, is not known. */
 export function peakFlops(card: string | null, type: string | null): number | null {
-  if (card === null || type === null) return null
+  // A MIG instance has a part of its card.
+  if (card === null || type === null || /\bMIG\b/.test(card)) return null
   const tera = CARDS.find(([name]) => name.test(card))?.[1][type as ComputeType]
   return tera === undefined ? null : tera * 1e12
 }

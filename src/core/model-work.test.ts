@@ -24,6 +24,7 @@ describe('peakFlops', () => {
     expect(peakFlops(null, 'bfloat16')).toBeNull()
     expect(peakFlops('NVIDIA H200', null)).toBeNull()
     expect(peakFlops('NVIDIA GeForce RTX 4090 Laptop GPU', 'bfloat16')).toBeNull()
+    expect(peakFlops('NVIDIA H100 MIG 1g.10gb', 'bfloat16')).toBeNull()
     expect(peakFlops('NVIDIA A1000', COMPUTE_TYPES[1])).toBeNull()
   })
 })

@@ -236,12 +236,22 @@ export interface Run {
   readonly ending: RunEnding | null
   /** Lines that were recorded to leak, one for each rank and kind of memory, latest first; absent where none can be. */
   readonly leakLines?: readonly RunLeakLine[]
+  /** Where its ranks are, as far as they said; absent: none did. */
+  readonly places?: readonly RankPlace[]
   /** How it loads its data; absent or null: not known. */
   readonly loader?: RunLoader | null
   /** What the model needs to compute; absent or null: not known. */
   readonly model?: RunModel | null
   /** Who held it up when it last stood still; null or absent: nothing is known. */
   readonly hang?: RunHang | null
+}
+
+/** `gpu`: as the rank names it, an id or an index. */
+export interface RankPlace {
+  readonly rank: number
+  readonly host: string | null
+  readonly gpu: string | null
+  readonly pid: Reading
 }
 
 export interface RunLoader {

@@ -1,10 +1,14 @@
 /** How long the ranks of a step worked without waiting for each other, and what one of them is slow in. */
-import type { PhaseSeconds } from '../core/step-phases.ts'
+import type { Reading, TrainingStep } from '../core/model.ts'
+import { tokensPerSecond } from '../core/rank-groups.ts'
+import { type PhaseSeconds, phasesOf } from '../core/step-phases.ts'
 
 export interface RankTime {
   readonly rank: number
   readonly seconds: number
   readonly phases: PhaseSeconds | null
+  /** Tokens or samples of the step, where the rank counts them; null: it does not. */
+  readonly amount: Reading
 }
 
 /** Ranks whose steps differ by more than this do not wait for each other. */
@@ -20,6 +24,27 @@ const OWN_PHASES: Readonly<Record<string, string>> = {
   checkpoint: 'saving checkpoints',
 }
 const CAUSE_RATIO = 0.6
+
+/** Batches that differ by more than this take a different time. */
+const UNEVEN_RATIO = 0.05
+/** A count of tokens or samples is a whole number; a pace that somebody averaged gives none. */
+const WHOLE_RATIO = 1e-4
+
+export function rankTime(step: TrainingStep, seconds: number): RankTime {
+  const pace = tokensPerSecond(step) ?? step.throughputPerSecond
+  const amount = step.custom?.batch_size ?? (pace === null ? null : pace * seconds)
+  const isCount = amount !== null && amount >= 1 && Math.abs(amount - Math.round(amount)) <= WHOLE_RATIO
+  return { rank: step.rank, seconds, phases: phasesOf(step), amount: isCount ? Math.round(amount) : null }
+}
+
+/** Without ranks whose batch is larger or smaller than that of the others. */
+export function evenTimes(times: RankTime[]): RankTime[] {
+  const amounts = times.flatMap(({ amount }) => amount ?? [])
+  if (amounts.length < times.length) return times
+  amounts.sort((a, b) => a - b)
+  const usual = amounts[amounts.length >> 1] ?? 0
+  return times.filter(({ amount }) => Math.abs((amount ?? usual) - usual) <= UNEVEN_RATIO * usual)
+}
 
 /** By rank. Where the wait is not measured by itself it is part of the backward, which ends on all ranks together and is shortest on the last to come. */
 export function workSeconds(times: readonly RankTime[]): Map<number, number> {

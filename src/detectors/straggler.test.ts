@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { DetectorInput } from '../core/detector-contract.ts'
 import { detectorContract, feed } from './detector.contract.ts'
-import { gpu, START, step } from './inputs.fixture.ts'
+import { device, GPU, gpu, host, run as runInput, START, step } from './inputs.fixture.ts'
 import { random } from './random.fixture.ts'
 import { straggler } from './straggler.ts'
 
@@ -109,6 +109,62 @@ describe('straggler', () => {
       extra: (rank: number) => ({ custom: { pipeline_stage: rank < 4 ? 0 : 1 } }),
     }
     expect(run(job(200, stages))).toEqual([])
+  })
+
+  it('compares only within a tensor-parallel group', () => {
+    const groups = { factor: (rank: number) => (rank < 4 ? 1 : 2), extra: (rank: number) => ({ custom: { tensor_group: rank >> 2 } }) }
+    expect(run(job(200, groups))).toEqual([])
+    const slow = { ...groups, factor: (rank: number) => (rank < 4 ? 1 : 2) * (rank === 5 ? 1.6 : 1) }
+    expect(new Set(run(job(200, slow)).map((finding) => finding.subject.rank))).toEqual(new Set([5]))
+  })
+
+  it('learns the stage of a rank from a later step', () => {
+    const later = (rank: number, number: number) => (number === 5 ? { pipeline_stage: rank < 4 ? 0 : 1 } : null)
+    const inputs = job(200, { factor: (rank, number) => (rank >= 4 && number > 5 ? 2 : 1) }).map((input) =>
+      input.type === 'step' ? { ...input, step: { ...input.step, custom: later(input.step.rank, input.step.step) } } : input,
+    )
+    expect(run(inputs)).toEqual([])
+  })
+
+  it('does not compare a rank with a larger batch', () => {
+    const extra = (rank: number, seconds: number) => {
+      const tokens = rank === 3 ? 3000 : 2000
+      const stepSeconds = seconds * (rank === 3 ? 1.5 : 1)
+      return { stepSeconds, custom: { tokens_per_second: tokens / stepSeconds } }
+    }
+    expect(run(job(200, { extra }))).toEqual([])
+    const even = (_: number, seconds: number) => ({ stepSeconds: seconds, custom: { tokens_per_second: 2000 / seconds } })
+    expect(run(job(120, { ...slowFrom(60, 120, 1.4), extra: even }))[0]?.subject.rank).toBe(3)
+  })
+
+  describe('says where the rank is, and the likely reason', () => {
+    const places = [0, 1, 2, 3].map((rank) => ({ rank, host: 'node7', gpu: rank === 3 ? GPU : 'other', pid: 70 + rank }))
+    const slow = job(120, { ...slowFrom(60, 120, 1.4), ranks: 4 })
+    const found = (...before: DetectorInput[]) => run([device(), runInput({ places }), ...before, ...slow])[0]
+
+    it('of a GPU that is too hot', () => {
+      const finding = found(host(START, { hostname: 'node7' }), gpu(START + 55_000, { clockEventReasons: 0x20, temperatureCelsius: 91 }))
+      expect(finding?.message).toContain('Rank 3 of run run-1 (node7, GPU 0) is slow')
+      expect(finding?.message).toContain('; likely because its GPU is throttled (too hot, 91 °C).')
+      expect(finding?.subject).toMatchObject({ host: 'node7', gpuIndex: 0, rank: 3 })
+    })
+
+    it('of a link with errors', () => {
+      const errors = [0, 5].map((pcieReplayCount, index) => gpu(START + 54_000 + index * 1000, { pcieReplayCount }))
+      expect(found(host(START, { hostname: 'node7' }), ...errors)?.message).toContain('likely because the link of its GPU has errors.')
+    })
+
+    it('of a busy host', () => {
+      expect(found(host(START, { hostname: 'node7', cpuRatio: 0.99 }))?.message).toContain(
+        'likely because the CPU of its host is busy (99%).',
+      )
+    })
+
+    it('only of its own machine, and of late', () => {
+      const hot = gpu(START - 600_000, { clockEventReasons: 0x20 })
+      expect(found(host(START, { hostname: 'node7' }), hot)?.message).not.toContain('likely')
+      expect(found(host(START, { hostname: 'node8', cpuRatio: 0.99 }))?.message).not.toContain('likely')
+    })
   })
 
   it('is silent for the stages of a pipeline that nobody named', () => {

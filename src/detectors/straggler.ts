@@ -3,17 +3,20 @@ import type { DetectorKind } from '../core/detector-contract.ts'
 import { formatDuration, formatPercent } from '../core/format.ts'
 import { medianAbsoluteDeviation } from '../core/memory/statistics.ts'
 import type { Finding, TrainingStep } from '../core/model.ts'
-import { hasGpuClock, phasesOf } from '../core/step-phases.ts'
+import { groupOf } from '../core/rank-groups.ts'
+import { hasGpuClock } from '../core/step-phases.ts'
 import { STEP_TIME_CHART } from './charts.ts'
 import { both, type FindingBook, NO_FINDINGS } from './finding.ts'
-import { causeOf, type RankTime, workSeconds } from './rank-work.ts'
+import { RankMachines } from './rank-machine.ts'
+import { causeOf, evenTimes, type RankTime, rankTime, workSeconds } from './rank-work.ts'
 import { subjectOfRun, type WatchedRun, watchRuns } from './run-watch.ts'
 import { THRESHOLDS, type Thresholds } from './thresholds.ts'
 import { evidenceNumber } from './words.ts'
 
 interface Rank {
   readonly rank: number
-  readonly stage: number
+  /** Only ranks of one group are compared. */
+  group: string
   steps: number
   /** Usual log ratio to the peers, and its variance. */
   mean: number
@@ -55,11 +58,12 @@ export const straggler: DetectorKind<Thresholds<'straggler'>> = {
   name: 'straggler',
   about: 'One rank of a run is slower than its peers, and all of them wait for it.',
   severities: ['warning'],
-  inputs: ['step', 'run', 'gpu'],
+  inputs: ['step', 'run', 'gpu', 'device', 'host'],
   charts: [STEP_TIME_CHART],
   defaults: THRESHOLDS.straggler,
-  create: (options, maxRuns) =>
-    watchRuns<RunRanks>(
+  create(options, maxRuns) {
+    const machines = new RankMachines()
+    const watched = watchRuns<RunRanks>(
       'straggler',
       {
         leaderOnly: false,
@@ -79,24 +83,41 @@ export const straggler: DetectorKind<Thresholds<'straggler'>> = {
           if (byGpu !== run.state.byGpu) return NO_FINDINGS
           const round = roundOf(run.state, step.step)
           if (round === null || round.times.some((entry) => entry.rank === rank)) return NO_FINDINGS
-          round.times.push({ rank, seconds: stepSeconds, phases: phasesOf(step) })
+          round.times.push(rankTime(step, stepSeconds))
           if (round.times.length < run.state.ranks.length || run.state.ranks.length < 2) return NO_FINDINGS
           run.state.rounds = run.state.rounds.filter((one) => one !== round)
-          return compare(run, round, step.at, book, options)
+          return compare(run, round, step.at, book, options, machines)
         },
       },
       maxRuns,
-    ),
+    )
+    return {
+      ...watched,
+      accept(input) {
+        machines.note(input)
+        return watched.accept(input)
+      },
+      snapshot: () => ({ ...(watched.snapshot() as object), machines: machines.snapshot() }),
+      restore(state) {
+        watched.restore(state)
+        machines.restore((state as { machines?: ReturnType<RankMachines['snapshot']> }).machines)
+      },
+    }
+  },
 }
 
 /** False when there are more ranks than are followed. */
 function enlist(state: RunRanks, step: TrainingStep): boolean {
-  for (const one of state.ranks) if (one.rank === step.rank) return true
+  const group = groupOf(step)
+  for (const one of state.ranks)
+    if (one.rank === step.rank) {
+      one.group = group ?? one.group
+      return true
+    }
   if (state.ranks.length >= RANK_CAP) return false
-  const stage = step.custom?.pipeline_stage ?? 0
   state.ranks.push({
     rank: step.rank,
-    stage,
+    group: group ?? '',
     steps: 0,
     mean: 0,
     variance: 0,
@@ -128,35 +149,37 @@ function compare(
   at: number,
   book: FindingBook,
   options: Thresholds<'straggler'>,
+  machines: RankMachines,
 ): readonly Finding[] {
   const timeOf = new Map(round.times.map((time) => [time.rank, time]))
-  const stages = new Map<number, Stage>()
+  const stages = new Map<string, Stage>()
   for (const rank of run.state.ranks) {
-    const stage: Stage = stages.get(rank.stage) ?? { times: [], work: new Map(), sorted: [], means: [], variance: 0, covariance: 0 }
+    const stage: Stage = stages.get(rank.group) ?? { times: [], work: new Map(), sorted: [], means: [], variance: 0, covariance: 0 }
     const time = timeOf.get(rank.rank)
     if (time) stage.times.push(time)
     stage.means.push(meanOf(rank.recent))
     stage.variance += rank.variance
     stage.covariance += rank.covariance
-    stages.set(rank.stage, stage)
+    stages.set(rank.group, stage)
   }
   for (const stage of stages.values()) {
+    stage.times = evenTimes(stage.times)
     stage.work = workSeconds(stage.times)
     stage.sorted = [...stage.work.values()].sort((a, b) => a - b)
   }
   let findings: readonly Finding[] = NO_FINDINGS
   for (const rank of run.state.ranks) {
-    const stage = stages.get(rank.stage)
+    const stage = stages.get(rank.group)
     const own = stage?.work.get(rank.rank)
     if (stage === undefined || own === undefined || stage.sorted.length < 2) continue
-    findings = both(findings, weigh(run, rank, own, stage, round.step, at, book, options))
+    findings = both(findings, weigh(run, rank, own, stage, round.step, at, book, options, machines))
   }
   return findings
 }
 
 /** Ranks that do the same work, at one step. */
 interface Stage {
-  readonly times: RankTime[]
+  times: RankTime[]
   /** Seconds without waiting, by rank. */
   work: ReadonlyMap<number, number>
   /** The same, ascending. */
@@ -221,6 +244,7 @@ function weigh(
   at: number,
   book: FindingBook,
   options: Thresholds<'straggler'>,
+  machines: RankMachines,
 ): readonly Finding[] {
   const peers = stage.sorted.length
   const peerSeconds = medianWithout(stage.sorted, ownSeconds)
@@ -236,7 +260,8 @@ function weigh(
   // Of two ranks one is always slower: only a lasting difference counts.
   const changed = peers > 2 && rank.cusum > Math.max(options.cusumLimit, (SURE * noise) / (2 * options.cusumSlack))
   const slow = rank.recent.length >= options.meanSteps && mean > slowFrom(stage, noise, options) && isAlone(mean, stage.means)
-  const subject = subjectOfRun(run.id, rank.rank)
+  const place = machines.placeOf(run.id, rank.rank)
+  const subject = { ...subjectOfRun(run.id, rank.rank), host: place?.host ?? null, gpuIndex: place?.gpuIndex ?? null }
   if (!changed && !slow) {
     rank.calm++
     if (!rank.open || rank.calm < CALM_STEPS) return NO_FINDINGS
@@ -248,9 +273,10 @@ function weigh(
   rank.cusum = 0
   if (!book.due(book.key(subject), at, 'warning')) return NO_FINDINGS
   const cause = causeOf(rank.rank, stage.times, ownSeconds - peerSeconds)
+  const reason = machines.reasonOf(run.id, rank.rank, at)
   return book.raise(subject, at, {
     severity: 'warning',
-    message: `Rank ${rank.rank} of run ${run.id} is slow: ${formatDuration(ownSeconds * 1000)} for step ${step}, ${formatPercent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers${cause === null ? '' : `, most of it ${cause}`}.`,
+    message: `Rank ${rank.rank} of run ${run.id}${place === null ? '' : ` (${place.words})`} is slow: ${formatDuration(ownSeconds * 1000)} for step ${step}, ${formatPercent(ownSeconds / peerSeconds - 1)} more than the median of its ${peers - 1} peers${cause === null ? '' : `, most of it ${cause}`}${reason === null ? '' : `; likely because ${reason}`}.`,
     evidence: {
       step,
       step_seconds: evidenceNumber(ownSeconds),
@@ -259,6 +285,7 @@ function weigh(
       usual_ratio: evidenceNumber(Math.exp(rank.mean)),
       peers: peers - 1,
       ...(cause === null ? {} : { cause }),
+      ...(reason === null ? {} : { reason }),
     },
     confidence: changed && slow ? 0.95 : 0.8,
     advice: ['All ranks wait for this one. Check its GPU for heat, throttling or a second process, and its host for load or a slow disk.'],

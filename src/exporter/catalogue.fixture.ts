@@ -11,7 +11,7 @@ import { NVIDIA_SMI_MIG } from './nvidia-smi-mig.ts'
 import { NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 import { PROCESS_METRICS } from './processes.ts'
 import { SELF_METRICS } from './self.ts'
-import { TRAINING_METRICS } from './training.ts'
+import { RUN_METRICS, TRAINING_METRICS } from './training.ts'
 import { USAGE_METRICS } from './usage.ts'
 
 export interface CatalogueEntry {
@@ -27,6 +27,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   { title: 'Events and predictions (set `native`)', labels: [], metrics: EVENT_METRICS },
   { title: 'Host (set `native`)', labels: [], metrics: HOST_METRICS },
   { title: 'Training (always)', labels: [], metrics: TRAINING_METRICS },
+  { title: 'Training runs as a whole (always)', labels: [], metrics: RUN_METRICS },
   { title: 'Users (always, where usage is counted)', labels: [], metrics: USAGE_METRICS },
   { title: 'Alerts (always, where they are switched on)', labels: [], metrics: ALERT_METRICS },
   { title: 'gpuwarden itself (always)', labels: [], metrics: SELF_METRICS },

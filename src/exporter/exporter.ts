@@ -3,6 +3,7 @@ import type { AgentState, GpuView } from '../core/kinds.ts'
 import type { MetricFamily } from '../core/metric-family.ts'
 import type { GpuInfo, GpuReadings } from '../core/model.ts'
 import { NO_READINGS } from '../core/record.ts'
+import type { RunTime } from '../core/run-time.ts'
 import type { MetricScope } from '../core/vendor.ts'
 import { ALERT_METRICS, type AlertFigures } from './alerts.ts'
 import { DCGM_METRICS, dcgmLabels, isShared } from './dcgm.ts'
@@ -20,7 +21,7 @@ import { computeApps, NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
 import { PROCESS_METRICS, processRows } from './processes.ts'
 import { FamilyList, Page, type Publication, publish } from './render.ts'
 import { SELF_METRICS } from './self.ts'
-import { TRAINING_METRICS } from './training.ts'
+import { RUN_METRICS, TRAINING_METRICS } from './training.ts'
 import { TrainingMetrics } from './training-metrics.ts'
 import { USAGE_METRICS, type UserFigures } from './usage.ts'
 import { XidCounts } from './xid-counts.ts'
@@ -39,6 +40,8 @@ export interface ExporterOptions {
   readonly maxProcesses: number
   readonly training?: TrainingMetrics
   readonly xids?: XidCounts
+  /** What the wall time of a run went to; without it nobody says. */
+  readonly timeOf?: (run: string) => RunTime | null
   /** How the alerts stand; without it there are none. */
   readonly alerts?: () => AlertFigures
   /** What each user used; without it nothing is counted. */
@@ -107,6 +110,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       publish(to, NVIDIA_SMI_COLLECTION, { state, gpus, xids })
     }
     publish(to, TRAINING_METRICS, training)
+    publish(to, RUN_METRICS, { training, gpus: all.map(({ info }) => info), timeOf: options.timeOf ?? (() => null) })
     if (usage) publish(to, USAGE_METRICS, usage())
     if (alerts) publish(to, ALERT_METRICS, alerts())
     publish(to, SELF_METRICS, {

@@ -15,6 +15,7 @@ import type {
   TrainingStep,
 } from '../core/model.ts'
 import { NO_FACTS, NO_FIGURES, NO_HOST_READINGS, NO_READINGS } from '../core/record.ts'
+import type { RunTime } from '../core/run-time.ts'
 import type { AlertFigures } from './alerts.ts'
 import type { MetricNaming } from './exporter.ts'
 import { TrainingMetrics } from './training-metrics.ts'
@@ -380,6 +381,7 @@ export function fixedTraining(): TrainingMetrics {
     outcome: null,
     ending: null,
     provenance: 'live',
+    model: { parameters: 8e9, activeParameters: 7.5e9, flopsPerToken: null, flopsPerSample: 1e13, computeType: 'bfloat16' },
   })
   training.accept([
     trainingStep({ step: 999, at: NOW - 2000, stepSeconds: 0.2, loss: 0.5, learningRate: 1e-7 }),
@@ -404,6 +406,13 @@ export function fixedTraining(): TrainingMetrics {
     trainingStep({ rank: 1, step: 1000, loss: Number.NEGATIVE_INFINITY, stepSeconds: 100 }),
   ])
   return training
+}
+
+/** Of run-1. */
+export const FIXED_TIME: RunTime = {
+  wallSeconds: 60,
+  goodputRatio: 0.75,
+  seconds: { productive: 45, startup: 10, data: 3, checkpoint: 0, evaluation: null, repeated: 0, hang: 0, rest: 2 },
 }
 
 export const FIXED_ALERTS: AlertFigures = {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { DCGM_METRICS } from './dcgm.ts'
 import { createExporter, type Exporter } from './exporter.ts'
 import { readExposition } from './exposition.contract.ts'
-import { FIXED_ALERTS, FIXED_STATE, FIXED_USAGE, fixedTraining, fixedXids, naming } from './fixed-state.contract.ts'
+import { FIXED_ALERTS, FIXED_STATE, FIXED_TIME, FIXED_USAGE, fixedTraining, fixedXids, naming } from './fixed-state.contract.ts'
 import type { Format } from './metric.ts'
 import { NVIDIA_SMI_METRICS } from './nvidia-smi.ts'
 import { NVIDIA_SMI_PROCESSES } from './nvidia-smi-processes.ts'
@@ -19,6 +19,7 @@ function exporter(): Exporter {
   const training = fixedTraining()
   const fed = {
     training,
+    timeOf: () => FIXED_TIME,
     xids: fixedXids(),
     alerts: () => FIXED_ALERTS,
     usage: () => FIXED_USAGE,

@@ -31,8 +31,16 @@ export interface RankEntry {
   readonly custom: Map<string, number>
 }
 
+/** A run as a whole, by its lowest rank. */
+export interface RunWork {
+  readonly labels: Labels
+  readonly run: Run
+  readonly rank: RankEntry | null
+}
+
 interface RunEntry {
   info: Labels | null
+  run: Run | null
   /** What sets a simulated run apart. */
   mark: Labels
   readonly ranks: Map<number, RankEntry>
@@ -82,6 +90,7 @@ export class TrainingMetrics {
   acceptRun(run: Run): void {
     const entry = this.#run(run.id)
     entry.mark = provenanceLabels(run.provenance)
+    entry.run = run
     entry.info = Labels.of({ run: run.id, name: run.name, user: run.user, host: run.host }).and(entry.mark)
     entry.endedAt = run.endedAt === null ? null : (entry.endedAt ?? this.#now())
     this.#countEnd(run)
@@ -113,6 +122,15 @@ export class TrainingMetrics {
     return Array.from(this.#runs.values(), (run) => run.info).filter((info) => info !== null)
   }
 
+  /** Announced runs. */
+  works(): readonly RunWork[] {
+    this.#forgetOld()
+    return Array.from(this.#runs.values()).flatMap(({ run, ranks, mark }): RunWork[] => {
+      const rank = ranks.get(Math.min(...ranks.keys())) ?? null
+      return run === null ? [] : [{ labels: Labels.of({ run: run.id }).and(mark), run, rank }]
+    })
+  }
+
   /** Runs that said that they have ended, and when we heard of it. */
   runEnds(): readonly { readonly labels: Labels; readonly at: number }[] {
     this.#forgetOld()
@@ -124,7 +142,14 @@ export class TrainingMetrics {
   /** Keyed by what the label will say, so that two runs can never be one series twice. */
   #run(id: string): RunEntry {
     const key = labelText(id)
-    const run = this.#runs.get(key) ?? { info: null, mark: provenanceLabels('live'), ranks: new Map(), updatedAt: 0, endedAt: null }
+    const run = this.#runs.get(key) ?? {
+      info: null,
+      run: null,
+      mark: provenanceLabels('live'),
+      ranks: new Map(),
+      updatedAt: 0,
+      endedAt: null,
+    }
     run.updatedAt = this.#now()
     if (touch(this.#runs, key, run, MAX_RUNS)) this.#evicted++
     return run

@@ -1,7 +1,12 @@
 /** What training code reports, by run and rank. NaN and infinities are values here. */
+import { peakFlops } from '../core/card-peaks.ts'
 import type { StepFigure } from '../core/fields/step.ts'
-import type { Reading } from '../core/model.ts'
+import { isGpuOfRun } from '../core/known/about-gpu.ts'
+import type { GpuInfo, Reading, Run } from '../core/model.ts'
+import { mfuOf } from '../core/model-work.ts'
+import { TOKENS_PER_SECOND } from '../core/rank-groups.ts'
 import { STEP_COLUMNS } from '../core/record.ts'
+import { type RunTime, TIME_PARTS } from '../core/run-time.ts'
 import { Labels } from './labels.ts'
 import { type Metric, metric } from './metric.ts'
 import { type RankEntry, STEP_SECONDS_BUCKETS, type TrainingMetrics } from './training-metrics.ts'
@@ -10,6 +15,14 @@ import { mebibytes, seconds } from './units.ts'
 const LABELS = ['run', 'rank']
 
 type TrainingMetric = Metric<TrainingMetrics>
+
+/** Runs beside the cards of this machine. */
+export interface RunsOnCards {
+  readonly training: TrainingMetrics
+  readonly gpus: readonly GpuInfo[]
+  /** What the wall time of a run went to; null: not known. */
+  readonly timeOf: (run: string) => RunTime | null
+}
 
 function perRank(type: 'gauge' | 'counter', name: string, unit: string, help: string, of: (rank: RankEntry) => Reading): TrainingMetric {
   return metric(type, name, unit, help, LABELS, (training, emit) => {
@@ -114,3 +127,46 @@ export const TRAINING_METRICS: readonly TrainingMetric[] = [
     for (const info of training.runInfos()) emit(info, 1)
   }),
 ]
+
+/** Of runs as a whole. */
+export const RUN_METRICS: readonly Metric<RunsOnCards>[] = [
+  metric(
+    'gauge',
+    'training_goodput_ratio',
+    'ratio',
+    'Productive share of the wall time of a run, so far.',
+    ['run'],
+    ({ training, timeOf }, emit) => {
+      for (const { labels, run } of training.works()) emit(labels, timeOf(run.id)?.goodputRatio ?? null)
+    },
+  ),
+  metric(
+    'gauge',
+    'training_wall_seconds',
+    'seconds',
+    'What the wall time of a run went to: productive, startup, data, checkpoint, evaluation, repeated, hang, rest.',
+    ['run', 'part'],
+    ({ training, timeOf }, emit) => {
+      for (const { labels, run } of training.works()) {
+        const time = timeOf(run.id)
+        for (const part of TIME_PARTS) emit(labels.and(Labels.of({ part })), time?.seconds[part] ?? null)
+      }
+    },
+  ),
+  metric(
+    'gauge',
+    'training_mfu_ratio',
+    'ratio',
+    'Model FLOPs utilization of the latest step; absent where the model, its pace or the peak of the card is not known.',
+    ['run'],
+    ({ training, gpus }, emit) => {
+      for (const { labels, run, rank } of training.works()) emit(labels, rank === null ? null : latestMfu(run, rank, gpus))
+    },
+  ),
+]
+
+function latestMfu({ model, gpus: names }: Run, { latest, custom }: RankEntry, gpus: readonly GpuInfo[]): Reading {
+  const own = gpus.find((gpu) => names.some((name) => isGpuOfRun(gpu, name)))
+  const pace = { samplesPerSecond: latest.throughputPerSecond, tokensPerSecond: custom.get(TOKENS_PER_SECOND) ?? null }
+  return mfuOf(model, pace, peakFlops(own?.name ?? null, model?.computeType ?? null))
+}

@@ -62,11 +62,11 @@ export interface RecordedRank {
   secondsCount: number
   throughputSum: number
   throughputCount: number
-  tokensSum: number
-  tokensCount: number
   /** So far; null: not counted. */
   samples: Reading
   tokens: Reading
+  /** Of the steps in which they were counted. */
+  countedSeconds: number
   peakAllocated: Reading
   readonly time: TimeAccount
   readonly losses: LossCourse
@@ -114,14 +114,11 @@ export function countStep(rank: RecordedRank, step: TrainingStep): void {
 
 function countAmounts(rank: RecordedRank, step: TrainingStep): void {
   const tokens = tokensPerSecond(step)
-  if (tokens !== null && Number.isFinite(tokens)) {
-    rank.tokensSum += tokens
-    rank.tokensCount++
-  }
   const { stepSeconds } = step
   if (stepSeconds === null || !Number.isFinite(stepSeconds)) return
   // A line may stand for several steps.
   const seconds = stepSeconds * (rank.steps === 1 ? 1 : Math.max(1, step.step - rank.lastStep))
   rank.samples = addedTo(rank.samples, step.throughputPerSecond, seconds)
   rank.tokens = addedTo(rank.tokens, tokens, seconds)
+  if (step.throughputPerSecond !== null || tokens !== null) rank.countedSeconds += seconds
 }

@@ -195,6 +195,8 @@ function trainingOf({ ranks, gpus }: Recorded, run: ReportRun | null, pidOf: Pid
   const own = ranks.filter((rank) => rank.run === leader.run)
   const sum = (name: 'samples' | 'tokens') =>
     own.reduce<Reading>((total, rank) => (rank[name] === null ? total : (total ?? 0) + rank[name]), null)
+  // Over the time of the steps: a mean of paces would count short steps as much as long ones.
+  const pace = (count: Reading) => (count === null || leader.countedSeconds === 0 ? null : count / leader.countedSeconds)
   const seconds = (leader.lastAt - leader.firstAt) / 1000
   return {
     steps: leader.steps,
@@ -202,9 +204,9 @@ function trainingOf({ ranks, gpus }: Recorded, run: ReportRun | null, pidOf: Pid
     loss: leader.loss,
     bestLoss: leader.bestLoss,
     stepsPerSecond: seconds > 0 ? (leader.steps - 1) / seconds : null,
-    throughputPerSecond: leader.throughputCount === 0 ? null : leader.throughputSum / leader.throughputCount,
+    throughputPerSecond: pace(leader.samples) ?? (leader.throughputCount === 0 ? null : leader.throughputSum / leader.throughputCount),
     meanStepSeconds: leader.secondsCount === 0 ? null : leader.secondsSum / leader.secondsCount,
-    tokensPerSecond: leader.tokensCount === 0 ? null : leader.tokensSum / leader.tokensCount,
+    tokensPerSecond: pace(leader.tokens),
     samples: sum('samples'),
     tokens: sum('tokens'),
     memoryPeakBytes: leader.peakAllocated,
@@ -214,6 +216,5 @@ function trainingOf({ ranks, gpus }: Recorded, run: ReportRun | null, pidOf: Pid
     time: run === null ? null : leader.time.until(from, to, run.outcome !== 'success'),
     ranks: ranksOf(own, gpus, pidOf),
     losses: leader.losses.points(),
-    hyperparameters: run?.hyperparameters ?? null,
   }
 }

@@ -55,8 +55,6 @@ export interface SummaryTraining {
   readonly time: RunTime | null
   readonly ranks: readonly SummaryRank[]
   readonly losses: readonly LossPoint[]
-  /** As the program reported them; null: it did not. */
-  readonly hyperparameters: Readonly<Record<string, unknown>> | null
 }
 
 export interface SummaryRun {

@@ -1,7 +1,7 @@
 /** How far a run has come: what was received from each rank, the figures so far, and its curve. */
 import { numberOf } from '../core/json-text.ts'
 import type { Reading, Run, TrainingStep } from '../core/model.ts'
-import { TOKENS_PER_SECOND, tokensPerSecond } from '../core/rank-groups.ts'
+import { TOKENS_PER_SECOND } from '../core/rank-groups.ts'
 import { type RunTime, type SavedTime, TimeAccount } from '../core/run-time.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
 import { MOST_CUSTOM } from './curve.ts'
@@ -82,7 +82,6 @@ export class Progress {
   readonly #latest: Latest = Object.fromEntries(LATEST.map((field) => [field, null])) as Latest
   readonly #throughput: Mean = { sum: 0, count: 0 }
   readonly #seconds: Mean = { sum: 0, count: 0 }
-  readonly #tokens: Mean = { sum: 0, count: 0 }
   #time = new TimeAccount()
   #leader = Number.POSITIVE_INFINITY
   #steps = 0
@@ -123,6 +122,7 @@ export class Progress {
   }
 
   figures(): TrainingFigures {
+    const leader = this.ranks.get(this.#leader)
     return {
       steps: this.#steps,
       lastStep: this.#lastStep,
@@ -131,12 +131,12 @@ export class Progress {
       ...this.#latest,
       bestLoss: this.#bestLoss,
       bestLossStep: this.#bestLossStep,
-      meanThroughputPerSecond: mean(this.#throughput),
+      meanThroughputPerSecond: pace(leader?.samples, leader?.countedSeconds) ?? mean(this.#throughput),
       meanStepSeconds: mean(this.#seconds),
       tokensPerSecond: this.#custom.get(TOKENS_PER_SECOND) ?? null,
-      meanTokensPerSecond: mean(this.#tokens),
+      meanTokensPerSecond: pace(leader?.tokens, leader?.countedSeconds),
       ...amountsOf(this.ranks.values()),
-      phaseShares: this.ranks.get(this.#leader)?.phases.shares() ?? [],
+      phaseShares: leader?.phases.shares() ?? [],
       memoryPeakAllocatedBytes: this.#peakAllocated,
       memoryPeakReservedBytes: this.#peakReserved,
       nonFiniteSteps: this.#nonFinite,
@@ -155,7 +155,6 @@ export class Progress {
       figures: this.figures(),
       throughput: this.#throughput,
       seconds: this.#seconds,
-      tokens: this.#tokens,
       time: this.#time,
       leader: this.#leader,
       curves: this.curves,
@@ -164,7 +163,7 @@ export class Progress {
 
   /** Takes what a snapshot holds and leaves the rest: an older or damaged file must not stop the start. */
   restore(saved: unknown): void {
-    const { ranks, figures, throughput, seconds, tokens, time, leader, curves } = saved as Record<string, unknown>
+    const { ranks, figures, throughput, seconds, time, leader, curves } = saved as Record<string, unknown>
     for (const [rank, value] of (ranks ?? []) as [number, SavedRank][]) this.ranks.set(rank, restoredRank(value))
     const known = (figures ?? {}) as Record<string, unknown>
     for (const field of LATEST) this.#latest[field] = numberOf(known[field])
@@ -180,7 +179,6 @@ export class Progress {
     for (const [name, value] of Object.entries((known.custom ?? {}) as object)) this.#custom.set(name, numberOf(value) ?? Number.NaN)
     Object.assign(this.#throughput, throughput)
     Object.assign(this.#seconds, seconds)
-    Object.assign(this.#tokens, tokens)
     this.#time = new TimeAccount(time as SavedTime | undefined)
     this.#leader = numberOf(leader) ?? Number.POSITIVE_INFINITY
     this.curves.restore(curves)
@@ -214,7 +212,6 @@ export class Progress {
     this.#leader = step.rank
     add(this.#throughput, step.throughputPerSecond)
     add(this.#seconds, step.stepSeconds)
-    add(this.#tokens, tokensPerSecond(step))
     this.#time.add(step, isNewProcess)
     if (loss !== null && Number.isFinite(loss) && (this.#bestLoss === null || loss < this.#bestLoss)) {
       this.#bestLoss = loss
@@ -236,6 +233,11 @@ function add(mean: Mean, value: Reading): void {
 
 function larger(known: Reading, value: Reading): Reading {
   return value === null ? known : Math.max(known ?? 0, value)
+}
+
+/** Over the time of the steps: a mean of paces would count short steps as much as long ones. */
+function pace(count: Reading | undefined, seconds: number | undefined): Reading {
+  return count == null || !seconds ? null : count / seconds
 }
 
 function mean({ sum, count }: Mean): Reading {

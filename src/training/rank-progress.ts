@@ -30,6 +30,8 @@ export interface RankProgress {
   /** So far; null: the rank does not count them. */
   samples: Reading
   tokens: Reading
+  /** Of the steps in which they were counted. */
+  countedSeconds: number
   pipelineStage: Reading
   tensorRank: Reading
   readonly phases: PhaseSums
@@ -78,6 +80,7 @@ const NOTHING: Omit<RankProgress, 'received' | 'phases'> = {
   sender: null,
   samples: null,
   tokens: null,
+  countedSeconds: 0,
   pipelineStage: null,
   tensorRank: null,
 }
@@ -118,8 +121,10 @@ export function countOfRank(rank: RankProgress, step: TrainingStep, sender: Send
   if (isTimed) {
     // A line may stand for several steps.
     const seconds = stepSeconds * (rank.steps === 1 ? 1 : Math.max(1, step.step - rank.lastStep))
+    const tokens = tokensPerSecond(step)
     rank.samples = addedTo(rank.samples, step.throughputPerSecond, seconds)
-    rank.tokens = addedTo(rank.tokens, tokensPerSecond(step), seconds)
+    rank.tokens = addedTo(rank.tokens, tokens, seconds)
+    if (step.throughputPerSecond !== null || tokens !== null) rank.countedSeconds += seconds
     rank.secondsSum += stepSeconds
     rank.secondsCount++
     rank.recentStepSeconds = (rank.recentStepSeconds ?? stepSeconds) * (1 - RECENT) + stepSeconds * RECENT

@@ -1,5 +1,6 @@
 /** The known runs: the one silent longest is forgotten first, ended ones before others. */
 import { toJson } from '../core/json-text.ts'
+import type { RunTime } from '../core/run-time.ts'
 import { type ListedFigures, listedFigures, restoredFigures } from './listed-figures.ts'
 import { Progress } from './progress.ts'
 import type { RunFiles, SavedProgress } from './run-files.ts'
@@ -59,6 +60,12 @@ export class Registry {
 
   get(id: string): RunRecord | undefined {
     return this.#entries.get(id)?.run
+  }
+
+  /** null: there is no such run, or its progress is only on disk. */
+  timeOf(id: string, now: number): RunTime | null {
+    const entry = this.#entries.get(id)
+    return entry?.progress?.time(entry.run, now) ?? null
   }
 
   heardAt(id: string): number {

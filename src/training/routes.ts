@@ -143,6 +143,7 @@ export function runOf(body: z.infer<typeof runPost>): RunPost {
     correlationId: body.correlation_id ?? null,
     canRecord: body.can_record ?? null,
     model: body.model ? modelOf(body.model) : null,
+    rank: body.rank ?? null,
     canTellStacks: body.can_tell_stacks ?? null,
   }
 }

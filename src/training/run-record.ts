@@ -4,12 +4,12 @@ import type { RankStacks } from '../core/hang/rank-stacks.ts'
 import { type Hyperparameters, mergedHyperparameters } from '../core/hyperparameters.ts'
 import type { LineRecording } from '../core/memory/line-recording.ts'
 import { causeWords, isCauseKnown, ownPlace, placeText, readOomReport } from '../core/memory/oom-report.ts'
-import type { RunOutcome as Outcome, Reading, Run, RunEnding, RunHang, RunLeakLine, RunLoader } from '../core/model.ts'
+import type { RunOutcome as Outcome, RankPlace, Reading, Run, RunEnding, RunHang, RunLeakLine, RunLoader } from '../core/model.ts'
 import type { RunModel } from '../core/run-model.ts'
 
 export type { RunOutcome as Outcome } from '../core/model.ts'
 
-export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang'> {
+export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang' | 'model' | 'places'> {
   readonly command: string | null
   readonly gitCommit: string | null
   readonly framework: string | null
@@ -28,6 +28,8 @@ export interface RunRecord extends Omit<Run, 'ending' | 'leakLines' | 'hang'> {
   /** Whether its SDK can record which lines keep memory; null: it did not say. */
   readonly canRecord: boolean | null
   readonly model: RunModel | null
+  /** By rank, ascending. */
+  readonly places: readonly RankPlace[]
   /** Newest first. */
   readonly recordings: readonly LineRecording[]
   /** Whether its SDK says where its threads are when it is asked; null: it did not say. */
@@ -64,6 +66,8 @@ export interface RunPost {
   readonly correlationId: string | null
   readonly canRecord: boolean | null
   readonly model: RunModel | null
+  /** Of the process that reports; null: it does not say. */
+  readonly rank: Reading
   readonly canTellStacks: boolean | null
 }
 
@@ -96,6 +100,7 @@ export const UNKNOWN_PARTS: Pick<
   | 'canTellStacks'
   | 'hang'
   | 'stacks'
+  | 'places'
 > = {
   provenance: 'live',
   totalSteps: null,
@@ -105,13 +110,22 @@ export const UNKNOWN_PARTS: Pick<
   recordings: [],
   hyperparameters: {},
   model: null,
+  places: [],
   canTellStacks: null,
   ...NO_HANG,
 }
 
 /** `process`: the one that reports, when it runs on this host. */
-export function newRun(post: RunPost, now: number, process: RunProcess | null): RunRecord {
-  const known = { startedAt: post.startedAt ?? now, updatedAt: now, report: null, processes: process ? [process] : [], recordings: [] }
+export function newRun({ rank, ...post }: RunPost, now: number, process: RunProcess | null): RunRecord {
+  const places = withPlace([], { ...post, rank })
+  const known = {
+    startedAt: post.startedAt ?? now,
+    updatedAt: now,
+    report: null,
+    processes: process ? [process] : [],
+    recordings: [],
+    places,
+  }
   return { ...post, ...OPEN, ...NO_HANG, provenance: 'live', ...known }
 }
 
@@ -149,6 +163,7 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     startedAt: Math.min(known.startedAt, post.startedAt ?? known.startedAt),
     canRecord: post.canRecord ?? known.canRecord,
     model: post.model ?? known.model,
+    places: withPlace(resumes ? [] : known.places, post),
     recordings: resumes ? [] : known.recordings,
     canTellStacks: post.canTellStacks ?? known.canTellStacks,
     ...(resumes ? NO_HANG : {}),
@@ -156,6 +171,17 @@ export function mergeRun(known: RunRecord, post: RunPost, now: number, process: 
     ...(resumes ? OPEN : {}),
     updatedAt: now,
   }
+}
+
+/** Where the rank is that reports. */
+function withPlace(
+  known: readonly RankPlace[],
+  { rank, host, gpus, pid }: Pick<RunPost, 'rank' | 'host' | 'gpus' | 'pid'>,
+): readonly RankPlace[] {
+  if (rank === null) return known
+  const others = known.filter((place) => place.rank !== rank)
+  if (others.length >= MOST_GPUS) return known
+  return [...others, { rank, host, gpu: gpus[0] ?? null, pid }].sort((a, b) => a.rank - b.rank)
 }
 
 /** The more specific outcome stays: a launcher only sees an exit code where the SDK saw the exception. */
@@ -182,7 +208,23 @@ export function endRun(known: RunRecord, end: RunEnd, now: number): RunRecord {
 
 /** The part that the hub publishes. */
 export function publicRun(run: RunRecord): Run {
-  const { id, name, provenance, host, user, pid, gpus, worldSize, totalSteps, startedAt, endedAt, outcome, model, loader = null } = run
+  const {
+    id,
+    name,
+    provenance,
+    host,
+    user,
+    pid,
+    gpus,
+    worldSize,
+    totalSteps,
+    startedAt,
+    endedAt,
+    outcome,
+    model,
+    loader = null,
+    places,
+  } = run
   return {
     id,
     name,
@@ -200,6 +242,7 @@ export function publicRun(run: RunRecord): Run {
     leakLines: leakLinesOf(run),
     loader,
     model,
+    places,
     hang: run.hang,
   }
 }

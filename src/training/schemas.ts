@@ -32,6 +32,7 @@ export const runPost = z.object({
     .describe('The first 4096 characters are kept'),
   git_commit: shortText,
   framework: shortText,
+  rank: count.describe('Of the process that reports'),
   hyperparameters: z
     .record(z.string(), z.unknown())
     .nullish()

@@ -61,6 +61,7 @@ export class SimulatedRuns {
       ...run,
       ...about,
       model: run.model ?? null,
+      places: run.places ?? [],
       message: ending?.message ?? null,
       updatedAt: this.#now(),
     })

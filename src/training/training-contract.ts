@@ -2,6 +2,7 @@
 import type { HubEvent, Log, Sink } from '../core/kinds.ts'
 import type { Finding, Provenance, Run, TrainingStep } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
+import type { RunTime } from '../core/run-time.ts'
 import type { BatchOutcome } from './batch.ts'
 import type { Progress } from './progress.ts'
 import type { Recordings } from './recordings.ts'
@@ -88,6 +89,8 @@ export interface Training {
   /** Most recently heard of first. */
   runs(): readonly ListedRun[]
   recordOf(id: string): RunRecord | null
+  /** What its wall time went to so far; null: it is not in memory. */
+  timeOf(id: string): RunTime | null
   find(id: string): Promise<{ run: RunRecord; progress: Progress } | null>
   /** Its report; null: nothing is logged. */
   report(id: string, kind: ReportKind): Promise<ReportOutcome | null>

@@ -5,6 +5,7 @@ import { DiskStuck, logLane, STUCK_AT_END_MS } from '../core/disk-lane.ts'
 import type { HubEvent, Log } from '../core/kinds.ts'
 import type { Finding } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
+import type { RunTime } from '../core/run-time.ts'
 import { MISTRUST_MS } from '../core/wall-clock.ts'
 import type { BatchOutcome } from './batch.ts'
 import { Checkpoints } from './checkpoints.ts'
@@ -42,6 +43,7 @@ class TrainingRoom implements Training {
   readonly recordings: Recordings
   readonly standstills: Standstills
   readonly recordOf = (id: string): RunRecord | null => this.#registry.get(id) ?? null
+  readonly timeOf = (id: string): RunTime | null => this.#registry.timeOf(id, this.#now())
   /** null: nothing is kept. */
   readonly #dir: string | null
   readonly #options: TrainingOptions

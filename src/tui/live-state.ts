@@ -143,7 +143,12 @@ export class LiveState {
       findings,
       resolved: known.findings.resolved,
       alerts: this.#alerts(),
-      runs: this.#courses.views(known.runs.values(), at, findings),
+      runs: this.#courses.views(
+        known.runs.values(),
+        at,
+        findings,
+        shown.map(({ info }) => info),
+      ),
       overhead: this.overhead,
       replay: this.replay,
       playback,

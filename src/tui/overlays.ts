@@ -11,6 +11,7 @@ import { HELP } from './help.ts'
 import type { Painter, Span } from './painter.ts'
 import { SORT_TITLES } from './process-panel.ts'
 import { jobOf } from './process-rows.ts'
+import { drawRanks } from './ranks-overlay.ts'
 import { type KillQuestion, type Overlay, PANELS, type ProcessDetails, type ScreenData, SORTS, type View } from './screen-data.ts'
 import { cut, padEnd, wrap } from './text-width.ts'
 import { severityTone } from './words.ts'
@@ -52,6 +53,9 @@ export function drawOverlay(painter: Painter, data: ScreenData, view: View, over
       break
     case 'finding':
       drawFinding(painter, data, overlay.fingerprint, overlay.offset, overlay.stacks ?? [])
+      break
+    case 'ranks':
+      drawRanks(painter, data, overlay.run, overlay.offset)
       break
     case 'kill':
       drawKill(painter, overlay.question, overlay.selected)

@@ -46,6 +46,7 @@ export function reduceOverlay(view: View, overlay: Overlay, name: string, around
     case 'help':
       return name === '?' || name === 'h' || name === 'enter' ? closed : stay(view, scrolled(overlay, name, 40))
     case 'finding':
+    case 'ranks':
       return name === 'enter' ? closed : stay(view, scrolled(overlay, name, 1000))
   }
 }

@@ -168,6 +168,8 @@ function entered(view: View, around: Surroundings): Outcome {
   if (view.focus === 'findings') return openFinding(view, data.findings[frame.scroll.findings.selected])
   if (view.focus === 'training') {
     const run = data.runs[frame.scroll.training.selected]
+    if (run && run.ranks > 1 && run.stall === null && run.leak === null && run.oom === null)
+      return same({ ...view, overlay: { kind: 'ranks', run: run.id, offset: 0 } })
     return openFinding(view, run?.stall ?? run?.leak ?? run?.oom ?? data.findings.find((finding) => finding.subject.run === run?.id))
   }
   const row = selectedRow(around)

@@ -2,7 +2,7 @@
 import type { AlertView } from '../core/alert-contract.ts'
 import type { GpuView } from '../core/kinds.ts'
 import type { LedgerEntry } from '../core/memory/ledger.ts'
-import type { Finding, HostSample, ProcessView, Provenance, Reading, SourceHealth, TrainingStep } from '../core/model.ts'
+import type { Finding, HostSample, ProcessView, Provenance, RankPlace, Reading, SourceHealth, TrainingStep } from '../core/model.ts'
 import type { PlaybackState } from '../core/playback.ts'
 import type { PhaseShare } from '../core/step-phases.ts'
 
@@ -25,6 +25,12 @@ export interface RunData {
   readonly name: string
   readonly step: TrainingStep
   readonly ranks: number
+  /** The latest step of each rank, ascending. */
+  readonly rankSteps: readonly TrainingStep[]
+  readonly places: readonly RankPlace[]
+  readonly straggler: Finding | null
+  /** Model FLOPs utilization of the latest step; null: not known. */
+  readonly mfuRatio: Reading
   readonly losses: readonly number[]
   /** What the latest steps were spent on; empty where it is not known. */
   readonly phases: readonly PhaseShare[]
@@ -128,6 +134,7 @@ export type Overlay =
   | { readonly kind: 'silence'; readonly finding: Finding; readonly selected: number }
   /** `stacks`: of a stall, once they are there. */
   | { readonly kind: 'finding'; readonly fingerprint: string; readonly offset: number; readonly stacks?: readonly string[] }
+  | { readonly kind: 'ranks'; readonly run: string; readonly offset: number }
   | { readonly kind: 'kill'; readonly question: KillQuestion; readonly selected: number }
   | { readonly kind: 'process'; readonly details: ProcessDetails; readonly showEnvironment: boolean; readonly offset: number }
 

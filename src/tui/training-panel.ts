@@ -1,5 +1,6 @@
 import { formatAge, formatFigure, formatPercent, printable } from '../core/format.ts'
 import type { Finding, Reading } from '../core/model.ts'
+import { tokensPerSecond } from '../core/rank-groups.ts'
 import { NOT_ATTRIBUTED } from '../core/step-phases.ts'
 import { sparkline } from './graph.ts'
 import { BOLD, type Rect, SELECTED, type Style, TONE } from './grid.ts'
@@ -51,6 +52,7 @@ export function drawTraining(painter: Painter, data: ScreenData, view: View, { x
 
 function progress(run: RunData, ascii: boolean, width: number): Span[] {
   const { step } = run
+  const tokens = tokensPerSecond(step)
   const name = cut(printable(run.name), width < 60 ? 12 : 24)
   const graph = sparkline(run.losses, width < 60 ? 8 : width < 120 ? 12 : 24, ascii).trimStart()
   return [
@@ -60,8 +62,11 @@ function progress(run: RunData, ascii: boolean, width: number): Span[] {
     { text: run.losses.length > 1 ? graph : '', style: TONE.busy },
     { text: step.epoch === null ? '' : `epoch ${formatFigure(step.epoch)}` },
     { text: step.throughputPerSecond === null ? '' : `${formatFigure(step.throughputPerSecond)}/s`, style: TONE.muted },
+    { text: tokens === null ? '' : `${formatFigure(tokens)} tokens/s`, style: TONE.muted },
+    { text: run.mfuRatio === null ? '' : `MFU ${formatPercent(run.mfuRatio)}`, style: TONE.muted },
     { text: run.outcome !== null ? '' : `ETA ${run.etaMs === null ? 'N/A' : shortDuration(run.etaMs)}`, style: TONE.muted },
     { text: run.ranks > 1 ? `${run.ranks} ranks` : '', style: TONE.muted },
+    { text: run.straggler === null ? '' : `rank ${run.straggler.subject.rank} is slow`, style: TONE.warning },
   ]
 }
 

@@ -15,7 +15,7 @@ function etaAfter(steps: number, more: Partial<Run> | null, custom: Record<strin
   const taken = Array.from({ length: steps }, (_, index) => trainingStep(index + 1, { custom }))
   runs.acceptSteps(taken)
   courses.accept(taken, runs)
-  return courses.views(runs.values(), AT, [])[0]?.etaMs
+  return courses.views(runs.values(), AT, [], [])[0]?.etaMs
 }
 
 describe('the time left of a run', () => {

@@ -1,7 +1,10 @@
 /** The course of training runs while this screen looks: the loss over time, and how long it will take. */
+import { peakFlops } from '../core/card-peaks.ts'
 import { isGpuOfRun } from '../core/known/about-gpu.ts'
 import { compareRuns, isRunning, type KnownRun, type KnownRuns, namesIn } from '../core/known/runs.ts'
-import type { Finding, GpuInfo, Reading, TrainingStep } from '../core/model.ts'
+import type { Finding, GpuInfo, Reading, Run, TrainingStep } from '../core/model.ts'
+import { mfuOf } from '../core/model-work.ts'
+import { tokensPerSecond } from '../core/rank-groups.ts'
 import { type PhaseShare, PhaseSums } from '../core/step-phases.ts'
 import type { RunData } from './screen-data.ts'
 
@@ -51,7 +54,7 @@ export class RunCourses {
   }
 
   /** Those with steps, running ones first. `present`: the time that figures are of. */
-  views(runs: Iterable<KnownRun>, present: number, findings: readonly Finding[]): RunData[] {
+  views(runs: Iterable<KnownRun>, present: number, findings: readonly Finding[], gpus: readonly GpuInfo[]): RunData[] {
     const shown = withSteps(runs)
     shown.sort((a, b) => Number(isRunning(b, present)) - Number(isRunning(a, present)) || compareRuns(a, b))
     const nameOf = namesIn(shown)
@@ -65,6 +68,10 @@ export class RunCourses {
         name: nameOf(known),
         step,
         ranks: steps.size,
+        rankSteps: [...steps.values()].sort((a, b) => a.rank - b.rank),
+        places: run?.places ?? [],
+        straggler: about('straggler'),
+        mfuRatio: mfu(run, step, gpus),
         losses: course?.losses.slice(-MOST_LOSSES) ?? [],
         phases: phaseShares(course?.phased ?? []),
         etaMs: hasEnded || !course ? null : eta(run?.totalSteps ?? null, course, step),
@@ -84,6 +91,12 @@ export class RunCourses {
     if (this.#courses.size > MOST_COURSES) for (const oldest of this.#courses.keys()) if (this.#courses.delete(oldest)) break
     return course
   }
+}
+
+function mfu(run: Run | null, step: TrainingStep, gpus: readonly GpuInfo[]): Reading {
+  const card = gpus.find((gpu) => run?.gpus.some((name) => isGpuOfRun(gpu, name)))
+  const pace = { samplesPerSecond: step.throughputPerSecond, tokensPerSecond: tokensPerSecond(step) }
+  return mfuOf(run?.model, pace, peakFlops(card?.name ?? null, run?.model?.computeType ?? null))
 }
 
 function phaseShares(steps: readonly TrainingStep[]): readonly PhaseShare[] {

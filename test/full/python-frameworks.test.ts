@@ -61,12 +61,16 @@ describe('the Python SDK in real frameworks', () => {
     async ({ skip }) => {
       if (missing !== null) skip(missing)
       const env = { ...process.env, GPUWARDEN_TEST_NODE: process.execPath, PYTHONDONTWRITEBYTECODE: '1' }
-      const said = await run(PYTHON, ['-m', 'unittest', '-v', 'tests.frameworks_check', 'tests.layers_check', 'tests.host_leak_check'], {
-        cwd: join(ROOT, 'python'),
-        env,
-        timeout: TESTS_MS,
-        maxBuffer: 1 << 24,
-      }).catch((error: Error & { stderr?: string }) => {
+      const said = await run(
+        PYTHON,
+        ['-m', 'unittest', '-v', 'tests.frameworks_check', 'tests.model_check', 'tests.layers_check', 'tests.host_leak_check'],
+        {
+          cwd: join(ROOT, 'python'),
+          env,
+          timeout: TESTS_MS,
+          maxBuffer: 1 << 24,
+        },
+      ).catch((error: Error & { stderr?: string }) => {
         throw new Error(error.stderr || error.message)
       })
       // A launcher that is not installed (deepspeed has to be compiled) is named.

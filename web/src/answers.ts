@@ -4,6 +4,7 @@ import type { HistoryAnswer, SelfUsage, SinkHealth } from '../../src/core/kinds.
 import type { DiffPicture, SnapshotPicture } from '../../src/core/memory/snapshot-picture.ts'
 import type { Finding, GpuEvent, Reading, Run, SourceHealth } from '../../src/core/model.ts'
 import type { PlaybackMark, PlaybackState } from '../../src/core/playback.ts'
+import type { PhaseShare } from '../../src/core/step-phases.ts'
 
 export { numberOf } from '../../src/core/known/revive.ts'
 export type { AlertView, HistoryAnswer }
@@ -87,6 +88,8 @@ export interface RankRow {
   readonly lastStepSeconds: Reading
   readonly recentStepSeconds?: Reading
   readonly memoryAllocatedBytes: Reading
+  readonly pipelineStage?: Reading
+  readonly phaseShares?: readonly PhaseShare[]
   readonly behindSteps: number
   readonly relativeSpeed: Reading
 }

@@ -1,10 +1,12 @@
 import { untracked } from '@preact/signals'
 /** The final figures of runs that are compared. */
 import { numberOf } from '../../../../src/core/json-text.ts'
+import type { RunTime } from '../../../../src/core/run-time.ts'
+import type { PhaseShare } from '../../../../src/core/step-phases.ts'
 import { present } from '../../live/present.ts'
 import { setQuery } from '../../location.ts'
 import { ScrollBox } from '../../parts/parts.tsx'
-import { formatAge, formatBytes, formatFigure, formatSeconds, NOT_AVAILABLE } from '../../words.ts'
+import { formatAge, formatBytes, formatFigure, formatPercent, formatSeconds, NOT_AVAILABLE } from '../../words.ts'
 import { type Compared, nameOf } from './compared-run.ts'
 import { columnOf } from './curve.ts'
 import { metricFormat, metricName } from './metric-names.ts'
@@ -33,7 +35,10 @@ export function FinalFigures({
               <th class="number">Loss</th>
               <th class="number">Best loss</th>
               <th class="number">Mean samples/s</th>
+              <th class="number">Mean tokens/s</th>
               <th class="number">Mean step</th>
+              <th>Phases</th>
+              <th class="number">Goodput</th>
               <th class="number">Peak allocated</th>
               <th class="number">Duration</th>
               <th>
@@ -50,6 +55,16 @@ export function FinalFigures({
       </ScrollBox>
     </div>
   )
+}
+
+const MOST_PHASES = 3
+
+/** `data 120 ms, backward 80 ms`: what its steps mostly go to. */
+function phasesOf(run: Compared['run'], stepSeconds: number | null): string {
+  const shares = (run?.training?.phaseShares ?? []) as readonly PhaseShare[]
+  if (shares.length === 0 || stepSeconds === null) return NOT_AVAILABLE
+  const largest = [...shares].sort((a, b) => b.ratio - a.ratio).slice(0, MOST_PHASES)
+  return largest.map(({ phase, ratio }) => `${phase} ${formatSeconds(ratio * stepSeconds)}`).join(', ')
 }
 
 interface FinalRowProps {
@@ -85,7 +100,10 @@ function FinalRow({ one, index, metric, ids }: FinalRowProps) {
         {told('bestLossStep') !== null && <small class="faint"> at {told('bestLossStep')}</small>}
       </td>
       <td class="number">{formatFigure(told('meanThroughputPerSecond'))}</td>
+      <td class="number">{formatFigure(told('meanTokensPerSecond'))}</td>
       <td class="number">{formatSeconds(told('meanStepSeconds'))}</td>
+      <td class="nowrap">{phasesOf(run, told('meanStepSeconds'))}</td>
+      <td class="number">{formatPercent((run?.training?.time as RunTime | undefined)?.goodputRatio ?? null)}</td>
       <td class="number">{formatBytes(told('memoryPeakAllocatedBytes') ?? last('memoryPeakAllocatedBytes'))}</td>
       <td class="number">{run ? formatAge((run.endedAt ?? present()) - run.startedAt) : NOT_AVAILABLE}</td>
       <td>

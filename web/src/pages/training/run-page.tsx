@@ -7,6 +7,7 @@ import { present } from '../../live/present.ts'
 import { gpus, latestSteps, playback } from '../../live/store.ts'
 import { place, setQuery } from '../../location.ts'
 import { FindingItem } from '../../parts/finding-item.tsx'
+import { later } from '../../parts/later.tsx'
 import { Choices, Empty, Fault, Panel } from '../../parts/parts.tsx'
 import { PastFindings } from '../../parts/past-findings.tsx'
 import { factsOf, placeOfRank } from '../../run-gpu.ts'
@@ -14,7 +15,6 @@ import { LogSwitch, SmoothingSlider } from './controls.tsx'
 import { columnOf } from './curve.ts'
 import { GpuBeside } from './gpu-beside.tsx'
 import { LastWords, OutOfMemory } from './out-of-memory.tsx'
-import { RanksPanel } from './ranks.tsx'
 import { RunCharts } from './run-charts.tsx'
 import { deathOf, Ending, Report } from './run-ending.tsx'
 import { RunFacts } from './run-facts.tsx'
@@ -26,6 +26,8 @@ import { parseSmoothing } from './smoothing.ts'
 import { Standing } from './standing.tsx'
 import { useIsKept, useRunCurve, useRunFacts, useRunFindings } from './use-run.ts'
 
+const RanksPanel = later(async () => (await import('./ranks.tsx')).RanksPanel)
+const RunFigures = later(async () => (await import('./run-figures.tsx')).RunFigures)
 const USUAL_SMOOTHING = 0.6
 
 type RunSpan = 'end' | 'all'
@@ -83,6 +85,7 @@ export function RunPage({ id }: { readonly id: string }) {
       <Head row={row} run={run} />
       <Fault text={fault} />
       <RunFacts row={row} run={run} isCauseShown={row.state === 'oom' && isCauseKnown(outOfMemory)} />
+      {run && <RunFigures run={run} />}
       {run && <Ending run={run} step={row.step} findings={found} />}
       {run?.report && outOfMemory && <OutOfMemory report={outOfMemory} raw={run.report} />}
       <div class="toolbar">
@@ -153,7 +156,9 @@ export function RunPage({ id }: { readonly id: string }) {
           onReset={reset}
         />
       )}
-      {!course.isSeenOnly && <RanksPanel id={id} findings={found} isRunning={run === null || run.endedAt === null} />}
+      {!course.isSeenOnly && course.ranks.length > 1 && (
+        <RanksPanel id={id} run={run} findings={found} isRunning={run === null || run.endedAt === null} />
+      )}
       {run && <Standing run={run} />}
       <Found list={death === null ? found : found.filter((finding) => finding !== death)} isEnding={death !== null} />
       {run?.report && !outOfMemory && <LastWords raw={run.report} />}
