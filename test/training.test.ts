@@ -129,7 +129,7 @@ describe('runs', () => {
     const { url } = await start()
     const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, unknown>> }
     expect(Object.keys(paths['/api/v1/runs/{id}/steps'] ?? {})).toEqual(['post', 'get'])
-    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(12)
+    expect(Object.keys(paths).filter((path) => path.startsWith('/api/v1/runs')).length).toBe(13)
   })
 
   it('are refused with what is wrong, and a forgotten one is unknown', async () => {

@@ -281,7 +281,8 @@ class Figures(WorldWithAgent):
             deadline = time.monotonic() + 20
             while time.monotonic() < deadline:
                 report = debugger.get_status_report()
-                if profiler.get_status_report()["summary"]["total_devices"] and report["summary"]["total_devices"]: break
+                lines = [device["timeline"]["at"] for device in profiler.generate_report()["devices"].values()]
+                if lines and all(lines) and report["summary"]["total_devices"]: break
                 time.sleep(0.1)
             for one in (profiler, detector, debugger): one.stop_monitoring()
             profiler.generate_report("memory_report.json")
