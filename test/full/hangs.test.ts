@@ -1,6 +1,6 @@
 /** Programs that hang, unchanged under `gpuwarden run` with real PyTorch: the finding and `gpuwarden stacks` name who holds them up. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,12 +46,22 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const child of children.splice(0)) {
     const ended = new Promise((resolve) => child.once('exit', resolve))
-    // A group of its own: also the ranks that hang.
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     await ended
   }
+  // A launcher starts its ranks in sessions of their own: they would hang for ever.
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
+    if (commandOf(pid).includes(TRAINING)) process.kill(Number(pid), 'SIGKILL')
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
 
 /** The stall once it names a place, and what `gpuwarden stacks` prints then. */
 async function hangOf(how: string, ranks: number): Promise<{ stall: Finding; stacks: string }> {
