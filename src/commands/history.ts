@@ -85,7 +85,8 @@ async function print(rows: readonly HistoryRow[], { gpu, fields }: Asked, option
   if (wanted.length === 0) writeOut(tableText(head, rows))
   for (const [target, make] of wanted) {
     const made = await make()
-    if (target === true) writeOut(String(made))
+    // As everywhere: a dash is standard output.
+    if (target === true || target === '-') writeOut(String(made))
     else {
       await writeFile(String(target), made).catch((cause: Error) => {
         throw new Failure(`${target} cannot be written: ${cause.message}`, { exitCode: EXIT.usage, cause })

@@ -46,9 +46,10 @@ export class Tally {
     return {
       gpuHours: hours(sums.gpuSeconds),
       busyHours: known(hours(sums.busySeconds), sums.busyKnownSeconds),
-      busyRatio: known(sums.busySeconds / sums.busyKnownSeconds, sums.busyKnownSeconds),
+      // Whoever shares a card may compute more than the share of memory by which time is held.
+      busyRatio: known(Math.min(1, sums.busySeconds / sums.busyKnownSeconds), sums.busyKnownSeconds),
       smHours: known(hours(sums.smSeconds), sums.smKnownSeconds),
-      smRatio: known(sums.smSeconds / sums.smKnownSeconds, sums.smKnownSeconds),
+      smRatio: known(Math.min(1, sums.smSeconds / sums.smKnownSeconds), sums.smKnownSeconds),
       memoryGibHours: hours(sums.memoryByteSeconds) / 1024 ** 3,
       energyKwh: known(sums.energyJoules / 3.6e6, sums.energyKnownSeconds),
       cost: this.#cost,
