@@ -86,7 +86,7 @@ async function print(rows: readonly HistoryRow[], { gpu, fields }: Asked, option
   for (const [target, make] of wanted) {
     const made = await make()
     // As everywhere: a dash is standard output.
-    if (target === true || target === '-') writeOut(String(made))
+    if (target === true || (target === '-' && typeof made === 'string')) writeOut(String(made))
     else {
       await writeFile(String(target), made).catch((cause: Error) => {
         throw new Failure(`${target} cannot be written: ${cause.message}`, { exitCode: EXIT.usage, cause })
