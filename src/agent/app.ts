@@ -15,6 +15,7 @@ import { refillHistory } from '../store/refill.ts'
 import { createStore, type Store } from '../store/store.ts'
 import { publicRun } from '../training/run-record.ts'
 import { runProcesses } from '../training/silent-runs.ts'
+import { spoolFolder } from '../training/step-spool.ts'
 import { createTraining, type Training } from '../training/training.ts'
 import { usageRoute } from '../usage/routes.ts'
 import { createUsage } from '../usage/usage.ts'
@@ -161,6 +162,7 @@ export class Agent {
       settings: values,
       judge: this.#watching,
       gpuOf: (pid) => state.gpuOf(pid),
+      spoolFolder: spoolFolder(process.env),
       ...(recording === null ? {} : { recording }),
       report: { program: PROGRAM, configFile: config.file },
       ...(store ? { flush: () => isWritten(store) } : {}),

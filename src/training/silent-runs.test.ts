@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -24,7 +24,7 @@ afterEach(async () => {
 })
 
 /** A room with a clock that can be put forward. */
-function world(dir: string | null = null, hours = 24) {
+function world(dir: string | null = null, hours = 24, spoolFolder: string | null = null) {
   const clock = { aheadMs: 0 }
   const runs: Run[] = []
   const training = createTraining({
@@ -32,6 +32,7 @@ function world(dir: string | null = null, hours = 24) {
     dir,
     log: SILENT,
     now: () => Date.now() + clock.aheadMs,
+    spoolFolder,
     settings: { ...TRAINING_DEFAULTS, 'training.stale_hours': hours },
   })
   rooms.push(training)
@@ -93,6 +94,30 @@ describe('a run that ends without a word', () => {
     expect(await runIn(training)).toMatchObject({ outcome: 'success', endIsPresumed: false, message: null })
     await training.postSteps('r1', step(4))
     expect(await runIn(training)).toMatchObject({ outcome: 'success' })
+  })
+
+  it('is no death when its last words, that it ended well, wait in its spool', async () => {
+    const spoolFolder = mkdtempSync(join(tmpdir(), 'gpuwarden-spool-'))
+    const { training, clock, runs } = world(null, 24, spoolFolder)
+    const victim = child()
+    await announce(training, { pid: victim.pid })
+    await training.postSteps('r1', step(1))
+    await killed(victim)
+    const lines = [
+      { run: { id: 'r1', name: 'demo' } },
+      { seq: 2, step: 2, t: Date.now(), loss: 0.5 },
+      { end: { outcome: 'success', rank: 0 } },
+    ]
+    const file = join(spoolFolder, `r1.rank0.${victim.pid}.jsonl`)
+    writeFileSync(file, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n{"seq": 3, "st`)
+    const ofAnother = join(spoolFolder, 'r10.rank0.1.jsonl')
+    writeFileSync(ofAnother, '{"run": {"id": "r10"}}\n')
+    clock.aheadMs = 70_000
+    expect(await training.closeSilentRuns()).toBe(0)
+    expect(await training.find('r1')).toMatchObject({ run: { outcome: 'success', endIsPresumed: false } })
+    expect((await training.find('r1'))?.progress.figures()).toMatchObject({ lastStep: 2 })
+    expect(runs.map(({ outcome }) => outcome)).not.toContain('killed')
+    expect([existsSync(file), existsSync(ofAnother)]).toEqual([false, true])
   })
 
   it('elsewhere is open again before its late steps arrive', async () => {

@@ -45,6 +45,8 @@ export interface TrainingOptions {
   readonly flush?: () => Promise<boolean>
   /** The recording that is played, if one is: its runs are shown as they were at each moment. */
   readonly recording?: string
+  /** Where the SDKs of this user keep what they cannot deliver; without it nobody looks there. */
+  readonly spoolFolder?: string | null
   /** Label of the GPU that a process uses; without it no GPU is named. */
   readonly gpuOf?: (pid: number) => string | null
   /** What makes reports; without it the routes for them refuse. */

@@ -22,12 +22,13 @@ import { type Patiently, RunChanges } from './run-changes.ts'
 import { RunFiles, recordedRuns } from './run-files.ts'
 import { endRun, endsInNan, mergeRun, newRun, publicRun, type RunEnd, type RunPost, type RunRecord } from './run-record.ts'
 import { TRAINING_DEFAULTS } from './settings.ts'
-import { closeRuns, presumedEnd, seenProcess } from './silent-runs.ts'
+import { closeRuns, mayGoOn, presumedEnd, seenProcess } from './silent-runs.ts'
 import { SimulatedRuns } from './simulated-runs.ts'
 import { stackRoutes } from './stack-routes.ts'
 import { Standstills } from './standstills.ts'
 import { StepIntake } from './step-intake.ts'
 import type { Training, TrainingHealth, TrainingOptions } from './training-contract.ts'
+import { takeWaitingSpools } from './waiting-spools.ts'
 
 const LOOK_FOR_SILENT_MS = 15_000
 
@@ -209,6 +210,7 @@ class TrainingRoom implements Training {
     this.#isClosingSilent = true
     try {
       await this.#opened
+      await this.#takeLastWords()
       return await closeRuns({
         runs: this.#registry.list(),
         endOf: (run) => presumedEnd(run, this.#registry.heardAt(run.id), this.#since, this.#now(), this.#trustedStaleMs()),
@@ -217,6 +219,14 @@ class TrainingRoom implements Training {
     } finally {
       this.#isClosingSilent = false
     }
+  }
+
+  /** Of runs whose processes are gone: they may have ended well while no agent answered. */
+  async #takeLastWords(): Promise<void> {
+    const { spoolFolder } = this.#options
+    if (!spoolFolder) return
+    for (const run of this.#registry.list())
+      if (run.endedAt === null && !mayGoOn(run)) await takeWaitingSpools(spoolFolder, run.id, this, this.#now)
   }
 
   /** After a jump of the clock, which may come while a change waits for the disk, the age of a silence is not known. */
