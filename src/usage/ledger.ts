@@ -15,7 +15,9 @@ import { encodeOpen, OPEN_FILE, readOpen } from './open-file.ts'
 import { HOUR_MS, type UsageRow } from './row.ts'
 import { Totals, type UserTotals } from './totals.ts'
 
-const SAVE_MS = 10_000
+/** A save is a dozen disk calls: early after a start, then once a minute. */
+const FIRST_SAVE_MS = 10_000
+const SAVE_MS = 60_000
 /** An hour is closed this long after its end: samples of other GPUs still come. */
 const CLOSE_AFTER_MS = 60_000
 /** While the disk cannot be written. */
@@ -39,7 +41,7 @@ export class Ledger {
   readonly #options: LedgerOptions
   readonly #file: KeptFile | null
   readonly #lock: FolderLock | null
-  readonly #timer: NodeJS.Timeout | null
+  #timer: NodeJS.Timeout | null = null
   /** Of everything in the files of days. */
   #totals = new Totals()
   #published: readonly UserTotals[] = []
@@ -62,7 +64,7 @@ export class Ledger {
     this.#file = dir === null ? null : new KeptFile(join(dir, OPEN_FILE), { mode: 0o640, folderMode: 0o750, flush: true })
     this.#lock = dir === null ? null : new FolderLock(join(dir, 'usage.lock'), 0o640)
     this.#isLoaded = dir === null
-    this.#timer = saveMs > 0 ? setInterval(() => void this.save(), saveMs).unref() : null
+    if (saveMs > 0) this.#saveLater(Math.min(FIRST_SAVE_MS, saveMs), saveMs)
     this.opened = this.save()
   }
 
@@ -97,6 +99,13 @@ export class Ledger {
   }
 
   /** Saves everything counted before the call. */
+  #saveLater(ms: number, mostMs: number): void {
+    this.#timer = setTimeout(() => {
+      void this.save()
+      this.#saveLater(Math.min(2 * ms, mostMs), mostMs)
+    }, ms).unref()
+  }
+
   async flush(): Promise<void> {
     await this.#saving
     await this.save()
@@ -105,7 +114,7 @@ export class Ledger {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    if (this.#timer) clearInterval(this.#timer)
+    if (this.#timer) clearTimeout(this.#timer)
     const finish = async () => {
       this.#options.settle()
       await this.flush()
