@@ -97,7 +97,7 @@ describe.skipIf(whyNoBrowser !== '')(`on the web UI${whyNoBrowser}`, () => {
       await agent.stop('SIGKILL')
     })
     const { page } = visit
-    await until('averages are said to be averages', async () => /Averages of 1 min; the band/.test(await page.innerText('main')))
+    await until('averages are said to be averages', async () => /Averages of (10|20|30) s; the band/.test(await page.innerText('main')))
     const box = await page.locator('.chart .u-over').first().boundingBox()
     if (!box) throw new Error('there is no chart')
     await page.mouse.move(box.x + box.width * 0.3, box.y + 40)
