@@ -167,8 +167,7 @@ find /var/lib/gpuwarden -type f
     const script = `
 chmod 755 /given/gpuwarden
 cat > /tmp/gpuwarden.yaml <<'END'
-alerts:
-  group_seconds: 0
+alerts: { group_seconds: 0, simulated: true }
 email: { server: 127.0.0.1, port: ${mailbox.port}, tls: none, from: gpu@example.org, to: [ada@example.org] }
 END
 /given/gpuwarden monitor --quiet --source demo --demo-scenario lost --duration 30 --port 0 --log-dir /tmp/logs --config /tmp/gpuwarden.yaml 2>&1
