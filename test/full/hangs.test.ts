@@ -8,18 +8,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Finding } from '../../src/core/model.ts'
-import { pythonWith } from './python-packages.ts'
+import { INSTALL_MS, pythonWithFrameworks } from './frameworks-environment.ts'
 
 const run = promisify(execFile)
 const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))
 const TRAINING = fileURLToPath(new URL('hangs.py', import.meta.url))
-const TORCH = {
-  name: 'python-torch',
-  packages: ['torch', 'numpy'],
-  imports: 'import torch.distributed',
-  installMs: 480_000,
-  neededBytes: 12 * 1024 ** 3,
-}
 /** Importing PyTorch takes half a minute on a busy machine. */
 const HANG_MS = 150_000
 
@@ -37,11 +30,10 @@ async function freePort(): Promise<number> {
 }
 
 beforeAll(async () => {
-  const given = process.env.GPUWARDEN_TEST_TORCH_PYTHON
-  const found = given ? { python: given } : await pythonWith(TORCH)
+  const found = await pythonWithFrameworks()
   if ('python' in found) python = found.python
   else missing = found.missing
-}, 700_000)
+}, INSTALL_MS + 300_000)
 
 afterEach(async () => {
   for (const child of children.splice(0)) {
