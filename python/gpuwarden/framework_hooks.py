@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable, Dict, Tuple
 
 from . import automatic
@@ -58,9 +59,19 @@ def attach(name: str, module: Any) -> None:
 
 
 def _follow_mlflow(module: Any) -> None:
-    if hasattr(module, "log_params"):
-        module.log_params = _first(module.log_params, lambda params=None, *_, **__: automatic.also_configure(params))
-        module.log_param = _first(module.log_param, lambda key=None, value=None, *_, **__: automatic.also_configure({key: value}))
+    _before(module, "log_params", lambda params=None, *_, **__: automatic.also_configure(params))
+    _before(module, "log_param", lambda key=None, value=None, *_, **__: automatic.also_configure({key: value}))
+
+
+def _before(module: Any, name: str, before: Callable[..., Any]) -> None:
+    original = getattr(module, name, None)
+    if original is None:
+        return
+    setattr(module, name, _first(original, before))
+    # Imported before the hooks came, the package has a name of its own for it.
+    package = sys.modules.get(module.__name__.split(".")[0])
+    if getattr(package, name, None) is original:
+        setattr(package, name, getattr(module, name))
 
 
 def _first(original: Any, before: Callable[..., Any]) -> Any:
