@@ -74,6 +74,10 @@ describe('what the command line starts', () => {
 
 describe('building', () => {
   const folder = temporaryFolder()
+  /** Whatever build.js lists. */
+  const CHILDREN = [...readFileSync(join(ROOT, 'build.js'), 'utf8').matchAll(/'(src\/agent\/[\w-]+-child\.ts)'/g)].map(
+    ([, path = '']) => path,
+  )
   const OUTPUTS = ['dist/program/cli.js', 'dist/cli.js', 'dist/web/index.html', 'dist/web-report/report.js', 'dist/web-report/report.css']
   const INPUTS = ['src/cli.ts', 'src/agent/sampler-child.ts', 'web/index.html', 'package-lock.json', 'build.js']
   const program = (word: string) => `import { hostname as nameOf } from 'node:os'
@@ -96,8 +100,7 @@ export function main(): number {
       'package.json': '{"type":"module"}',
       'package-lock.json': '{}',
       'src/cli.ts': program('first'),
-      'src/agent/sampler-child.ts': 'export const child = 1\n',
-      'src/agent/snapshot-child.ts': 'export const child = 2\n',
+      ...Object.fromEntries(CHILDREN.map((path) => [path, `export const child = '${path}'\n`])),
       'web/index.html': '<p>one</p>',
       'web/src/report/main.ts':
         "import { h } from 'preact'\nimport './report.css'\nconst name: string = 'drawn'\ndocument.title = name + typeof h\n",
