@@ -202,7 +202,8 @@ describe.skipIf(whyNoBrowser !== '')(`the web UI with many GPUs and with recordi
       const visit = await Visit.open(browser, agent.url, '#/gpu/0?range=24h')
       await until('charts are drawn', async () => (await visit.page.locator('.chart canvas').count()) >= 4, 60_000)
       expect(await visit.page.innerText('.banners')).toContain('REPLAY')
-      for (const { hash } of PAGES) {
+      // Nobody's use is counted while a recording is played: the agent refuses to say, and the browser notes that.
+      for (const { hash } of PAGES.filter((page) => page.hash !== '#/usage')) {
         await visit.go(hash)
         await visit.page.waitForTimeout(400)
         expect(await visit.overflow()).toBeLessThanOrEqual(0)
