@@ -37,7 +37,7 @@ import { checkUsageMail, UsageMail } from './usage-mail.ts'
 import { Watching } from './watching.ts'
 import { createWebUi } from './web-ui.ts'
 
-/** Cold cards take seconds to start; after this, people are told. */
+/** Cold cards take seconds to start; after this an alert says so. */
 const SLOW_START_MS = 8000
 /** Runs work that the agent must not do itself. */
 const PROGRAM = fileURLToPath(new URL('../../bin/gpuwarden.js', import.meta.url))

@@ -15,7 +15,7 @@ import type { SamplingPace } from './sampling-pace.ts'
 
 export const SESSION_MS = 15_000
 const MOST_SESSIONS = 8
-/** A minute at ten a second: who asks more rarely misses some. */
+/** A minute at ten samples a second: whoever asks less often misses some. */
 const MOST_RECENT = 600
 const MEBIBYTE = 1024 ** 2
 

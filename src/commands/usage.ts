@@ -123,7 +123,7 @@ async function askAgent(config: Config, { by, from, to, user, simulated }: Quest
     return { summary, place: `the agent at ${address.url}` }
   } catch (error) {
     if (!(error instanceof AgentFault)) throw error
-    process.stderr.write(`gpuwarden: ${error.message}: reading the log folder instead\n`)
+    process.stderr.write(`gpuwarden: ${error.message.replace(/\.$/, '')}; reading the log folder instead\n`)
     return null
   }
 }
